@@ -1,0 +1,79 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One set of rules for every Swift target: the compiler's strictest reading of concurrency and memory safety; where CI
+/// is set, warnings are errors.
+let rules: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .strictMemorySafety(),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ] + (Context.environment["CI"] == nil ? [] : [.treatAllWarnings(as: .error)])
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: rules)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: rules)
+}
+
+let package = Package(
+    name: "harebell",
+    products: [
+        .executable(name: "harebell", targets: ["harebell"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
+    ],
+    targets: [
+        // Layer 1: C, each library visible from one target.
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+        // Layer 2: the words.
+        library("Core"),
+        // Layer 3: one mechanism each.
+        library("EventLoop", ["CLinux", "Core"]),
+        library("TLS", ["COpenSSL", "Core"]),
+        library("HTTP2", ["CNghttp2", "Core"]),
+        // Layer 4: one peer each.
+        library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
+        library("APNs", ["Core", "TLS", "HTTP2"]),
+        library("Simulator", ["Core", "EventLoop", "TLS", "HTTP2"]),
+        // Layer 5: the circle.
+        library(
+            "Bridge",
+            [
+                "Core", "EventLoop", "TLS", "AMQP", "APNs",
+                .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
+            ]),
+        // Layer 6: one file per verb.
+        .executableTarget(
+            name: "harebell",
+            dependencies: [
+                "Core", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: rules),
+        // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
+        .target(
+            name: "TestSupport", dependencies: ["Core", "AMQP", "TLS", "CRabbitMQ"], path: "Tests/TestSupport",
+            swiftSettings: rules),
+        tests("CoreTests", ["Core"]),
+        tests("EventLoopTests", ["EventLoop", "Core"]),
+        tests("TLSTests", ["TLS", "Core"]),
+        tests("HTTP2Tests", ["HTTP2", "Core"]),
+        tests("AMQPTests", ["AMQP", "Core", "EventLoop", "TLS"]),
+        tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2"]),
+        tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
+        tests("BridgeTests", ["Bridge", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop"]),
+        tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "EventLoop", "TLS", "Simulator"]),
+    ]
+)

@@ -1,0 +1,102 @@
+import CRabbitMQ
+package import Core
+
+extension AMQPEngine {
+    /// Asks the broker something; ``Event/replied(_:)`` answers, in the order of the requests. Control connections only.
+    package func request(_ request: ControlRequest, at now: Instant) {
+        precondition(configuration.role == .control, "only a control connection has requests")
+        self.now = now
+        requests.append(request)
+        sendNextRequest()
+    }
+
+    func sendNextRequest() {
+        while machine.isOpen, !isAwaitingReply, !requests.isEmpty {
+            let request = requests.removeFirst()
+            do throws(AMQPError) {
+                try write(request)
+                isAwaitingReply = true
+            } catch {
+                events.append(.replied(.refused(error)))
+            }
+        }
+    }
+
+    func replyReceived(_ reply: ControlReply) {
+        guard isAwaitingReply else {
+            if machine.isOpen { unexpected("an answer to nothing") }
+            return
+        }
+        isAwaitingReply = false
+        events.append(.replied(reply))
+        sendNextRequest()
+    }
+
+    private func write(_ request: ControlRequest) throws(AMQPError) {
+        switch request {
+        case .declareQueue(let queue): try declare(queue, passive: false)
+        case .inspectQueue(let name): try declare(QueueDeclaration(name: name), passive: true)
+        case .declareExchange(let exchange): try declare(exchange, passive: false)
+        case .inspectExchange(let name): try declare(ExchangeDeclaration(name: name, type: "direct"), passive: true)
+        case .deleteQueue(let name):
+            try unsafe send(AMQP_QUEUE_DELETE_METHOD) { writer throws(AMQPError) in
+                unsafe amqp_queue_delete_t(
+                    ticket: 0, queue: try writer.short(name, "queue name"), if_unused: 0, if_empty: 0, nowait: 0)
+            }
+        case .purgeQueue(let name):
+            try unsafe send(AMQP_QUEUE_PURGE_METHOD) { writer throws(AMQPError) in
+                unsafe amqp_queue_purge_t(ticket: 0, queue: try writer.short(name, "queue name"), nowait: 0)
+            }
+        case .bindQueue(let name, let exchange, let routingKey, let arguments):
+            try unsafe send(AMQP_QUEUE_BIND_METHOD) { writer throws(AMQPError) in
+                unsafe amqp_queue_bind_t(
+                    ticket: 0, queue: try writer.short(name, "queue name"),
+                    exchange: try writer.short(exchange, "exchange"),
+                    routing_key: try writer.short(routingKey, "routing key"), nowait: 0,
+                    arguments: try writer.table(arguments))
+            }
+        case .unbindQueue(let name, let exchange, let routingKey, let arguments):
+            try unsafe send(AMQP_QUEUE_UNBIND_METHOD) { writer throws(AMQPError) in
+                unsafe amqp_queue_unbind_t(
+                    ticket: 0, queue: try writer.short(name, "queue name"),
+                    exchange: try writer.short(exchange, "exchange"),
+                    routing_key: try writer.short(routingKey, "routing key"),
+                    arguments: try writer.table(arguments))
+            }
+        case .deleteExchange(let name):
+            try unsafe send(AMQP_EXCHANGE_DELETE_METHOD) { writer throws(AMQPError) in
+                unsafe amqp_exchange_delete_t(
+                    ticket: 0, exchange: try writer.short(name, "exchange"), if_unused: 0, nowait: 0)
+            }
+        case .get(let queue):
+            try unsafe send(AMQP_BASIC_GET_METHOD) { writer throws(AMQPError) in
+                unsafe amqp_basic_get_t(ticket: 0, queue: try writer.short(queue, "queue name"), no_ack: 0)
+            }
+        }
+    }
+
+    private func declare(_ queue: QueueDeclaration, passive: Bool) throws(AMQPError) {
+        try unsafe send(AMQP_QUEUE_DECLARE_METHOD) { writer throws(AMQPError) in
+            unsafe amqp_queue_declare_t(
+                ticket: 0, queue: try writer.short(queue.name, "queue name"), passive: passive ? 1 : 0,
+                durable: queue.durable ? 1 : 0, exclusive: queue.exclusive ? 1 : 0,
+                auto_delete: queue.autoDelete ? 1 : 0, nowait: 0, arguments: try writer.table(queue.arguments))
+        }
+    }
+
+    private func declare(_ exchange: ExchangeDeclaration, passive: Bool) throws(AMQPError) {
+        try unsafe send(AMQP_EXCHANGE_DECLARE_METHOD) { writer throws(AMQPError) in
+            unsafe amqp_exchange_declare_t(
+                ticket: 0, exchange: try writer.short(exchange.name, "exchange"),
+                type: try writer.short(exchange.type, "exchange type"), passive: passive ? 1 : 0,
+                durable: exchange.durable ? 1 : 0, auto_delete: exchange.autoDelete ? 1 : 0, internal: 0, nowait: 0,
+                arguments: try writer.table(exchange.arguments))
+        }
+    }
+
+    private func send<Method>(
+        _ id: amqp_method_number_t, _ make: (MethodWriter) throws(AMQPError) -> Method
+    ) throws(AMQPError) {
+        try writer.write(id, channel: AMQPEngine.channel, to: &output, make)
+    }
+}

@@ -1,0 +1,211 @@
+import CRabbitMQ
+import Core
+
+extension AMQPEngine {
+    /// Each connection has one.
+    static let channel: UInt16 = 1
+
+    /// Does what the machine says about the connection as a whole.
+    func perform(_ action: ConnectionMachine.Action) {
+        switch action {
+        case .sendProtocolHeader: output.append([0x41, 0x4D, 0x51, 0x50, 0, 0, 9, 1])
+        case .sendStartOk: writeStartOk()
+        case .sendTuneOkAndOpen: break
+        case .openChannel:
+            unsafe write(AMQP_CHANNEL_OPEN_METHOD) { _ in unsafe amqp_channel_open_t() }
+        case .selectConfirms:
+            write(AMQP_CONFIRM_SELECT_METHOD) { _ in amqp_confirm_select_t(nowait: 0) }
+        case .announceOpen:
+            didOpen()
+            if consumesWhenOpen { for index in consumers.indices { subscribe(index) } }
+            sendNextRequest()
+        case .sendClose:
+            willClose()
+            writeClose()
+        case .sendCloseOk:
+            write(AMQP_CONNECTION_CLOSE_OK_METHOD, channel: 0) { _ in amqp_connection_close_ok_t() }
+        case .disconnect: finish(nil)
+        case .refuse: unexpected("a method out of order")
+        case .ignore: break
+        }
+    }
+
+    func handle(_ method: InboundMethod) {
+        switch method {
+        case .start(let server, let isSupported):
+            self.server = server
+            guard isSupported else {
+                return fail(
+                    AMQPError(
+                        .protocolMismatch, "the broker offers neither AMQP 0-9 nor the PLAIN mechanism",
+                        blame: .remote, isTransient: false))
+            }
+            perform(machine.startReceived())
+        case .tune(let frameMax, let heartbeat): tune(frameMax: frameMax, heartbeat: heartbeat)
+        case .openOk: perform(machine.openOkReceived())
+        case .close(let code, let text):
+            perform(machine.closeReceived())
+            fail(.closed(replyCode: code, text: text, name: replyName(code)))
+        case .closeOk: perform(machine.closeOkReceived())
+        case .blocked(let reason):
+            machine.blockedReceived()
+            events.append(.blocked(reason))
+        case .unblocked:
+            machine.unblockedReceived()
+            events.append(.unblocked)
+        case .channelOpenOk: perform(machine.channelOpenOkReceived())
+        case .channelFlow(let isActive): flow(isActive)
+        case .channelClose(let code, let text):
+            channelClosed(.closed(replyCode: code, text: text, name: replyName(code)))
+        case .channelCloseOk, .qosOk: break
+        case .confirmSelectOk: perform(machine.confirmSelectOkReceived())
+        case .consumeOk(let tag): consumeOkReceived(tag)
+        case .cancel(let tag): cancelReceived(tag)
+        case .cancelOk(let tag): cancelOkReceived(tag)
+        case .reply(let reply): replyReceived(reply)
+        case .other(let id): unexpected("the method \(id >> 16).\(id & 0xFFFF)")
+        }
+    }
+
+    /// Writes a method whose strings cannot be too long.
+    func write<Method>(_ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) -> Method) {
+        do throws(AMQPError) {
+            try writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
+                make(writer)
+            }
+        } catch {
+            preconditionFailure("a method without strings can be written")
+        }
+    }
+
+    /// Writes a method; a string that is too long ends the connection before a byte of it is written.
+    func writeOrFail<Method>(
+        _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) throws(AMQPError) -> Method
+    ) {
+        do throws(AMQPError) {
+            try writer.write(id, channel: channel, to: &output, make)
+        } catch {
+            fail(error)
+        }
+    }
+
+    func writeHeartbeat() {
+        output.append([FrameType.heartbeat.rawValue, 0, 0, 0, 0, 0, 0, PackedWriter.frameEnd])
+    }
+
+    private func writeStartOk() {
+        let address = configuration.address
+        let properties: FieldTable = [
+            "product": .string("Harebell"), "version": .string(configuration.productVersion),
+            "platform": .string("Swift"), "connection_name": .string(configuration.connectionName),
+            "capabilities": .table([
+                "consumer_cancel_notify": .boolean(true), "connection.blocked": .boolean(true),
+                "basic.nack": .boolean(true), "publisher_confirms": .boolean(true),
+                "authentication_failure_close": .boolean(true), "exchange_exchange_bindings": .boolean(true),
+            ]),
+        ]
+        let login = [0] + Array(address.user.utf8) + [0] + Array(address.password.utf8)
+        unsafe writeOrFail(AMQP_CONNECTION_START_OK_METHOD, channel: 0) { writer throws(AMQPError) in
+            unsafe amqp_connection_start_ok_t(
+                client_properties: try writer.table(properties), mechanism: try writer.short("PLAIN", "mechanism"),
+                response: writer.long(login), locale: try writer.short("en_US", "locale"))
+        }
+    }
+
+    /// Zero from the broker means no limit, or no wish.
+    private func tune(frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
+        guard offered == 0 || offered >= AMQPConfiguration.frameMin else {
+            return unexpected("a frame size of \(offered)")
+        }
+        let action = machine.tuneReceived()
+        guard action == .sendTuneOkAndOpen else { return perform(action) }
+        let frameMax = offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered)
+        let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
+        let heartbeat = wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat)
+        didTune(frameMax: frameMax, heartbeat: heartbeat)
+        write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in
+            amqp_connection_tune_ok_t(channel_max: AMQPEngine.channel, frame_max: frameMax, heartbeat: heartbeat)
+        }
+        let virtualHost = configuration.address.virtualHost
+        unsafe writeOrFail(AMQP_CONNECTION_OPEN_METHOD, channel: 0) { writer throws(AMQPError) in
+            unsafe amqp_connection_open_t(
+                virtual_host: try writer.short(virtualHost, "virtual host"), capabilities: amqp_bytes_t(), insist: 0)
+        }
+    }
+
+    private func writeClose() {
+        unsafe write(AMQP_CONNECTION_CLOSE_METHOD, channel: 0) { _ in
+            unsafe amqp_connection_close_t(reply_code: 200, reply_text: amqp_bytes_t(), class_id: 0, method_id: 0)
+        }
+    }
+
+    /// A closed channel ends the connection, but for control: there a refusal is an answer.
+    private func channelClosed(_ error: AMQPError) {
+        write(AMQP_CHANNEL_CLOSE_OK_METHOD) { _ in amqp_channel_close_ok_t() }
+        if configuration.role == .control, isAwaitingReply, machine.isOpen {
+            isAwaitingReply = false
+            events.append(.replied(.refused(error)))
+            if deliveries.held == 0 {
+                deliveries = DeliveryLedger(epoch: epoch, limits: configuration.acknowledgements)
+                return perform(machine.channelLost())
+            }
+        }
+        guard machine.state != .closing else { return }
+        writeClose()
+        fail(error)
+    }
+
+    /// RabbitMQ does not use it, other brokers may: we treat it like a blocked connection.
+    private func flow(_ isActive: Bool) {
+        write(AMQP_CHANNEL_FLOW_OK_METHOD) { _ in amqp_channel_flow_ok_t(active: isActive ? 1 : 0) }
+        handle(isActive ? .unblocked : .blocked(reason: "channel.flow"))
+    }
+
+    /// AMQP's name of a reply code: the library's, without its prefix.
+    private func replyName(_ code: UInt16) -> String {
+        let name = unsafe String(cString: amqp_constant_name(Int32(code)))
+        return name.hasPrefix("AMQP_") ? String(name.dropFirst(5)) : name
+    }
+
+    // MARK: - Errors
+
+    func mismatch(underlying: AMQPError?) -> AMQPError {
+        AMQPError(
+            .protocolMismatch,
+            "the peer does not speak AMQP 0-9-1: check host and port, and whether it expects amqps", blame: .remote,
+            isTransient: false, underlying: underlying)
+    }
+
+    func handshakeTimeout() -> AMQPError {
+        AMQPError(
+            .handshakeTimeout,
+            "the handshake took longer than \(configuration.handshakeTimeout) (\(machine.state))", blame: .remote,
+            isTransient: true)
+    }
+
+    /// What it means that the transport is gone depends on what was being done.
+    func lossOfTransport(_ failure: TransportError?, wasOpened: Bool) -> AMQPError {
+        switch machine.state {
+        case .connecting where wasOpened:
+            return AMQPError(
+                .tls, "the broker hung up during the TLS handshake: check that it expects amqps at this port",
+                blame: .remote, isTransient: true, underlying: failure)
+        case .connecting:
+            return AMQPError(
+                .transport, "cannot connect to \(configuration.address.endpoint)", blame: .remote, isTransient: true,
+                underlying: failure)
+        case .awaitingTune:
+            return AMQPError(
+                .accessRefused, "the broker hung up at the login: check user and password", blame: .remote,
+                isTransient: false, underlying: failure)
+        case .awaitingOpen:
+            return AMQPError(
+                .notAllowed,
+                "the broker hung up when the virtual host was opened: check it and the user's permission for it",
+                blame: .remote, isTransient: false, underlying: failure)
+        default:
+            let text = failure == nil ? "the broker hung up" : "the connection with the broker was lost"
+            return AMQPError(.transport, text, blame: .remote, isTransient: true, underlying: failure)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import CRabbitMQ
+import Core
+
+extension AMQPEngine {
+    /// Whether a publish may be written now: the channel is open, the broker takes publishes, and neither too many
+    /// confirms nor too many bytes are outstanding.
+    package var canPublish: Bool {
+        machine.canPublish && confirms.span < configuration.maximumUnconfirmed
+            && output.count < configuration.maximumUnsent
+    }
+
+    /// Writes a message; ``Event/confirmed(sequence:_:)`` tells its end. Only while ``canPublish``.
+    ///
+    /// Throws when a string is longer than 255 bytes or the properties do not fit into one frame; then nothing is
+    /// written, and the connection is as before.
+    package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
+        precondition(canPublish, "a publish is written only where the broker takes it")
+        let frames = try PublicationWriter(publication, frameMax: Int(frameMax))
+        frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(frameMax), to: &output)
+        var fingerprint = Fingerprint()
+        if publication.mandatory {
+            fingerprint.combine(publication.exchange)
+            fingerprint.combine(publication.routingKey)
+            if let messageID = publication.properties.messageID { fingerprint.combine(messageID) }
+        }
+        return confirms.publishSent(fingerprint: fingerprint.value)
+    }
+
+    func confirm(_ tag: UInt64, multiple: Bool, acked: Bool) {
+        confirms.confirmReceived(tag: tag, multiple: multiple, acked: acked) { sequence, confirmation in
+            events.append(.confirmed(sequence: sequence, confirmation))
+        }
+    }
+
+    /// A mandatory message that no queue took came back; its confirm follows.
+    func publicationReturned(_ content: ContentAssembly.Content, code: UInt16, text: String) {
+        let message = Delivery(
+            epoch: epoch, tag: 0, redelivered: false, queue: 0, storage: content.storage, layout: content.layout)
+        var fingerprint = Fingerprint()
+        fingerprint.combine(message.exchange)
+        fingerprint.combine(message.routingKey)
+        if let messageID = message.messageID { fingerprint.combine(messageID) }
+        guard confirms.returnReceived(fingerprint: fingerprint.value, code: code, text: text) else {
+            return unexpected("a message returned that was not published")
+        }
+    }
+}

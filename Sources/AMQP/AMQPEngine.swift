@@ -1,0 +1,258 @@
+package import Core
+import TLS
+
+/// Our end of AMQP 0-9-1 on one connection with one channel, without a socket.
+///
+/// The engine lives for one epoch: what it delivered can be settled through it only, and what it published ends with it.
+/// Handshake, consumers, publishing and control each have a file of their own.
+package final class AMQPEngine: Engine {
+    /// What the owner is told.
+    package enum Event: Sendable {
+        /// The channel is open; a publisher may publish.
+        case opened(ServerProperties)
+        /// The broker registered the consumer of a queue.
+        case consuming(queue: Int)
+        case delivery(Delivery)
+        /// A delivery whose body was larger than allowed, and is not here. It is to be settled like any other.
+        case oversize(Delivery, bodySize: UInt64)
+        /// The end of a publish; comes exactly once for each.
+        case confirmed(sequence: UInt64, Confirmation)
+        /// The broker takes no publishes for now (memory, disk): its reason.
+        case blocked(String)
+        case unblocked
+        /// A consumer ended. When the broker ended it, it is registered again after a while; what was delivered can still
+        /// be settled.
+        case cancelled(queue: Int, byBroker: Bool)
+        /// The answer to the oldest unanswered request of a control connection.
+        case replied(ControlReply)
+        /// The connection ended; `nil` when we wanted it. Always the last event.
+        case closed(AMQPError?)
+    }
+
+    package let configuration: AMQPConfiguration
+    package let epoch: UInt32
+    package internal(set) var server = ServerProperties()
+    /// Whether consumers are registered as soon as the channel opens.
+    package var consumesWhenOpen = true
+
+    /// Frames of at most this many bytes are exchanged.
+    var frameMax = AMQPConfiguration.frameMin
+    var machine: ConnectionMachine
+    var deliveries: DeliveryLedger
+    var confirms: ConfirmLedger
+    var consumers: [Consumer] = []
+    var requests: [ControlRequest] = []
+    var isAwaitingReply = false
+    var events = EventQueue<Event>()
+    var output = ByteQueue()
+    var now = Instant(nanoseconds: 0)
+
+    let writer = MethodWriter()
+    private let reader = FrameReader()
+    private let tls: TLSSession?
+    private var plaintext = ByteQueue()
+    var assembly: ContentAssembly
+    private var isFinished = false
+    /// When the handshake, or an orderly close, must be over.
+    private var patience: Instant?
+    private var heartbeat: Duration?
+    private var nextHeartbeat: Instant?
+    private var silenceEnds: Instant?
+
+    /// An engine for one connection.
+    ///
+    /// - Parameters:
+    ///   - epoch: the connection's generation, repeated in every delivery.
+    ///   - firstSequence: the number of the first publish, so that numbers go on from one epoch to the next.
+    package init(configuration: AMQPConfiguration, epoch: UInt32, firstSequence: UInt64 = 1) {
+        self.configuration = configuration
+        self.epoch = epoch
+        machine = ConnectionMachine(confirms: configuration.role == .publisher)
+        deliveries = DeliveryLedger(epoch: epoch, limits: configuration.acknowledgements)
+        confirms = ConfirmLedger(first: firstSequence)
+        assembly = ContentAssembly(maximumBody: configuration.maximumBody)
+        if configuration.address.usesTLS {
+            guard let context = configuration.tls else { preconditionFailure("amqps needs a TLS context") }
+            let name = configuration.serverName ?? configuration.address.endpoint.host
+            tls = TLSSession(context: context, serverName: name)
+        } else {
+            tls = nil
+        }
+        if case .consumer(let queues) = configuration.role {
+            consumers = queues.enumerated().map { Consumer(queue: $1, tag: "harebell-\($0)") }
+        }
+    }
+
+    /// The next thing to know, oldest first.
+    package func nextEvent() -> Event? {
+        events.popFirst()
+    }
+
+    /// Whether the channel is open.
+    package var isOpen: Bool { machine.isOpen }
+    package var isBlocked: Bool { machine.isBlocked }
+    /// Delivered and not settled.
+    package var held: Int { deliveries.held }
+    /// The number that the next publish gets.
+    package var nextSequence: UInt64 { confirms.nextSequence }
+    /// Published and not confirmed.
+    package var unconfirmed: Int { confirms.unconfirmed }
+
+    /// Ends the connection in order, after the acks that are due; deliveries that are still held go back to their queues.
+    package func close(at now: Instant) {
+        self.now = now
+        guard !isFinished else { return }
+        deliveries.flush()
+        writeAcknowledgements()
+        perform(machine.close())
+    }
+
+    package func transportOpened(at now: Instant) {
+        self.now = now
+        patience = now + configuration.handshakeTimeout
+        if let tls { secure(tls) } else { perform(machine.transportOpened()) }
+    }
+
+    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        self.now = now
+        guard !isFinished else { return }
+        if let heartbeat { silenceEnds = now + heartbeat * 2 }
+        if let tls {
+            tls.receive(bytes)
+            secure(tls)
+        } else {
+            read(bytes)
+        }
+    }
+
+    /// Goes on with the TLS handshake, then reads what has arrived.
+    private func secure(_ tls: TLSSession) {
+        do throws(TLSError) {
+            if !tls.isEstablished {
+                guard try tls.handshake() else { return }
+                perform(machine.transportOpened())
+            }
+            while !isFinished, case .bytes = try tls.read(into: &plaintext) {
+                plaintext.withBytes { read($0) }
+                plaintext.removeAll()
+            }
+        } catch {
+            fail(
+                AMQPError(
+                    .tls, "no secure connection with \(configuration.address.endpoint)", blame: error.blame,
+                    isTransient: error.isTransient, underlying: error))
+        }
+    }
+
+    private func read(_ bytes: Span<UInt8>) {
+        do throws(AMQPError) {
+            try unsafe reader.read(bytes) { frame in
+                unsafe handle(frame)
+                return !isFinished
+            }
+        } catch {
+            fail(machine.state == .awaitingStart ? mismatch(underlying: error) : error)
+        }
+    }
+
+    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+        self.now = now
+        guard !isFinished else { return }
+        let wasOpened = patience != nil || machine.isOpen
+        if machine.state == .closing { finish(nil) } else { fail(lossOfTransport(failure, wasOpened: wasOpened)) }
+        output.removeAll()
+    }
+
+    package func drain(into output: inout ByteQueue) {
+        writeAcknowledgements()
+        guard let tls else {
+            self.output.withBytes { output.append($0) }
+            return self.output.removeAll()
+        }
+        if tls.isEstablished {
+            do throws(TLSError) {
+                try tls.write(from: &self.output)
+                if isFinished { tls.close() }
+            } catch {
+                fail(
+                    AMQPError(
+                        .tls, "the secure connection broke", blame: error.blame, isTransient: error.isTransient,
+                        underlying: error))
+            }
+        }
+        tls.drain(into: &output)
+        if isFinished { self.output.removeAll() }
+    }
+
+    package var wantsDisconnect: Bool { isFinished && output.isEmpty }
+
+    package var nextDeadline: Instant? {
+        guard !isFinished else { return nil }
+        var earliest = Instant.distantFuture
+        for deadline in [patience, nextHeartbeat, silenceEnds, deliveries.nextDeadline] {
+            if let deadline { earliest = min(earliest, deadline) }
+        }
+        for consumer in consumers {
+            if case .waiting(let until) = consumer.state { earliest = min(earliest, until) }
+        }
+        return earliest == .distantFuture ? nil : earliest
+    }
+
+    package func expire(at now: Instant) {
+        self.now = now
+        guard !isFinished else { return }
+        if let patience, now >= patience {
+            if machine.state == .closing { return finish(nil) }
+            return fail(handshakeTimeout())
+        }
+        if let silenceEnds, now >= silenceEnds {
+            return fail(
+                AMQPError(
+                    .heartbeatTimeout, "the broker was silent for two heartbeats", blame: .remote, isTransient: true))
+        }
+        if let heartbeat, let due = nextHeartbeat, now >= due {
+            writeHeartbeat()
+            nextHeartbeat = now + heartbeat / 2
+        }
+        subscribeAgain()
+        writeAcknowledgements()
+    }
+
+    // MARK: - For the engine's other files
+
+    /// The handshake is over.
+    func didOpen() {
+        patience = nil
+        events.append(.opened(server))
+    }
+
+    func didTune(frameMax: UInt32, heartbeat seconds: UInt16) {
+        self.frameMax = frameMax
+        reader.tune(frameMax: frameMax, heartbeat: seconds)
+        guard seconds > 0 else { return }
+        let heartbeat = Duration.seconds(seconds)
+        self.heartbeat = heartbeat
+        nextHeartbeat = now + heartbeat / 2
+        silenceEnds = now + heartbeat * 2
+    }
+
+    func willClose() {
+        patience = now + configuration.handshakeTimeout
+    }
+
+    /// Ends the connection because of an error.
+    func fail(_ error: AMQPError) {
+        finish(error)
+    }
+
+    /// The last event; publishes without a confirm end before it.
+    func finish(_ error: AMQPError?) {
+        guard !isFinished else { return }
+        isFinished = true
+        machine.failed()
+        confirms.connectionLost { sequence, confirmation in
+            events.append(.confirmed(sequence: sequence, confirmation))
+        }
+        events.append(.closed(error))
+    }
+}

@@ -1,0 +1,157 @@
+import Core
+
+/// How a publish ended.
+package enum Confirmation: Equatable, Sendable {
+    /// The broker has it.
+    case acked
+    /// The broker could not take it (for example a full queue with `reject-publish`).
+    case nacked
+    /// No queue took it: the reply code and text, as 312 `NO_ROUTE`.
+    case returned(code: UInt16, text: String)
+    /// The connection ended before the broker said anything: it may have it.
+    case lost
+}
+
+/// Which publishes of one connection wait for their confirm; each ends once.
+///
+/// Confirms come in any order and for several at once. A return comes before the confirm of the same publish and does
+/// not name it, so it is matched by a fingerprint, the oldest first.
+/// Source: rabbitmq.com/docs/confirms and /docs/publishers (unroutable messages).
+///
+/// Conservation: published = unconfirmed + ended.
+package struct ConfirmLedger {
+    private struct Entry {
+        var fingerprint: UInt64 = 0
+        var isOpen = false
+        var isReturned = false
+    }
+
+    /// The publishes from `base` to `next`, each at its sequence modulo the capacity, a power of two.
+    private var ring = [Entry](repeating: Entry(), count: 64)
+    private var base: UInt64
+    private var next: UInt64
+    /// What the broker's first tag is in our sequence.
+    private let first: UInt64
+    private var returns: [UInt64: Confirmation] = [:]
+
+    package private(set) var unconfirmed = 0
+    package private(set) var ended = 0
+
+    /// A ledger whose first publish gets the number `first`.
+    package init(first: UInt64 = 1) {
+        self.first = first
+        base = first
+        next = first
+    }
+
+    package var nextSequence: UInt64 { next }
+    /// From the oldest that waits to the newest: what the ledger must remember.
+    package var span: Int { Int(next - base) }
+    package var published: Int { Int(next - first) }
+    package var isConserved: Bool { published == unconfirmed + ended }
+
+    /// A publish was written; the fingerprint need not be unique.
+    package mutating func publishSent(fingerprint: UInt64) -> UInt64 {
+        if Int(next - base) == ring.count { grow() }
+        let sequence = next
+        next += 1
+        unconfirmed += 1
+        self[sequence] = Entry(fingerprint: fingerprint, isOpen: true)
+        return sequence
+    }
+
+    /// The broker gave a publish back; false when none with that fingerprint waits.
+    package mutating func returnReceived(fingerprint: UInt64, code: UInt16, text: String) -> Bool {
+        for sequence in base..<next {
+            let entry = self[sequence]
+            guard entry.isOpen, !entry.isReturned, entry.fingerprint == fingerprint else { continue }
+            self[sequence].isReturned = true
+            returns[sequence] = .returned(code: code, text: text)
+            return true
+        }
+        return false
+    }
+
+    /// The broker confirmed; tag 0 with `multiple` means all. False when there was nothing to end.
+    @discardableResult
+    package mutating func confirmReceived(
+        tag: UInt64, multiple: Bool, acked: Bool, _ each: (UInt64, Confirmation) -> Void
+    ) -> Bool {
+        let confirmation = acked ? Confirmation.acked : .nacked
+        let all = tag == 0 && multiple
+        guard tag > 0 || all, all || tag - 1 < next - first else { return false }
+        let last = all ? next &- 1 : first + (tag - 1)
+        let before = ended
+        if multiple {
+            var sequence = base
+            while sequence <= last, sequence < next {
+                end(sequence, confirmation, each)
+                sequence += 1
+            }
+        } else {
+            end(last, confirmation, each)
+        }
+        while base < next, !self[base].isOpen { base += 1 }
+        return ended > before
+    }
+
+    /// The connection is gone: all that wait end as ``Confirmation/lost``, the oldest first.
+    package mutating func connectionLost(_ each: (UInt64, Confirmation) -> Void) {
+        returns.removeAll()
+        while base < next {
+            end(base, .lost, each)
+            base += 1
+        }
+    }
+
+    private mutating func end(_ sequence: UInt64, _ confirmation: Confirmation, _ each: (UInt64, Confirmation) -> Void)
+    {
+        guard sequence >= base, self[sequence].isOpen else { return }
+        let isReturned = self[sequence].isReturned
+        self[sequence].isOpen = false
+        unconfirmed -= 1
+        ended += 1
+        let returned = isReturned ? returns.removeValue(forKey: sequence) : nil
+        each(sequence, confirmation == .acked ? returned ?? .acked : confirmation)
+    }
+
+    private subscript(sequence: UInt64) -> Entry {
+        get { ring[Int(truncatingIfNeeded: sequence) & (ring.count - 1)] }
+        set { ring[Int(truncatingIfNeeded: sequence) & (ring.count - 1)] = newValue }
+    }
+
+    private mutating func grow() {
+        let old = ring
+        ring = [Entry](repeating: Entry(), count: old.count * 2)
+        for sequence in base..<next { self[sequence] = old[Int(truncatingIfNeeded: sequence) & (old.count - 1)] }
+    }
+}
+
+/// A number for what a publish and its return have in common: exchange, routing key and message id.
+struct Fingerprint {
+    private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    /// FNV-1a over eight bytes at a time.
+    @inline(__always)
+    mutating func combine(_ bytes: UnsafeBufferPointer<UInt8>) {
+        var hash = value
+        var index = 0
+        let count = bytes.count
+        let raw = UnsafeRawBufferPointer(bytes)
+        while index + 8 <= count {
+            unsafe hash = (hash ^ raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)) &* 0x100_0000_01B3
+            hash ^= hash >> 29
+            index += 8
+        }
+        while index < count {
+            unsafe hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01B3
+            index += 1
+        }
+        value = (hash ^ UInt64(count)) &* 0x100_0000_01B3
+    }
+
+    @inline(__always)
+    mutating func combine(_ bytes: ArraySlice<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe combine($0) }
+    }
+}

@@ -1,0 +1,120 @@
+/// From the protocol header to the last byte: what comes next on one connection with one channel.
+///
+/// Its law: ``canPublish`` is true only on an open channel that is not blocked.
+struct ConnectionMachine: Equatable {
+    enum State: Equatable {
+        case connecting
+        case awaitingStart
+        case awaitingTune
+        case awaitingOpen
+        case awaitingChannel
+        case awaitingConfirms
+        case open
+        case closing
+        case closed
+    }
+
+    /// What to do about an input.
+    enum Action: Equatable {
+        case sendProtocolHeader
+        case sendStartOk
+        /// Both can go at once: the broker answers the second.
+        case sendTuneOkAndOpen
+        case openChannel
+        case selectConfirms
+        case announceOpen
+        case sendClose
+        case sendCloseOk
+        case disconnect
+        /// The peer's word does not belong here.
+        case refuse
+        case ignore
+    }
+
+    private(set) var state = State.connecting
+    private(set) var isBlocked = false
+    private let confirms: Bool
+
+    init(confirms: Bool) {
+        self.confirms = confirms
+    }
+
+    var isOpen: Bool { state == .open }
+    var canPublish: Bool { state == .open && confirms && !isBlocked }
+
+    mutating func transportOpened() -> Action {
+        advance(from: .connecting, to: .awaitingStart, .sendProtocolHeader)
+    }
+
+    mutating func startReceived() -> Action {
+        advance(from: .awaitingStart, to: .awaitingTune, .sendStartOk)
+    }
+
+    mutating func tuneReceived() -> Action {
+        advance(from: .awaitingTune, to: .awaitingOpen, .sendTuneOkAndOpen)
+    }
+
+    mutating func openOkReceived() -> Action {
+        advance(from: .awaitingOpen, to: .awaitingChannel, .openChannel)
+    }
+
+    mutating func channelOpenOkReceived() -> Action {
+        confirms
+            ? advance(from: .awaitingChannel, to: .awaitingConfirms, .selectConfirms)
+            : advance(from: .awaitingChannel, to: .open, .announceOpen)
+    }
+
+    mutating func confirmSelectOkReceived() -> Action {
+        advance(from: .awaitingConfirms, to: .open, .announceOpen)
+    }
+
+    /// The broker closed the channel, and it is to be opened again.
+    mutating func channelLost() -> Action {
+        advance(from: .open, to: .awaitingChannel, .openChannel)
+    }
+
+    mutating func blockedReceived() {
+        isBlocked = true
+    }
+
+    mutating func unblockedReceived() {
+        isBlocked = false
+    }
+
+    /// We want to end.
+    mutating func close() -> Action {
+        switch state {
+        case .awaitingChannel, .awaitingConfirms, .open:
+            state = .closing
+            return .sendClose
+        case .connecting, .awaitingStart, .awaitingTune, .awaitingOpen:
+            state = .closed
+            return .disconnect
+        case .closing, .closed: return .ignore
+        }
+    }
+
+    mutating func closeReceived() -> Action {
+        guard state != .closed else { return .ignore }
+        state = .closed
+        return .sendCloseOk
+    }
+
+    mutating func closeOkReceived() -> Action {
+        advance(from: .closing, to: .closed, .disconnect)
+    }
+
+    /// The transport is gone, or what came from it makes no sense.
+    mutating func failed() {
+        state = .closed
+    }
+
+    private mutating func advance(from expected: State, to next: State, _ action: Action) -> Action {
+        guard state == expected else {
+            // What the broker sent before it saw our close is of no interest any more.
+            return state == .closing || state == .closed ? .ignore : .refuse
+        }
+        state = next
+        return action
+    }
+}

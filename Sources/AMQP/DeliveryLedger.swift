@@ -1,0 +1,187 @@
+package import Core
+
+/// Which deliveries of one connection are held, and which acks are due.
+///
+/// Deliveries end in any order, the broker takes acks "up to here": the ledger joins neighbours into one multiple ack and
+/// lets it wait for more of them. Settled deliveries behind one that is still held are islands; when that one takes
+/// too long they are acked singly. A ledger belongs to one epoch and refuses tags of another.
+///
+/// Conservation: delivered = held + waiting + acknowledged + rejected.
+package struct DeliveryLedger {
+    /// When acks are sent.
+    package struct Limits: Sendable {
+        /// This many neighbours are acked without waiting for more.
+        package var batch = 64
+        /// A settled delivery waits for neighbours no longer than this.
+        package var delay = Duration.milliseconds(5)
+        /// Islands wait for the delivery before them no longer than this.
+        package var headOfLine = Duration.milliseconds(250)
+
+        package init() {}
+    }
+
+    /// An ack to send.
+    package enum Acknowledgement: Equatable, Sendable {
+        case one(UInt64)
+        case upTo(UInt64)
+    }
+
+    private enum State: UInt8 {
+        case held
+        case settled
+        case ended
+    }
+
+    package let epoch: UInt32
+    package let limits: Limits
+
+    /// The states of the tags from `head` to `next`, each at its tag modulo the capacity, a power of two.
+    private var ring = [State](repeating: .ended, count: 64)
+    /// The lowest tag that is held; everything before it is settled or rejected.
+    private var head: UInt64 = 1
+    private var next: UInt64 = 1
+    /// The highest settled tag before `head` that is not acked yet, and how many they are.
+    private var mark: UInt64 = 0
+    private var neighbours = 0
+    private var neighboursSince: Instant?
+    private var islands = 0
+    private var islandsSince: Instant?
+    private var isFlushing = false
+
+    /// Delivered and not settled.
+    package private(set) var held = 0
+    package private(set) var acknowledged = 0
+    package private(set) var rejected = 0
+
+    package init(epoch: UInt32, limits: Limits = Limits()) {
+        self.epoch = epoch
+        self.limits = limits
+    }
+
+    package var delivered: Int { Int(next - 1) }
+
+    /// Settled, with an ack that is not sent yet.
+    package var waiting: Int { neighbours + islands }
+
+    package var isConserved: Bool {
+        delivered == held + waiting + acknowledged + rejected
+    }
+
+    /// A delivery came; false when its tag is not the next one, which no broker does.
+    package mutating func deliveryReceived(_ tag: UInt64) -> Bool {
+        guard tag == next else { return false }
+        if Int(next - head) == ring.count { grow() }
+        next += 1
+        self[tag] = .held
+        held += 1
+        return true
+    }
+
+    /// A delivery is done with; false when it is not held in this epoch, and then nothing is to be sent for it.
+    @discardableResult
+    package mutating func settle(_ tag: UInt64, epoch: UInt32, at now: Instant) -> Bool {
+        guard epoch == self.epoch, holds(tag) else { return false }
+        held -= 1
+        self[tag] = .settled
+        islands += 1
+        if tag == head {
+            advance(at: now)
+        } else if islandsSince == nil {
+            islandsSince = now
+        }
+        return true
+    }
+
+    /// A delivery goes back by a nack that the caller sends; false when it is not held in this epoch.
+    package mutating func reject(_ tag: UInt64, epoch: UInt32, at now: Instant) -> Bool {
+        guard epoch == self.epoch, holds(tag) else { return false }
+        held -= 1
+        rejected += 1
+        self[tag] = .ended
+        if tag == head { advance(at: now) }
+        return true
+    }
+
+    /// Whether a tag is delivered and not settled.
+    package func holds(_ tag: UInt64) -> Bool {
+        tag >= head && tag < next && self[tag] == .held
+    }
+
+    /// Everything that is settled becomes due: nothing is to wait any longer.
+    package mutating func flush() {
+        isFlushing = waiting > 0
+    }
+
+    /// The next ack that is due.
+    package mutating func nextAcknowledgement(at now: Instant) -> Acknowledgement? {
+        if neighbours > 0, neighboursAreDue(at: now) {
+            let tag = mark
+            let count = neighbours
+            acknowledged += count
+            neighbours = 0
+            neighboursSince = nil
+            if waiting == 0 { isFlushing = false }
+            return count == 1 ? .one(tag) : .upTo(tag)
+        }
+        if islands > 0, islandsAreDue(at: now) { return acknowledgeIsland() }
+        return nil
+    }
+
+    package var nextDeadline: Instant? {
+        let first = neighboursSince.map { $0 + limits.delay }
+        guard let second = islandsSince.map({ $0 + limits.headOfLine }) else { return first }
+        return first.map { min($0, second) } ?? second
+    }
+
+    private func neighboursAreDue(at now: Instant) -> Bool {
+        if isFlushing || neighbours >= limits.batch || held == 0 { return true }
+        guard let neighboursSince else { return false }
+        return now >= neighboursSince + limits.delay
+    }
+
+    private func islandsAreDue(at now: Instant) -> Bool {
+        if isFlushing { return true }
+        guard let islandsSince else { return false }
+        return now >= islandsSince + limits.headOfLine
+    }
+
+    private mutating func acknowledgeIsland() -> Acknowledgement? {
+        for tag in head..<next where self[tag] == .settled {
+            self[tag] = .ended
+            islands -= 1
+            acknowledged += 1
+            if islands == 0 {
+                islandsSince = nil
+                isFlushing = false
+            }
+            return .one(tag)
+        }
+        preconditionFailure("every island lies between the head and the end")
+    }
+
+    /// Moves the head to the next held tag; settled ones on the way become neighbours.
+    private mutating func advance(at now: Instant) {
+        while head < next, self[head] != .held {
+            if self[head] == .settled {
+                islands -= 1
+                neighbours += 1
+                mark = head
+                if neighboursSince == nil { neighboursSince = now }
+            }
+            head += 1
+        }
+        // The head is another one, and has its own time.
+        islandsSince = islands > 0 ? now : nil
+    }
+
+    private subscript(tag: UInt64) -> State {
+        get { ring[Int(truncatingIfNeeded: tag) & (ring.count - 1)] }
+        set { ring[Int(truncatingIfNeeded: tag) & (ring.count - 1)] = newValue }
+    }
+
+    private mutating func grow() {
+        let old = ring
+        ring = [State](repeating: .ended, count: old.count * 2)
+        for tag in head..<next { self[tag] = old[Int(truncatingIfNeeded: tag) & (old.count - 1)] }
+    }
+}

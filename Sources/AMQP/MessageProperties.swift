@@ -1,0 +1,145 @@
+import Core
+
+/// All properties of a `basic` message, to be read, edited and published again: what a dead letter keeps.
+///
+/// Source: AMQP 0-9-1, section 4.2.6.1 (property flags) and class `basic`.
+package struct MessageProperties: Sendable, Equatable {
+    package var contentType: [UInt8]?
+    package var contentEncoding: [UInt8]?
+    package var headers: FieldTable?
+    /// 2 is persistent.
+    package var deliveryMode: UInt8?
+    package var priority: UInt8?
+    package var correlationID: [UInt8]?
+    package var replyTo: [UInt8]?
+    package var expiration: [UInt8]?
+    package var messageID: [UInt8]?
+    /// Seconds since 1970 UTC.
+    package var timestamp: UInt64?
+    package var type: [UInt8]?
+    package var userID: [UInt8]?
+    package var appID: [UInt8]?
+    package var clusterID: [UInt8]?
+
+    package init() {}
+
+    /// Reads property flags and values, as in `Delivery.rawProperties`.
+    ///
+    /// Throws when they are not well formed, or a header is nested too deeply.
+    package init(decoding raw: ArraySlice<UInt8>) throws(AMQPError) {
+        guard !raw.isEmpty else { return }
+        var reader = WireReader(raw)
+        let flags = PropertyFlags(rawValue: try reader.integer())
+        var more = flags.contains(.continuation)
+        while more { more = try reader.integer(UInt16.self) & 1 != 0 }
+
+        func text(_ flag: PropertyFlags) throws(AMQPError) -> [UInt8]? {
+            flags.contains(flag) ? Array(try reader.shortString()) : nil
+        }
+        contentType = try text(.contentType)
+        contentEncoding = try text(.contentEncoding)
+        if flags.contains(.headers) { headers = try FieldTable(decoding: try reader.longString()) }
+        if flags.contains(.deliveryMode) { deliveryMode = try reader.integer() }
+        if flags.contains(.priority) { priority = try reader.integer() }
+        correlationID = try text(.correlationID)
+        replyTo = try text(.replyTo)
+        expiration = try text(.expiration)
+        messageID = try text(.messageID)
+        if flags.contains(.timestamp) { timestamp = try reader.integer() }
+        type = try text(.type)
+        userID = try text(.userID)
+        appID = try text(.appID)
+        clusterID = try text(.clusterID)
+    }
+
+    /// Property flags and values. Throws when a string is longer than 255 bytes.
+    package func encoded() throws(AMQPError) -> [UInt8] {
+        var flags = PropertyFlags()
+        var values: [UInt8] = []
+        func append(_ flag: PropertyFlags, _ text: [UInt8]?) throws(AMQPError) {
+            guard let text else { return }
+            try ShortString.check(text[...], flag.name)
+            flags.insert(flag)
+            values.append(UInt8(text.count))
+            values += text
+        }
+        func append<Integer: FixedWidthInteger>(_ flag: PropertyFlags, _ value: Integer?) {
+            guard let value else { return }
+            flags.insert(flag)
+            values.append(bigEndian: value)
+        }
+        try append(.contentType, contentType)
+        try append(.contentEncoding, contentEncoding)
+        if let headers {
+            let content = try headers.encoded()
+            flags.insert(.headers)
+            values.append(bigEndian: UInt32(content.count))
+            values += content
+        }
+        append(.deliveryMode, deliveryMode)
+        append(.priority, priority)
+        try append(.correlationID, correlationID)
+        try append(.replyTo, replyTo)
+        try append(.expiration, expiration)
+        try append(.messageID, messageID)
+        append(.timestamp, timestamp)
+        try append(.type, type)
+        try append(.userID, userID)
+        try append(.appID, appID)
+        try append(.clusterID, clusterID)
+        var output: [UInt8] = []
+        output.append(bigEndian: flags.rawValue)
+        return output + values
+    }
+}
+
+/// Which properties follow, in the order in which they follow.
+struct PropertyFlags: OptionSet {
+    let rawValue: UInt16
+
+    static let contentType = Self(rawValue: 1 << 15)
+    static let contentEncoding = Self(rawValue: 1 << 14)
+    static let headers = Self(rawValue: 1 << 13)
+    static let deliveryMode = Self(rawValue: 1 << 12)
+    static let priority = Self(rawValue: 1 << 11)
+    static let correlationID = Self(rawValue: 1 << 10)
+    static let replyTo = Self(rawValue: 1 << 9)
+    static let expiration = Self(rawValue: 1 << 8)
+    static let messageID = Self(rawValue: 1 << 7)
+    static let timestamp = Self(rawValue: 1 << 6)
+    static let type = Self(rawValue: 1 << 5)
+    static let userID = Self(rawValue: 1 << 4)
+    static let appID = Self(rawValue: 1 << 3)
+    static let clusterID = Self(rawValue: 1 << 2)
+    static let continuation = Self(rawValue: 1)
+
+    /// AMQP's name of a property that is a short string.
+    var name: StaticString {
+        switch self {
+        case .contentType: "content-type"
+        case .contentEncoding: "content-encoding"
+        case .correlationID: "correlation-id"
+        case .replyTo: "reply-to"
+        case .expiration: "expiration"
+        case .messageID: "message-id"
+        case .type: "type"
+        case .userID: "user-id"
+        case .appID: "app-id"
+        case .clusterID: "cluster-id"
+        default: "property"
+        }
+    }
+}
+
+/// AMQP's strings with one byte of length.
+enum ShortString {
+    static let maximumLength = 255
+
+    @inline(__always)
+    static func check(_ text: ArraySlice<UInt8>, _ what: StaticString) throws(AMQPError) {
+        guard text.count > maximumLength else { return }
+        throw AMQPError(
+            .shortStringTooLong, "the \(what) has \(text.count) bytes; AMQP allows \(maximumLength)", blame: .local,
+            isTransient: false)
+    }
+}

@@ -1,0 +1,77 @@
+import CRabbitMQ
+import Core
+
+/// Writes method frames by librabbitmq's encoder: everything but the hot path.
+///
+/// The library wants strings and tables in memory of its own kind; they are made in a pool that is recycled after each
+/// method. A table goes there in wire format and through the library's decoder.
+@safe
+final class MethodWriter {
+    private var pool = unsafe amqp_pool_t()
+    /// Bytes that the strings and tables of the current method have at most on the wire.
+    private var variableSize = 0
+
+    init() {
+        unsafe init_amqp_pool(&pool, 4096)
+    }
+
+    deinit {
+        unsafe empty_amqp_pool(&pool)
+    }
+
+    /// Appends one frame; `make` builds the method and may use ``short(_:_:)``, ``long(_:)`` and ``table(_:)``.
+    func write<Method>(
+        _ id: amqp_method_number_t, channel: UInt16, to output: inout ByteQueue,
+        _ make: (MethodWriter) throws(AMQPError) -> Method
+    ) throws(AMQPError) {
+        variableSize = 0
+        defer { unsafe recycle_amqp_pool(&pool) }
+        var method = try make(self)
+        let start = output.count
+        output.append(FrameType.method.rawValue)
+        output.append(bigEndian: channel)
+        output.append(bigEndian: 0 as UInt32)
+        output.append(bigEndian: id)
+        let size = unsafe output.append(upTo: variableSize + 64) { buffer in
+            let encoded = unsafe amqp_bytes_t(len: buffer.count, bytes: buffer.baseAddress)
+            return unsafe withUnsafeMutablePointer(to: &method) { unsafe Int(amqp_encode_method(id, $0, encoded)) }
+        }
+        output.overwrite(at: start + 3, bigEndian: UInt32(4 + size))
+        output.append(PackedWriter.frameEnd)
+    }
+
+    /// A string of at most 255 bytes.
+    func short(_ text: String, _ what: StaticString) throws(AMQPError) -> amqp_bytes_t {
+        let bytes = Array(text.utf8)
+        try ShortString.check(bytes[...], what)
+        return unsafe copy(bytes)
+    }
+
+    func long(_ bytes: [UInt8]) -> amqp_bytes_t {
+        unsafe copy(bytes)
+    }
+
+    func table(_ table: FieldTable) throws(AMQPError) -> amqp_table_t {
+        let content = try table.encoded()
+        var wire: [UInt8] = []
+        wire.append(bigEndian: UInt32(content.count))
+        wire += content
+        var result = unsafe amqp_table_t()
+        var offset = 0
+        let status = unsafe amqp_decode_table(copy(wire), &pool, &result, &offset)
+        guard status == 0 else {
+            let text = unsafe String(cString: amqp_error_string2(status))
+            throw AMQPError(.badTable, "arguments cannot be encoded: \(text)", blame: .local, isTransient: false)
+        }
+        return unsafe result
+    }
+
+    private func copy(_ bytes: [UInt8]) -> amqp_bytes_t {
+        variableSize += bytes.count + 4
+        var result = unsafe amqp_bytes_t()
+        guard !bytes.isEmpty else { return unsafe result }
+        unsafe amqp_pool_alloc_bytes(&pool, bytes.count, &result)
+        unsafe UnsafeMutableRawPointer(result.bytes!).copyMemory(from: bytes, byteCount: bytes.count)
+        return unsafe result
+    }
+}

@@ -1,0 +1,71 @@
+import Core
+
+/// Frame types. Source: AMQP 0-9-1, section 4.2.3.
+enum FrameType: UInt8 {
+    case method = 1
+    case header = 2
+    case body = 3
+    case heartbeat = 8
+}
+
+/// Writes frames into memory that was made large enough before; a write beyond it traps.
+@safe
+struct PackedWriter {
+    static let frameEnd: UInt8 = 0xCE
+
+    private let base: UnsafeMutablePointer<UInt8>
+    private let capacity: Int
+    private(set) var count = 0
+
+    @unsafe
+    init(_ buffer: UnsafeMutableBufferPointer<UInt8>) {
+        unsafe base = buffer.baseAddress!
+        capacity = buffer.count
+    }
+
+    @inline(__always)
+    mutating func append(_ byte: UInt8) {
+        precondition(count < capacity, "the frame was measured before it is written")
+        unsafe base[count] = byte
+        count += 1
+    }
+
+    @inline(__always)
+    mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
+        let size = MemoryLayout<Integer>.size
+        precondition(count + size <= capacity, "the frame was measured before it is written")
+        unsafe UnsafeMutableRawPointer(base + count).storeBytes(of: value.bigEndian, as: Integer.self)
+        count += size
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let source = bytes.baseAddress else { return }
+        precondition(count + bytes.count <= capacity, "the frame was measured before it is written")
+        unsafe (base + count).update(from: source, count: bytes.count)
+        count += bytes.count
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: ArraySlice<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
+    }
+
+    @inline(__always)
+    mutating func append(short text: ArraySlice<UInt8>) {
+        append(UInt8(text.count))
+        append(text)
+    }
+
+    @inline(__always)
+    mutating func beginFrame(_ type: FrameType, channel: UInt16, size: Int) {
+        append(type.rawValue)
+        append(bigEndian: channel)
+        append(bigEndian: UInt32(size))
+    }
+
+    @inline(__always)
+    mutating func endFrame() {
+        append(Self.frameEnd)
+    }
+}

@@ -1,0 +1,219 @@
+import Core
+import HTTP2
+import TLS
+
+/// What happens between TLS, HTTP/2 and the machine.
+extension APNsEngine {
+    /// Reads whatever has arrived.
+    ///
+    /// - Returns: Whether the peer has said that nothing will follow.
+    func readAll() throws(APNsError) -> Bool {
+        do throws(TLSError) {
+            guard try handshake() else { return false }
+        } catch {
+            throw APNsError(tls: error)
+        }
+        while machine.speaksHTTP2 {
+            switch try readPart() {
+            case .bytes: continue
+            case .wantsInput: return false
+            case .closed: return true
+            }
+        }
+        return false
+    }
+
+    private func handshake() throws(TLSError) -> Bool {
+        if tls.isEstablished { return true }
+        guard try tls.handshake() else { return false }
+        perform(machine.protocolNegotiated(isHTTP2: tls.negotiatedProtocol == "h2"))
+        return true
+    }
+
+    private func readPart() throws(APNsError) -> TLSSession.ReadResult {
+        let result: TLSSession.ReadResult
+        do throws(TLSError) {
+            result = try tls.read(into: &plaintext)
+        } catch {
+            throw APNsError(tls: error)
+        }
+        defer { plaintext.removeAll() }
+        do throws(HTTP2Error) {
+            try plaintext.withBytes { (bytes) throws(HTTP2Error) in try http2.receive(bytes) }
+        } catch {
+            throw APNsError(http2: error)
+        }
+        return result
+    }
+
+    /// Turns everything that HTTP/2 has to say into full TLS records.
+    func writeAll() throws(APNsError) {
+        do throws(HTTP2Error) {
+            try http2.drain(into: &plaintext)
+        } catch {
+            throw APNsError(http2: error)
+        }
+        guard !plaintext.isEmpty else { return }
+        do throws(TLSError) {
+            try tls.write(from: &plaintext)
+        } catch {
+            throw APNsError(tls: error)
+        }
+    }
+
+    func takeHTTP2Events() {
+        while let event = http2.nextEvent() {
+            switch event {
+            case .settings: perform(machine.settingsReceived())
+            case .response(let slot, let response): replied(slot, response)
+            case .reset(let slot, let code, _): reset(slot, code)
+            case .goaway(_, let code, let debugData):
+                let reason = ReplyBody(debugData).reason ?? goaway?.reason
+                goaway = Goaway(reason: reason, code: code)
+                events.append(.goaway(reason: reason?.rawValue ?? code.description))
+                perform(machine.goawayReceived(drainDeadline: now + configuration.drainTimeout))
+            case .pong: break
+            }
+        }
+        endIfDrained()
+    }
+
+    private func replied(_ slot: UInt32, _ response: HTTP2Response) {
+        let handle = streams.finish(slot).handle
+        var reply = APNsReply(status: response.status, uniqueID: response.headers.first?.value)
+        if response.status != 200, !response.body.isEmpty {
+            let body = ReplyBody(response.body)
+            reply.reason = body.reason
+            reply.timestamp = body.timestamp
+        }
+        if !isAuthenticated, !reply.refusesProviderToken { isAuthenticated = true }
+        events.append(.replied(handle: handle, reply))
+    }
+
+    private func reset(_ slot: UInt32, _ code: HTTP2ErrorCode) {
+        let handle = streams.finish(slot).handle
+        let detail: String
+        if code == .refusedStream {
+            detail = "APNs did not take the request"
+        } else if !lossDetail.isEmpty {
+            detail = lossDetail
+        } else {
+            detail = "APNs ended the stream without an answer (\(code))"
+        }
+        let loss = Loss(
+            processed: code == .refusedStream ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
+        events.append(.lost(handle: handle, loss))
+    }
+
+    func endIfDrained() {
+        if streams.inFlight == 0 { perform(machine.streamsEnded()) }
+    }
+
+    // MARK: Deadlines
+
+    func cancelOverdue() {
+        while let oldest = streams.oldest, oldest.deadline <= now {
+            do throws(HTTP2Error) {
+                // A request that was never written is as good as refused.
+                let isWritten = http2.isWritten(oldest.stream)
+                lossDetail = "no reply in time"
+                defer { lossDetail = "" }
+                try http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
+                takeHTTP2Events()
+            } catch {
+                return fail(APNsError(http2: error))
+            }
+        }
+    }
+
+    func ping() {
+        do throws(HTTP2Error) {
+            try http2.ping(0)
+        } catch {
+            fail(APNsError(http2: error))
+        }
+    }
+
+    // MARK: The end
+
+    func perform(_ action: ConnectionMachine.Action) {
+        switch action {
+        case .none, .startHTTP2, .stopSubmitting, .loseStreams: break
+        case .startHandshake:
+            do throws(TLSError) {
+                try tls.handshake()
+            } catch {
+                fail(APNsError(tls: error))
+            }
+        case .announceReady: events.append(.ready)
+        case .refuseProtocol: fail(APNsError(.noHTTP2, APNsError.noHTTP2Message(configuration.endpoint)))
+        case .sayGoodbye: close(goaway == nil ? nil : leftByPeer())
+        case .giveUpHandshake:
+            close(
+                APNsError(
+                    .handshakeTimeout, "\(configuration.endpoint) did not finish the TLS and HTTP/2 handshake in time"))
+        case .giveUpDraining:
+            close(
+                APNsError(
+                    .drainDeadline, "\(configuration.endpoint) did not answer every request before the drain deadline"))
+        }
+    }
+
+    func fail(_ error: APNsError) {
+        if machine.failed() == .loseStreams { close(error) }
+    }
+
+    /// The machine is closed: loses what is open, says the last words, and tells the owner.
+    func close(_ error: APNsError?) {
+        lossDetail = error.map { "the connection was lost: \($0.message)" } ?? ""
+        http2.abandon(code: .cancel)
+        takeHTTP2Events()
+        sayLastWords()
+        events.append(.closed(error))
+        wantsDisconnect = true
+    }
+
+    /// GOAWAY and close_notify, as far as the connection still carries them.
+    private func sayLastWords() {
+        guard tls.isEstablished else { return }
+        do throws(APNsError) {
+            do throws(HTTP2Error) {
+                try http2.goaway()
+            } catch {
+                throw APNsError(http2: error)
+            }
+            try writeAll()
+        } catch {
+            // The connection has ended already; what it still wanted to say does not change how.
+            plaintext.removeAll()
+        }
+        tls.close()
+    }
+
+    private func leftByPeer() -> APNsError {
+        APNsError(
+            .goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway?.text ?? "unknown")",
+            goawayReason: goaway?.reason)
+    }
+
+    func closedByPeer() -> APNsError {
+        if goaway != nil { return leftByPeer() }
+        return APNsError(.connectionClosed, "\(configuration.endpoint) closed the connection without GOAWAY")
+    }
+}
+
+extension APNsError {
+    static func noHTTP2Message(_ endpoint: Endpoint) -> String {
+        "\(endpoint) does not speak HTTP/2 (ALPN): it is not APNs, or a proxy is in the way"
+    }
+
+    init(http2 error: HTTP2Error) {
+        self.init(.http2, "HTTP/2 failed", underlying: error, blame: error.blame, isTransient: error.isTransient)
+    }
+
+    init(tls error: TLSError) {
+        self.init(
+            error.code == .noProtocol ? .noHTTP2 : .tls, "TLS failed", underlying: error, blame: error.blame,
+            isTransient: error.isTransient)
+    }
+}

@@ -1,0 +1,250 @@
+package import Core
+import HTTP2
+package import TLS
+
+/// Our end of one connection to APNs: TLS, HTTP/2 and the requests on it, without socket, clock or thread.
+///
+/// Every request that ``submit(_:handle:authorization:at:)`` takes ends in exactly one event, ``Event/replied(handle:_:)``
+/// or ``Event/lost(handle:_:)``, at the latest before ``Event/closed(_:)``, which is the last event of all.
+package final class APNsEngine: Engine {
+    package struct Configuration: Sendable {
+        package var endpoint: Endpoint
+        /// Without one the connection's certificate speaks for the provider.
+        package var usesProviderToken: Bool
+        /// For an answer, counted from when the request was submitted.
+        package var requestTimeout = Duration.seconds(30)
+        /// For TLS and the peer's first SETTINGS, counted from when the transport was open.
+        package var handshakeTimeout = Duration.seconds(10)
+        /// For the streams that are open when the connection starts to drain.
+        package var drainTimeout = Duration.seconds(15)
+        /// How long the peer may be silent while requests wait, before a PING asks whether it is there.
+        package var stallLimit = Duration.seconds(10)
+        /// How long the peer may be silent while nothing waits, before a PING.
+        package var pingIdle = Duration.seconds(3600)
+        /// How long a PING may go unanswered.
+        package var pongTimeout = Duration.seconds(5)
+        /// Bytes that are kept of an answer's body; Apple's are below 100.
+        package var maximumReplyBody = 4096
+        /// Streams at once, whatever more the peer allows.
+        package var maximumStreams = 1000
+        /// Where the numbering of streams starts: odd, and a way to see in a test how it ends.
+        package var firstStreamID: Int32 = 1
+
+        package init(endpoint: Endpoint, usesProviderToken: Bool) {
+            self.endpoint = endpoint
+            self.usesProviderToken = usesProviderToken
+        }
+    }
+
+    package enum Event: Sendable {
+        /// Requests can be submitted, as ``freeStreams`` says.
+        case ready
+        case replied(handle: UInt32, APNsReply)
+        case lost(handle: UInt32, Loss)
+        /// APNs takes no more requests on this connection: the reason that it gave, else the name of HTTP/2's code. May
+        /// come more than once.
+        case goaway(reason: String)
+        /// The end; `nil` when it was our wish and nothing was lost.
+        case closed(APNsError?)
+    }
+
+    /// Why the peer said that it is leaving.
+    struct Goaway {
+        var reason: RejectionReason?
+        var code: HTTP2ErrorCode
+
+        var text: String {
+            reason?.rawValue ?? code.description
+        }
+    }
+
+    package let configuration: Configuration
+    let tls: TLSSession
+    let http2: HTTP2ClientSession
+    var writer: RequestWriter
+    var machine = ConnectionMachine.connecting
+    var streams = StreamTable()
+    var liveness: Liveness
+    var events = EventQueue<Event>()
+    /// Between TLS and HTTP/2, in either direction; empty between calls.
+    var plaintext = ByteQueue()
+    var isAuthenticated: Bool
+    var goaway: Goaway?
+    /// When the engine was last called.
+    var now = Instant(nanoseconds: 0)
+    /// Why streams end that we end ourselves.
+    var lossDetail = ""
+    package internal(set) var wantsDisconnect = false
+
+    package init(configuration: Configuration, tls context: TLSContext) throws(APNsError) {
+        self.configuration = configuration
+        let endpoint = configuration.endpoint
+        tls = TLSSession(context: context, serverName: endpoint.host)
+        var settings = HTTP2ClientSession.Settings()
+        settings.maximumResponseBody = configuration.maximumReplyBody
+        settings.wantedHeaders = ["apns-unique-id"]
+        settings.firstStreamID = configuration.firstStreamID
+        do throws(HTTP2Error) {
+            http2 = try HTTP2ClientSession(settings: settings)
+        } catch {
+            throw APNsError(http2: error)
+        }
+        writer = RequestWriter(authority: endpoint.authority)
+        isAuthenticated = !configuration.usesProviderToken
+        liveness = Liveness(
+            idleLimit: configuration.pingIdle, stallLimit: configuration.stallLimit,
+            pongLimit: configuration.pongTimeout, at: now)
+    }
+
+    package var phase: ConnectionMachine.Phase {
+        machine.phase
+    }
+
+    /// Requests without an end yet.
+    package var inFlight: Int {
+        streams.inFlight
+    }
+
+    /// How many streams the peer allows, as it last said, within ``Configuration/maximumStreams``.
+    package var maximumConcurrentStreams: Int {
+        Int(min(http2.remoteMaxConcurrentStreams, UInt32(configuration.maximumStreams)))
+    }
+
+    /// How many requests can be submitted now.
+    ///
+    /// With a provider token it is one at a time until APNs has taken a token. Source: "Sending notification requests
+    /// to APNs", "Establish a connection to APNs".
+    package var freeStreams: Int {
+        guard phase == .ready else { return 0 }
+        let limit = maximumConcurrentStreams
+        return max(0, (isAuthenticated ? limit : min(limit, 1)) - streams.inFlight)
+    }
+
+    /// Whether APNs has not taken a provider token on this connection yet.
+    package var awaitsAuthentication: Bool {
+        !isAuthenticated
+    }
+
+    /// Bytes of payload that APNs still takes on the whole connection.
+    package var window: Int {
+        http2.remoteConnectionWindow
+    }
+
+    /// Sends a request; there must be a free stream.
+    ///
+    /// - Parameters:
+    ///   - handle: the owner's name for the request, given back in its event.
+    ///   - authorization: where the configuration says that provider tokens are used.
+    /// - Throws: when HTTP/2 does not take the request; then it has no event and was certainly not processed.
+    package func submit(
+        _ request: borrowing APNsRequest, handle: UInt32, authorization: ProviderToken?, at now: Instant
+    ) throws(APNsError) {
+        self.now = now
+        precondition(freeStreams > 0, "a request needs a free stream")
+        precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
+        if streams.inFlight == 0 { liveness.becameBusy(at: now) }
+        writer.write(request, authorization: authorization, to: http2)
+        let payload = request.payload
+        do throws(HTTP2Error) {
+            try streams.open(handle, deadline: now + configuration.requestTimeout) { slot throws(HTTP2Error) in
+                try http2.submit(body: payload, handle: slot)
+            }
+        } catch {
+            throw APNsError(http2: error)
+        }
+        if http2.nextStreamIDExhausted { retire(at: now) }
+    }
+
+    /// Takes no more requests; closes once the open ones have ended, at the latest at the drain deadline.
+    package func retire(at now: Instant) {
+        self.now = now
+        if machine.retire(drainDeadline: now + configuration.drainTimeout) == .loseStreams {
+            close(nil)
+        } else {
+            endIfDrained()
+        }
+    }
+
+    package func nextEvent() -> Event? {
+        events.popFirst()
+    }
+
+    // MARK: Engine
+
+    package func transportOpened(at now: Instant) {
+        self.now = now
+        liveness.heard(at: now)
+        perform(machine.transportOpened(handshakeDeadline: now + configuration.handshakeTimeout))
+    }
+
+    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        self.now = now
+        guard phase != .closed else { return }
+        liveness.heard(at: now)
+        tls.receive(bytes)
+        do throws(APNsError) {
+            let isClosed = try readAll()
+            takeHTTP2Events()
+            if isClosed { fail(closedByPeer()) }
+        } catch {
+            takeHTTP2Events()
+            fail(error)
+        }
+    }
+
+    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+        self.now = now
+        wantsDisconnect = true
+        if let failure {
+            fail(APNsError(.transport, "the connection to \(configuration.endpoint) failed", underlying: failure))
+        } else {
+            fail(closedByPeer())
+        }
+    }
+
+    package func drain(into output: inout ByteQueue) {
+        if machine.speaksHTTP2 {
+            do throws(APNsError) {
+                try writeAll()
+                takeHTTP2Events()
+            } catch {
+                takeHTTP2Events()
+                fail(error)
+            }
+        }
+        tls.drain(into: &output)
+    }
+
+    package var nextDeadline: Instant? {
+        switch phase {
+        case .connecting, .closed: return nil
+        case .handshaking: return machine.deadline
+        case .ready, .draining:
+            var earliest = liveness.deadline(isBusy: streams.inFlight > 0)
+            if let deadline = machine.deadline { earliest = min(earliest, deadline) }
+            if let oldest = streams.oldest { earliest = min(earliest, oldest.deadline) }
+            return earliest
+        }
+    }
+
+    package func expire(at now: Instant) {
+        self.now = now
+        cancelOverdue()
+        perform(machine.deadlinePassed(at: now))
+        guard phase == .ready || phase == .draining else { return }
+        switch liveness.check(isBusy: streams.inFlight > 0, at: now) {
+        case .none: break
+        case .ping: ping()
+        case .giveUp:
+            fail(APNsError(.stalled, "\(configuration.endpoint) is silent: it did not answer a PING in time"))
+        }
+    }
+}
+
+extension Endpoint {
+    /// The value of `:authority`. Source: RFC 9110, section 7.2.
+    fileprivate var authority: String {
+        if port != 443 { return description }
+        return host.contains(":") ? "[\(host)]" : host
+    }
+}

@@ -1,0 +1,49 @@
+package import Core
+
+/// Why a connection to APNs ended, or never came to be.
+package struct APNsError: ComponentError {
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: String
+
+        package init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The way to APNs: DNS, TCP, or a transport that broke.
+        package static let transport = Code(rawValue: "transport")
+        /// The peer closed the transport without a word of HTTP/2.
+        package static let connectionClosed = Code(rawValue: "connectionClosed")
+        package static let tls = Code(rawValue: "tls")
+        /// ALPN did not agree on `h2`. Source: RFC 9113, section 3.2.
+        package static let noHTTP2 = Code(rawValue: "noHTTP2")
+        package static let http2 = Code(rawValue: "http2")
+        /// TLS or the first SETTINGS took too long.
+        package static let handshakeTimeout = Code(rawValue: "handshakeTimeout")
+        /// Neither a byte nor the answer to a PING.
+        package static let stalled = Code(rawValue: "stalled")
+        /// Streams were still open when the drain deadline passed.
+        package static let drainDeadline = Code(rawValue: "drainDeadline")
+        /// APNs said GOAWAY, and everything that it had promised was answered.
+        package static let goaway = Code(rawValue: "goaway")
+    }
+
+    package let code: Code
+    package let message: String
+    package let underlying: (any Error)?
+    package let blame: Blame
+    package let isTransient: Bool
+    /// The `reason` in GOAWAY's debug data, if there was one.
+    package let goawayReason: RejectionReason?
+
+    package init(
+        _ code: Code, _ message: String, underlying: (any Error)? = nil, blame: Blame = .remote,
+        isTransient: Bool = true, goawayReason: RejectionReason? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+        self.blame = blame
+        self.isTransient = isTransient
+        self.goawayReason = goawayReason
+    }
+}

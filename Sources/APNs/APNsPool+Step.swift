@@ -1,0 +1,214 @@
+package import Core
+
+/// One turn of a pool: hear the connections, place what waits, dial what is missing.
+extension APNsPool {
+    /// How far apart wake-ups for permits are: waking for each permit would cost more than it brings.
+    private static let permitInterval = Duration.milliseconds(1)
+    /// A connection that lived so long was of use, even if it carried nothing.
+    private static let usefulLife = Duration.seconds(60)
+
+    /// Does everything that is due. Costs next to nothing when nothing has happened.
+    package func step(at now: Moment) {
+        hear(at: now)
+        place(at: now)
+        let isDialling = dial(at: now.instant)
+        nextDeadline = isDialling ? dialer.nextAttempt : nil
+        if isShort, let permit = nextPermit(at: now.instant) {
+            nextDeadline = min(nextDeadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
+        }
+    }
+
+    // MARK: Hearing
+
+    private func hear(at now: Moment) {
+        var isAnyClosed = false
+        for connection in connections {
+            while let event = connection.engine.nextEvent() { handle(event, of: connection, at: now) }
+            if connection.isClosed { isAnyClosed = true }
+        }
+        if isAnyClosed { connections.removeAll { $0.isClosed } }
+    }
+
+    private func handle(_ event: APNsEngine.Event, of connection: Connection, at now: Moment) {
+        switch event {
+        case .ready:
+            connection.readyAt = now.instant
+            events.append(.connected)
+        case .replied(let ticket, let reply): replied(ticket, reply, on: connection, at: now)
+        case .lost(let ticket, let loss):
+            if loss.processed == .no { resend(ticket, loss) } else { lose(ticket, loss) }
+        case .goaway(let reason):
+            counters.count(goaway: reason)
+            events.append(.goaway(reason: reason))
+        case .closed(let error): closed(connection, error, at: now.instant)
+        }
+    }
+
+    private func replied(_ ticket: Ticket, _ reply: APNsReply, on connection: Connection, at now: Moment) {
+        if !connection.wasUseful {
+            connection.wasUseful = true
+            dialer.succeeded()
+        }
+        if reply.status != 200 {
+            let rule = reply.rule
+            if rule.closesConnection { retire(connection, at: now.instant) }
+            if rule.action == .renewToken {
+                if renew(ticket, at: now) { return }
+                // The fresh token is refused as well: a connection is bound to what it was first given.
+                retire(connection, at: now.instant)
+            }
+        }
+        let entry = entries.remove(ticket)
+        counters.finished += 1
+        events.append(.replied(handle: entry.handle, reply, sentAt: entry.sentAt ?? now.instant))
+    }
+
+    /// - Returns: Whether the request goes out again with another token.
+    private func renew(_ ticket: Ticket, at now: Moment) -> Bool {
+        guard let tokens, !isDraining else { return false }
+        let entry = entries[ticket]
+        guard !entry.isRenewed, tokens.rejected(generation: entry.tokenGeneration, at: now) else { return false }
+        entry.isRenewed = true
+        counters.renewals += 1
+        resending.append(ticket)
+        return true
+    }
+
+    private func resend(_ ticket: Ticket, _ loss: Loss) {
+        let entry = entries[ticket]
+        entry.resends += 1
+        guard !isDraining, entry.resends <= configuration.maximumResends else { return lose(ticket, loss) }
+        counters.resends += 1
+        resending.append(ticket)
+    }
+
+    /// It cannot be delivered any more: sending it would cost a permit and bring nothing.
+    private func expire(_ ticket: Ticket) {
+        let entry = entries.remove(ticket)
+        counters.finished += 1
+        events.append(.expired(handle: entry.handle))
+    }
+
+    func lose(_ ticket: Ticket, _ loss: Loss) {
+        let entry = entries.remove(ticket)
+        counters.finished += 1
+        events.append(.lost(handle: entry.handle, loss, sentAt: entry.sentAt))
+    }
+
+    private func closed(_ connection: Connection, _ error: APNsError?, at now: Instant) {
+        connection.isClosed = true
+        if let readyAt = connection.readyAt, now - readyAt >= Self.usefulLife { connection.wasUseful = true }
+        if error != nil, !connection.wasUseful {
+            counters.failures += 1
+            dialer.failed(at: now, using: &random)
+        }
+        events.append(.disconnected(error))
+    }
+
+    func retire(_ connection: Connection, at now: Instant) {
+        // A transport that is not open yet has no last words to carry.
+        if connection.engine.phase == .connecting { network.disconnect(connection.engine) }
+        connection.engine.retire(at: now)
+    }
+
+    // MARK: Placing
+
+    private func place(at now: Moment) {
+        isShort = false
+        guard waitingCount > 0 else { return }
+        placement.reset()
+        for connection in connections {
+            let engine = connection.engine
+            placement.add(
+                Placement.Lane(
+                    freeStreams: engine.freeStreams, permits: connection.limiter.available(at: now.instant),
+                    window: engine.window, inFlight: engine.inFlight))
+        }
+        var token: ProviderToken?
+        while let ticket = resending.first ?? waiting.first {
+            let entry = entries[ticket]
+            if let expiration = entry.request.expiration, expiration > 0, expiration < now.wall.seconds {
+                if resending.popFirst() == nil { waiting.remove(ticket) }
+                expire(ticket)
+                continue
+            }
+            guard let index = placement.place(size: entry.request.payload.count) else {
+                isShort = true
+                return
+            }
+            if token == nil { token = tokens?.token(at: now) }
+            if resending.popFirst() == nil { waiting.remove(ticket) }
+            send(ticket, entry, on: connections[index], token, at: now.instant)
+        }
+    }
+
+    private func send(
+        _ ticket: Ticket, _ entry: Entry, on connection: Connection, _ token: ProviderToken?, at now: Instant
+    ) {
+        let hasPermit = connection.limiter.take(at: now)
+        precondition(hasPermit, "a request is placed only where there is a permit")
+        do throws(APNsError) {
+            try connection.engine.submit(entry.request, handle: ticket, authorization: token, at: now)
+            entry.sentAt = now
+            entry.tokenGeneration = token?.generation ?? 0
+        } catch {
+            lose(ticket, Loss(processed: .no, detail: error.description))
+        }
+    }
+
+    private func nextPermit(at now: Instant) -> Instant? {
+        var earliest: Instant?
+        for connection in connections where connection.engine.freeStreams > 0 {
+            let permit = connection.limiter.nextPermit(at: now)
+            // One that has a permit lacks something else, and that comes as an event.
+            if permit > now { earliest = min(earliest ?? permit, permit) }
+        }
+        return earliest
+    }
+
+    // MARK: Dialling
+
+    /// - Returns: Whether a connect is wanted that has to wait for ``Dialer/nextAttempt``.
+    private func dial(at now: Instant) -> Bool {
+        guard !isDraining else { return false }
+        var connecting = 0
+        var warmingUp = 0
+        var ready = 0
+        for connection in connections {
+            switch connection.engine.phase {
+            case .connecting, .handshaking: connecting += 1
+            case .ready:
+                ready += 1
+                if connection.engine.awaitsAuthentication { warmingUp += 1 }
+            case .draining, .closed: break
+            }
+        }
+        var wanted = configuration.connections.lowerBound
+        // One more at a time, and not before the last one could show what it takes.
+        if isShort, connecting == 0, warmingUp == 0 { wanted = max(wanted, ready + 1) }
+        wanted = min(wanted, configuration.connections.upperBound)
+        while connecting + ready < wanted {
+            // After a failure one attempt finds out for all.
+            if dialer.failures > 0, connecting > 0 { return false }
+            guard dialer.nextAttempt <= now else { return true }
+            connect(at: now)
+            connecting += 1
+        }
+        return false
+    }
+
+    private func connect(at now: Instant) {
+        dialer.attempted(at: now)
+        counters.connects += 1
+        do throws(APNsError) {
+            let engine = try APNsEngine(configuration: configuration.engine, tls: context)
+            let limiter = RateLimiter(perSecond: configuration.permitsPerSecond, burst: configuration.burst, at: now)
+            connections.append(Connection(engine: engine, limiter: limiter))
+            network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
+        } catch {
+            counters.failures += 1
+            dialer.failed(at: now, using: &random)
+            events.append(.disconnected(error))
+        }
+    }
+}

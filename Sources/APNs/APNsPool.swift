@@ -1,0 +1,198 @@
+package import Core
+package import TLS
+
+/// One worker's connections to APNs under one credential, and the requests that wait for them.
+///
+/// Every request that was submitted ends in exactly one event or in ``cancel(_:handle:)``; between, it waits or is in
+/// flight. A request on which APNs has certainly not worked goes back to the head of the line and out again, without the
+/// owner hearing of it; whatever else becomes of a request is the owner's to judge.
+///
+/// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The deadlines of the
+/// connections themselves belong to the network.
+package final class APNsPool {
+    package struct Configuration {
+        /// The endpoint, the limits and the kind of credential of each connection.
+        package var engine: APNsEngine.Configuration
+        /// The pool keeps at least so many connections, and opens more, up to the upper bound, when requests wait.
+        package var connections = 1...8
+        /// Each connection's token bucket.
+        package var permitsPerSecond = 4000
+        package var burst = 500
+        package var connectTimeout = Duration.seconds(10)
+        package var maximumConnectsPerMinute = 30
+        package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
+        /// How often a request is sent again, although it was certainly not processed, before the owner hears of it.
+        package var maximumResends = 16
+
+        package init(engine: APNsEngine.Configuration) {
+            self.engine = engine
+        }
+    }
+
+    package enum Event: Sendable {
+        case replied(handle: UInt32, APNsReply, sentAt: Instant)
+        case lost(handle: UInt32, Loss, sentAt: Instant?)
+        /// Its `apns-expiration` passed while it waited in the line.
+        case expired(handle: UInt32)
+        case connected
+        /// `nil` when the connection ended in order by our wish.
+        case disconnected(APNsError?)
+        case goaway(reason: String)
+    }
+
+    /// The pool's name for a request, from ``submit(_:handle:at:)`` until its event.
+    package typealias Ticket = UInt32
+
+    /// A request that has not ended. An object, because requests are large and are looked up several times each.
+    final class Entry {
+        let handle: UInt32
+        let request: APNsRequest
+        var sentAt: Instant?
+        var tokenGeneration: UInt32 = 0
+        var resends = 0
+        /// Whether it went out once more because of its provider token.
+        var isRenewed = false
+
+        init(handle: UInt32, request: APNsRequest) {
+            self.handle = handle
+            self.request = request
+        }
+    }
+
+    /// A connection with its bucket.
+    final class Connection {
+        let engine: APNsEngine
+        var limiter: RateLimiter
+        var readyAt: Instant?
+        var wasUseful = false
+        var isClosed = false
+
+        init(engine: APNsEngine, limiter: RateLimiter) {
+            self.engine = engine
+            self.limiter = limiter
+        }
+    }
+
+    package let configuration: Configuration
+    let context: TLSContext
+    let tokens: ProviderTokenSource?
+    let network: any Network
+    var random: any RandomNumberGenerator
+
+    var connections: [Connection] = []
+    var entries = Slab<Entry>()
+    /// Requests that are sent again, ahead of all others.
+    var resending = HandleQueue()
+    var waiting = HandleQueue()
+    var placement = Placement()
+    var dialer: Dialer
+    var events = EventQueue<Event>()
+    var counters = PoolCounters()
+    /// Whether something waits that no connection can take now.
+    var isShort = false
+    package private(set) var isDraining = false
+    /// When ``step(at:)`` is due at the latest; `nil` until something happens.
+    package internal(set) var nextDeadline: Instant?
+
+    /// - Parameters:
+    ///   - context: a client's, with `h2` as its protocol, and the provider's certificate if that is the credential.
+    ///   - tokens: the credential, where the engine's configuration says that it is a provider token.
+    ///   - random: for the jitter of connects.
+    package init(
+        configuration: Configuration, context: TLSContext, tokens: ProviderTokenSource?, network: any Network,
+        random: any RandomNumberGenerator = SystemRandomNumberGenerator(), at now: Instant
+    ) {
+        precondition(configuration.connections.lowerBound >= 0 && configuration.connections.upperBound >= 1)
+        precondition((tokens != nil) == configuration.engine.usesProviderToken, "one credential per pool")
+        self.configuration = configuration
+        self.context = context
+        self.tokens = tokens
+        self.network = network
+        self.random = random
+        dialer = Dialer(maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff)
+        nextDeadline = now
+    }
+
+    // MARK: Requests
+
+    /// Puts a request at the end of the line. Its owner bounds the line's length.
+    @discardableResult
+    package func submit(_ request: APNsRequest, handle: UInt32, at now: Instant) -> Ticket {
+        precondition(!isDraining, "a pool that drains takes no more requests")
+        let ticket = entries.insert(Entry(handle: handle, request: request))
+        waiting.append(ticket)
+        counters.submitted += 1
+        nextDeadline = now
+        return ticket
+    }
+
+    /// Takes a request out of the line; it has no event.
+    ///
+    /// - Parameter handle: the owner's name for it: the ticket of one whose event the owner has not taken yet may be
+    ///   another one's by now.
+    /// - Returns: `false` when it is in flight, or has ended: its event will come.
+    package func cancel(_ ticket: Ticket, handle: UInt32) -> Bool {
+        guard entries.contains(ticket), entries[ticket].handle == handle else { return false }
+        if waiting.contains(ticket) {
+            waiting.remove(ticket)
+        } else if resending.contains(ticket) {
+            resending.remove(ticket)
+        } else {
+            return false
+        }
+        entries.remove(ticket)
+        counters.finished += 1
+        return true
+    }
+
+    package func nextEvent() -> Event? {
+        events.popFirst()
+    }
+
+    /// Requests in the line.
+    package var waitingCount: Int {
+        waiting.count + resending.count
+    }
+
+    /// Requests that were sent and have no end yet.
+    package var inFlight: Int {
+        entries.count - waitingCount
+    }
+
+    // MARK: The end
+
+    /// Gives back everything that waits as lost (not processed), lets what is in flight end, then closes.
+    package func drain(at now: Instant) {
+        guard !isDraining else { return }
+        isDraining = true
+        while let ticket = resending.popFirst() ?? waiting.popFirst() {
+            lose(ticket, Loss(processed: .no, detail: "the worker is stopping"))
+        }
+        for connection in connections { retire(connection, at: now) }
+        nextDeadline = now
+    }
+
+    /// Whether nothing is left after ``drain(at:)``.
+    package var isDrained: Bool {
+        isDraining && connections.isEmpty && entries.count == 0
+    }
+
+    package func statistics(at now: Instant) -> PoolStatistics {
+        var statistics = PoolStatistics(waiting: waitingCount, counters: counters)
+        for connection in connections {
+            let engine = connection.engine
+            statistics.streams += engine.inFlight
+            switch engine.phase {
+            case .connecting, .handshaking: statistics.connecting += 1
+            case .draining: statistics.draining += 1
+            case .closed: break
+            case .ready:
+                statistics.ready += 1
+                statistics.maximumConcurrentStreams += engine.maximumConcurrentStreams
+                statistics.permits += connection.limiter.available(at: now)
+                statistics.window += max(0, engine.window)
+            }
+        }
+        return statistics
+    }
+}

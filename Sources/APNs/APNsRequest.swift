@@ -1,0 +1,34 @@
+package import Core
+
+/// One notification, ready to be sent: every choice is made, every value is checked.
+///
+/// The slices lie in the delivery's memory and stay there until the request has ended.
+package struct APNsRequest: Sendable {
+    package var target: Notification.Target
+    /// `apns-topic`; for a broadcast the bundle ID, without a suffix.
+    package var topic: ArraySlice<UInt8>
+    package var pushType: PushType
+    /// `apns-priority`; `nil` sends none.
+    package var priority: Priority?
+    /// `apns-expiration` in seconds since 1970 UTC; `nil` sends none.
+    package var expiration: Int64?
+    /// `apns-collapse-id`, at most 64 bytes; a broadcast has none.
+    package var collapseID: ArraySlice<UInt8>?
+    /// `apns-id`, for a broadcast `apns-request-id`.
+    package var id: NotificationID
+    package var payload: ArraySlice<UInt8>
+
+    package init(
+        target: Notification.Target, topic: ArraySlice<UInt8>, pushType: PushType, priority: Priority? = nil,
+        expiration: Int64? = nil, collapseID: ArraySlice<UInt8>? = nil, id: NotificationID, payload: ArraySlice<UInt8>
+    ) {
+        self.target = target
+        self.topic = topic
+        self.pushType = pushType
+        self.priority = priority
+        self.expiration = expiration
+        self.collapseID = collapseID
+        self.id = id
+        self.payload = payload
+    }
+}

@@ -1,0 +1,41 @@
+/// A pool in numbers, for metrics and the dashboard.
+package struct PoolStatistics: Sendable {
+    package var connecting = 0
+    package var ready = 0
+    package var draining = 0
+    /// Requests that wait for their answers.
+    package var streams = 0
+    /// Streams that APNs allows at once, over all ready connections.
+    package var maximumConcurrentStreams = 0
+    /// Permits in the buckets of all ready connections.
+    package var permits = 0
+    /// Bytes of payload that APNs takes at the moment, over all ready connections.
+    package var window = 0
+    package var waiting = 0
+    package var counters = PoolCounters()
+}
+
+/// What a pool has done since it began.
+package struct PoolCounters: Sendable {
+    package var submitted = 0
+    /// Replied, lost or cancelled.
+    package var finished = 0
+    /// Connects attempted.
+    package var connects = 0
+    /// Connections that ended before they had been of any use.
+    package var failures = 0
+    /// Requests sent again because APNs had certainly not worked on them.
+    package var resends = 0
+    /// Requests sent again with a fresh provider token.
+    package var renewals = 0
+    /// GOAWAYs by reason, else by the name of HTTP/2's code.
+    package private(set) var goaways: [String: Int] = [:]
+
+    /// APNs documents about twenty; a peer that invents more of them does not fill the memory.
+    static let maximumGoawayReasons = 40
+
+    mutating func count(goaway reason: String) {
+        let isKnown = goaways[reason] != nil || goaways.count < Self.maximumGoawayReasons
+        goaways[isKnown ? reason : "other", default: 0] += 1
+    }
+}

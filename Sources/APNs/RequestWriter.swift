@@ -1,0 +1,72 @@
+import Core
+import HTTP2
+
+/// Writes the header blocks of one connection's requests.
+///
+/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it (nghttp2 sees to
+/// that); `apns-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their names' sake, and stay out
+/// afterwards; everything else goes in.
+///
+/// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
+/// APNs".
+struct RequestWriter {
+    private let authority: [UInt8]
+    private var scratch: [UInt8] = []
+    private var knowsID = false
+    private var knowsRequestID = false
+    private var knowsExpiration = false
+    private var knowsCollapseID = false
+
+    /// - Parameter authority: the host, with the port where it is not 443. Source: RFC 9113, section 8.3.1.
+    init(authority: String) {
+        self.authority = Array(authority.utf8)
+        scratch.reserveCapacity(256)
+    }
+
+    mutating func write(_ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: HTTP2ClientSession) {
+        http2.beginRequest()
+        http2.add(":method", "POST")
+        http2.add(":scheme", "https")
+        scratch.removeAll(keepingCapacity: true)
+        switch request.target {
+        case .device(let token):
+            scratch.append("/3/device/")
+            scratch.append(contentsOf: token.hex)
+        case .channel:
+            scratch.append("/4/broadcasts/apps/")
+            scratch.append(contentsOf: request.topic)
+        }
+        http2.add(":path", scratch.span)
+        http2.add(":authority", authority.span)
+        if let authorization { http2.add("authorization", authorization.headerValue.span) }
+        scratch.removeAll(keepingCapacity: true)
+        request.id.append(to: &scratch)
+        switch request.target {
+        case .device:
+            let indexing = Self.onlyOnce(&knowsID)
+            http2.add("apns-id", scratch.span, indexing: indexing)
+        case .channel(let channel):
+            http2.add("apns-channel-id", channel.span)
+            let indexing = Self.onlyOnce(&knowsRequestID)
+            http2.add("apns-request-id", scratch.span, indexing: indexing)
+        }
+        http2.add("apns-push-type", request.pushType.name)
+        if let expiration = request.expiration {
+            scratch.removeAll(keepingCapacity: true)
+            scratch.append(decimal: Int(expiration))
+            let indexing = Self.onlyOnce(&knowsExpiration)
+            http2.add("apns-expiration", scratch.span, indexing: indexing)
+        }
+        if let priority = request.priority { http2.add("apns-priority", priority.name) }
+        guard case .device = request.target else { return }
+        http2.add("apns-topic", request.topic.span)
+        if let collapseID = request.collapseID {
+            http2.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
+        }
+    }
+
+    private static func onlyOnce(_ isKnown: inout Bool) -> HTTP2ClientSession.Indexing {
+        defer { isKnown = true }
+        return isKnown ? .never : .indexed
+    }
+}

@@ -1,0 +1,131 @@
+package import Core
+package import Logging
+
+/// What one configuration file says, with every default filled in and every path made absolute or relative to the
+/// working folder. Ranges have been checked: the worker trusts every value here.
+///
+/// The keys, their defaults and ranges stand in ``Setting/all``.
+package struct Configuration: Sendable, Equatable {
+    package var broker: Broker
+    /// At least one; names are unique.
+    package var queues: [Queue]
+    package var results: Results
+    /// Where `unregistered` results are published as well; `nil` for nowhere.
+    package var feedback: Route?
+    package var deadLetter: Route
+    package var retry: Retry
+    package var apns: APNs
+    /// At least one; unique by topic and environment.
+    package var apps: [App]
+    /// Event-loop threads, at least 1.
+    package var workers: Int
+    package var drainDeadline: Duration
+    /// `nil` turns the admin server off.
+    package var admin: Admin?
+    package var log: Log
+}
+
+extension Configuration {
+    package struct Broker: Sendable, Equatable {
+        /// `amqp` or `amqps` URIs, at least one; more than one for failover. Secret because of their passwords.
+        package var endpoints: [Secret]
+        /// Takes the place of the password in every endpoint.
+        package var password: Secret?
+        package var tls: TLSFiles
+        package var heartbeat: Duration
+        package var connectTimeout: Duration
+        /// A delivery with a larger body, in bytes, is refused without being buffered.
+        package var maximumMessage: Int
+    }
+
+    /// PEM files for a TLS connection; each is `nil` where the file names none.
+    package struct TLSFiles: Sendable, Equatable {
+        /// A bundle to trust instead of the system's.
+        package var caFile: String?
+        package var certificateFile: String?
+        package var privateKeyFile: String?
+        /// The name to verify instead of the endpoint's host.
+        package var serverName: String?
+    }
+
+    package struct Queue: Sendable, Equatable {
+        package var name: String
+        package var decoder: String
+        package var prefetch: UInt16
+    }
+
+    /// Where a message is published to: a routing key of an exchange, where "" is the default exchange.
+    package struct Route: Sendable, Equatable {
+        package var exchange: String
+        package var routingKey: String
+    }
+
+    /// What becomes of results whose request has no `reply_to`.
+    package struct Results: Sendable, Equatable {
+        package enum Publish: String, Sendable, CaseIterable {
+            case all, failures, none
+        }
+
+        /// `nil` for nowhere.
+        package var route: Route?
+        package var publish: Publish
+    }
+
+    package struct Retry: Sendable, Equatable {
+        /// For 5xx: one retry queue each, in the order of the attempts; the last one repeats. At least one.
+        package var delays: [Duration]
+        /// For 429 of one device, likewise.
+        package var throttledDelays: [Duration]
+        package var maximumAttempts: Int
+    }
+
+    package struct APNs: Sendable, Equatable {
+        /// Connections per app credential and worker thread.
+        package var connections: ClosedRange<Int>
+        /// Permits per second of each connection.
+        package var permitsPerSecond: Int
+        package var burst: Int
+        package var requestTimeout: Duration
+        package var pingIdle: Duration
+        package var connectTimeout: Duration
+    }
+
+    package struct App: Sendable, Equatable {
+        package var topic: String
+        package var environment: Environment
+        /// Apple's, unless the configuration names another.
+        package var endpoint: Endpoint
+        /// A bundle to trust instead of the system's.
+        package var caFile: String?
+        package var credential: Credential
+    }
+
+    package enum Credential: Sendable, Hashable {
+        /// Provider tokens, signed by the P-256 key in `keyFile` (PKCS #8 PEM, Apple's `.p8`).
+        case token(keyFile: String, keyID: String, teamID: String)
+        case certificate(CertificateFiles)
+    }
+
+    package enum CertificateFiles: Sendable, Hashable {
+        case pem(certificateFile: String, privateKeyFile: String)
+        case p12(file: String, password: Secret?)
+    }
+
+    package struct Admin: Sendable, Equatable {
+        /// A numeric address and port; port 0 takes a free one.
+        package var listen: Endpoint
+        /// What `Authorization: Bearer` must carry; `nil` lets everyone in.
+        package var token: Secret?
+    }
+
+    package struct Log: Sendable, Equatable {
+        package enum Format: String, Sendable, CaseIterable {
+            case text, json
+        }
+
+        package var level: Logger.Level
+        package var format: Format
+        /// Whether debug messages may contain payloads.
+        package var showPayloads: Bool
+    }
+}

@@ -1,0 +1,149 @@
+import Core
+import Logging
+
+/// Makes the configuration of values that are known to be right, but for the secrets in files.
+struct ConfigurationBuilder {
+    let file: String
+    let values: SettingValues
+    let readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8]
+    private(set) var problems: [ConfigurationProblem] = []
+
+    init(
+        file: String, values: SettingValues,
+        readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
+    ) {
+        self.file = file
+        self.values = values
+        self.readFile = readFile
+    }
+
+    mutating func build() -> Configuration {
+        Configuration(
+            broker: broker(),
+            queues: (0..<values.count("queues")).map { index in
+                Configuration.Queue(
+                    name: text("queues[\(index)].name"), decoder: text("queues[\(index)].decoder"),
+                    prefetch: UInt16(integer("queues[\(index)].prefetch")))
+            },
+            results: results(),
+            feedback: optionalRoute("feedback"),
+            deadLetter: Configuration.Route(
+                exchange: text("dead_letter.exchange"), routingKey: text("dead_letter.routing_key")),
+            retry: Configuration.Retry(
+                delays: durations("retry.delays_seconds"),
+                throttledDelays: durations("retry.throttled_delays_seconds"),
+                maximumAttempts: integer("retry.max_attempts")),
+            apns: Configuration.APNs(
+                connections: integer("apns.connections.min")...integer("apns.connections.max"),
+                permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
+                requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
+                connectTimeout: seconds("apns.connect_timeout_seconds")),
+            apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
+            workers: integer("workers"),
+            drainDeadline: seconds("drain_deadline_seconds"),
+            admin: admin(),
+            log: log())
+    }
+
+    private mutating func broker() -> Configuration.Broker {
+        guard let endpoints = values.texts("broker.endpoints") else { preconditionFailure("endpoints have been read") }
+        return Configuration.Broker(
+            endpoints: endpoints.map(Secret.init),
+            password: secret("broker.password_file"),
+            tls: Configuration.TLSFiles(
+                caFile: path("broker.tls.ca_file"), certificateFile: path("broker.tls.certificate_file"),
+                privateKeyFile: path("broker.tls.private_key_file"), serverName: values.text("broker.tls.server_name")),
+            heartbeat: seconds("broker.heartbeat_seconds"), connectTimeout: seconds("broker.connect_timeout_seconds"),
+            maximumMessage: integer("broker.maximum_message_bytes"))
+    }
+
+    private func results() -> Configuration.Results {
+        guard let route = optionalRoute("results") else { return Configuration.Results(route: nil, publish: .none) }
+        return Configuration.Results(route: route, publish: choice("results.publish"))
+    }
+
+    private func optionalRoute(_ section: String) -> Configuration.Route? {
+        guard let key = values.text("\(section).routing_key") else { return nil }
+        return Configuration.Route(exchange: text("\(section).exchange"), routingKey: key)
+    }
+
+    private mutating func app(_ app: String) -> Configuration.App {
+        let environment: Environment = choice("\(app).environment")
+        let endpoint = values.text("\(app).endpoint").flatMap(Addresses.service)
+        return Configuration.App(
+            topic: text("\(app).topic"), environment: environment,
+            endpoint: endpoint ?? Endpoint(host: environment.host, port: 443),
+            caFile: path("\(app).ca_file"), credential: credential(app))
+    }
+
+    private mutating func credential(_ app: String) -> Configuration.Credential {
+        if values["\(app).token"] == .section {
+            return .token(
+                keyFile: ConfigurationFiles.resolve(text("\(app).token.key_file"), against: file),
+                keyID: text("\(app).token.key_id"), teamID: text("\(app).token.team_id"))
+        }
+        let section = "\(app).certificate"
+        if let p12 = path("\(section).p12_file") {
+            return .certificate(.p12(file: p12, password: secret("\(section).password_file")))
+        }
+        guard let certificate = path("\(section).certificate_file"), let key = path("\(section).private_key_file")
+        else {
+            preconditionFailure("the rules ask for one credential")
+        }
+        return .certificate(.pem(certificateFile: certificate, privateKeyFile: key))
+    }
+
+    private mutating func admin() -> Configuration.Admin? {
+        guard let listen = values.text("admin.listen").flatMap(Addresses.listener) else { return nil }
+        return Configuration.Admin(listen: listen, token: secret("admin.token_file"))
+    }
+
+    private func log() -> Configuration.Log {
+        Configuration.Log(
+            level: choice("log.level"), format: choice("log.format"),
+            showPayloads: values.boolean("log.show_payloads") ?? false)
+    }
+
+    private func text(_ path: String) -> String {
+        guard let text = values.text(path) else { preconditionFailure("\(path) has been read") }
+        return text
+    }
+
+    private func integer(_ path: String) -> Int {
+        guard let integer = values.integer(path) else { preconditionFailure("\(path) has been read") }
+        return integer
+    }
+
+    private func seconds(_ path: String) -> Duration {
+        .seconds(integer(path))
+    }
+
+    private func durations(_ path: String) -> [Duration] {
+        guard let integers = values.integers(path) else { preconditionFailure("\(path) has been read") }
+        return integers.map { .seconds($0) }
+    }
+
+    private func choice<Value: RawRepresentable<String>>(_ path: String) -> Value {
+        guard let value = Value(rawValue: text(path)) else {
+            preconditionFailure("the schema lists the values of \(path)")
+        }
+        return value
+    }
+
+    private func path(_ path: String) -> String? {
+        values.text(path).map { ConfigurationFiles.resolve($0, against: file) }
+    }
+
+    private mutating func secret(_ setting: String) -> Secret? {
+        guard let path = path(setting) else { return nil }
+        do {
+            return try ConfigurationFiles.secret(readFile(path))
+        } catch {
+            problems.append(
+                ConfigurationProblem(
+                    severity: .error, file: file, location: values.location(of: setting),
+                    message: "\(setting): cannot read \(path): \(error.message)"))
+            return nil
+        }
+    }
+}

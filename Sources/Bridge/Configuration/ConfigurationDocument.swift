@@ -1,0 +1,78 @@
+import Glibc
+
+/// A configuration file that has been read: what it says, what is doubtful in it, and where everything stands.
+package struct ConfigurationDocument: Sendable {
+    package let file: String
+    package let configuration: Configuration
+    /// Contradictory or risky settings, in the order of their lines.
+    package let warnings: [ConfigurationProblem]
+    let values: SettingValues
+
+    /// Reads a file and the secrets that it names, with this process's environment.
+    ///
+    /// - Parameter decoders: the names that `queues[].decoder` may have.
+    /// - Throws: every problem of the file at once.
+    package static func load(
+        path: String, decoders: [String] = DecoderRegistry.names
+    ) throws(ConfigurationError) -> ConfigurationDocument {
+        let content: [UInt8]
+        do {
+            content = try ConfigurationFiles.read(path)
+        } catch {
+            throw Self.error(path, .init(line: 1, column: 1), "cannot read the file: \(error.message)")
+        }
+        guard let text = String(validating: content, as: UTF8.self) else {
+            throw Self.error(path, firstInvalid(in: content), "not UTF-8")
+        }
+        return try ConfigurationDocument(
+            text: text, file: path, decoders: decoders,
+            environment: { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
+            readFile: ConfigurationFiles.read)
+    }
+
+    /// - Parameters:
+    ///   - file: the name for messages; relative paths start at its folder.
+    ///   - environment: the value of a variable, `nil` if it is not set.
+    ///   - readFile: how the files of `*_file` secrets are read.
+    init(
+        text: String, file: String, decoders: [String], environment: @escaping (String) -> String?,
+        readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
+    ) throws(ConfigurationError) {
+        var reader = SettingReader(
+            text: try ConfigurationText(text, file: file), file: file, environment: environment)
+        reader.read()
+        var rules = ConfigurationRules(file: file, values: reader.values, decoders: decoders)
+        rules.apply()
+        let found = reader.problems + rules.problems
+        try Self.throwErrors(found)
+        var builder = ConfigurationBuilder(file: file, values: reader.values, readFile: readFile)
+        configuration = builder.build()
+        try Self.throwErrors(builder.problems)
+        self.file = file
+        values = reader.values
+        warnings = found.sorted { $0.location < $1.location }
+    }
+
+    private static func throwErrors(_ problems: [ConfigurationProblem]) throws(ConfigurationError) {
+        let errors = problems.filter { $0.severity == .error }
+        guard errors.isEmpty else { throw ConfigurationError(problems: errors.sorted { $0.location < $1.location }) }
+    }
+
+    private static func error(
+        _ file: String, _ location: ConfigurationProblem.Location, _ message: String
+    ) -> ConfigurationError {
+        ConfigurationError(problems: [
+            ConfigurationProblem(severity: .error, file: file, location: location, message: message)
+        ])
+    }
+
+    private static func firstInvalid(in content: [UInt8]) -> ConfigurationProblem.Location {
+        var location = ConfigurationProblem.Location(line: 1, column: 1)
+        for scalar in String(decoding: content, as: UTF8.self).unicodeScalars {
+            if scalar == "\u{FFFD}" { break }
+            location.column += 1
+            if scalar == "\n" { location = ConfigurationProblem.Location(line: location.line + 1, column: 1) }
+        }
+        return location
+    }
+}

@@ -1,0 +1,79 @@
+/// The schema as a text for people: `config --reference` and the page in the documentation.
+package enum ConfigurationReference {
+    /// One row of the reference.
+    package struct Entry: Sendable {
+        package let path: String
+        package let type: String
+        /// `required` where the key must be given.
+        package let defaultValue: String
+        /// Empty where every value is taken.
+        package let range: String
+        package let summary: String
+    }
+
+    package static let entries = Setting.all.map { setting in
+        Entry(
+            path: setting.path, type: setting.kind.typeName + (setting.isOptional ? " or null" : ""),
+            defaultValue: defaultValue(of: setting), range: setting.kind.rangeText, summary: setting.summary)
+    }
+
+    /// Each key with its type, default and range on one line and its sentence on the next.
+    package static var text: String {
+        entries.map { entry in
+            let range = entry.range.isEmpty ? "" : ", \(entry.range)"
+            return "\(entry.path)\n    \(entry.type), default \(entry.defaultValue)\(range)\n    \(entry.summary)\n"
+        }.joined().replacing(", default required", with: ", required")
+    }
+
+    /// A table in Markdown.
+    package static var markdown: String {
+        let rows = entries.map { entry in
+            "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | \(escape(entry.summary)) |"
+        }
+        return "| key | type | default | range | meaning |\n|---|---|---|---|---|\n" + rows.joined(separator: "\n")
+            + "\n"
+    }
+
+    private static func defaultValue(of setting: Setting) -> String {
+        guard let value = setting.defaultValue else { return "required" }
+        return value == "{}" ? "its keys' defaults" : value
+    }
+
+    private static func escape(_ text: String) -> String {
+        text.replacing("|", with: "\\|").replacing("<", with: "&lt;")
+    }
+}
+
+extension Setting.Kind {
+    fileprivate var typeName: String {
+        switch self {
+        case .section: "section"
+        case .sections: "list of sections"
+        case .text: "text"
+        case .file: "file"
+        case .integer: "integer"
+        case .boolean: "true or false"
+        case .choice: "choice"
+        case .integers: "list of integers"
+        case .texts: "list of texts"
+        }
+    }
+
+    fileprivate var rangeText: String {
+        switch self {
+        case .section, .file, .boolean: ""
+        case .sections(let count): "\(count.words) sections"
+        case .text(let bytes): "\(bytes.words) bytes"
+        case .integer(let range): range.words
+        case .choice(let names): names.joined(separator: ", ")
+        case .integers(let range, let count): "\(count.words) of \(range.words)"
+        case .texts(let bytes, let count): "\(count.words) of \(bytes.words) bytes"
+        }
+    }
+}
+
+extension ClosedRange<Int> {
+    fileprivate var words: String {
+        "\(lowerBound) to \(upperBound)"
+    }
+}

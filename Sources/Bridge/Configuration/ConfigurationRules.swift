@@ -1,0 +1,218 @@
+import AMQP
+import Core
+
+/// The rules between settings, beyond what one row of the schema says.
+struct ConfigurationRules {
+    let file: String
+    let values: SettingValues
+    /// The names that `queues[].decoder` may have.
+    let decoders: [String]
+    private(set) var problems: [ConfigurationProblem] = []
+
+    /// RabbitMQ recommends 5 to 20 seconds. Source: rabbitmq.com/docs/heartbeats, "Low Timeout Values".
+    private static let shortHeartbeat = 5
+
+    init(file: String, values: SettingValues, decoders: [String]) {
+        self.file = file
+        self.values = values
+        self.decoders = decoders
+    }
+
+    mutating func apply() {
+        checkBroker()
+        checkQueues()
+        checkRoutes()
+        checkConnections()
+        checkApps()
+        checkProcess()
+    }
+
+    private mutating func checkBroker() {
+        let endpoints = values.texts("broker.endpoints") ?? []
+        for (index, endpoint) in endpoints.enumerated() {
+            do {
+                _ = try BrokerAddress(endpoint)
+            } catch {
+                report(.error, "broker.endpoints[\(index)]", error.message)
+            }
+        }
+        let files = ["ca_file", "certificate_file", "private_key_file", "server_name"].map { "broker.tls.\($0)" }
+        let given = files.filter { values.text($0) != nil }
+        if let first = given.first, !endpoints.isEmpty, !endpoints.contains(where: { $0.hasPrefix("amqps://") }) {
+            warning(first, "has no effect: no endpoint starts with amqps://")
+        }
+        checkPair("broker.tls.certificate_file", "broker.tls.private_key_file")
+        if let heartbeat = values.integer("broker.heartbeat_seconds"), heartbeat < Self.shortHeartbeat {
+            warning(
+                "broker.heartbeat_seconds", "a busy broker may miss so short a heartbeat; RabbitMQ recommends 5 to 20")
+        }
+    }
+
+    private mutating func checkQueues() {
+        var places: [String: String] = [:]
+        let delays =
+            (values.integers("retry.delays_seconds") ?? []) + (values.integers("retry.throttled_delays_seconds") ?? [])
+        let suffix = ".retry.\(delays.max() ?? 0)s"
+        for index in 0..<values.count("queues") {
+            let path = "queues[\(index)].name"
+            if let name = values.text(path) {
+                if let other = places.updateValue(path, forKey: name) { error(path, "\"\(name)\" is \(other) already") }
+                if name.hasPrefix("amq.") { error(path, "names that start with amq. belong to the broker") }
+                if name.utf8.count + suffix.utf8.count > Setting.shortString.upperBound {
+                    let limit = Setting.shortString.upperBound - suffix.utf8.count
+                    error(path, "has \(name.utf8.count) bytes; with \(suffix) for its retry queue at most \(limit) fit")
+                }
+            }
+            let decoderPath = "queues[\(index)].decoder"
+            if let decoder = values.text(decoderPath), !decoders.contains(decoder) {
+                let hint = Suggestion.closest(to: decoder, among: decoders).map { "; did you mean \"\($0)\"?" } ?? ""
+                error(decoderPath, "\"\(decoder)\" is not one of \(decoders.joined(separator: ", "))\(hint)")
+            }
+        }
+    }
+
+    private mutating func checkRoutes() {
+        let queues = (0..<values.count("queues")).compactMap { values.text("queues[\($0)].name") }
+        for section in ["results", "feedback", "dead_letter"] {
+            guard values.text("\(section).exchange") == "", let key = values.text("\(section).routing_key") else {
+                continue
+            }
+            if queues.contains(key) {
+                error("\(section).routing_key", "\"\(key)\" is a queue that requests are consumed from: a loop")
+            }
+            if key.isEmpty { error("\(section).routing_key", "the default exchange needs a queue's name") }
+        }
+        if values.isGiven("results.publish"), values.text("results.publish") != "none",
+            values["results.routing_key"] == .off
+        {
+            warning("results.publish", "has no effect while results.routing_key is null")
+        }
+    }
+
+    private mutating func checkConnections() {
+        if let least = values.integer("apns.connections.min"), let most = values.integer("apns.connections.max"),
+            least > most
+        {
+            error("apns.connections.min", "\(least) is more than apns.connections.max, \(most)")
+        }
+    }
+
+    private mutating func checkApps() {
+        var places: [String: String] = [:]
+        for index in 0..<values.count("apps") {
+            let app = "apps[\(index)]"
+            if let topic = values.text("\(app).topic") {
+                let isPlain = topic.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+                if !isPlain { error("\(app).topic", "expected a bundle ID: letters, digits, dots and hyphens") }
+                if let environment = values.text("\(app).environment") {
+                    if let other = places.updateValue(app, forKey: "\(environment) \(topic)") {
+                        error("\(app).topic", "\(other) has the same topic for \(environment) already")
+                    }
+                }
+            }
+            if let endpoint = values.text("\(app).endpoint"), Addresses.service(endpoint) == nil {
+                error("\(app).endpoint", "expected https://host:port")
+            }
+            checkCredential(app)
+        }
+    }
+
+    private mutating func checkCredential(_ app: String) {
+        let token = "\(app).token"
+        let certificate = "\(app).certificate"
+        switch (values[token], values[certificate]) {
+        case (.section, .section):
+            error(certificate, "\(token) is given as well; an app has one of the two")
+        case (.off, .off):
+            error(app, "no credential: expected token or certificate")
+        case (.section, _):
+            for key in ["key_id", "team_id"] {
+                let path = "\(token).\(key)"
+                guard let text = values.text(path) else { continue }
+                let isPlain = text.utf8.allSatisfy { byte in
+                    switch byte {
+                    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                        UInt8(ascii: "0")...UInt8(ascii: "9"):
+                        true
+                    default: false
+                    }
+                }
+                if !isPlain {
+                    error(path, "expected letters and digits")
+                } else if text.utf8.count != 10 {
+                    warning(path, "has \(text.utf8.count) characters; Apple's have 10")
+                }
+            }
+        case (_, .section):
+            let pem = ["certificate_file", "private_key_file"].map { "\(certificate).\($0)" }
+            let hasPEM = pem.contains { values.text($0) != nil }
+            if values.text("\(certificate).p12_file") != nil {
+                if hasPEM { error("\(certificate).p12_file", "certificate_file or private_key_file is given as well") }
+            } else if hasPEM {
+                checkPair(pem[0], pem[1])
+                if values.text("\(certificate).password_file") != nil {
+                    warning("\(certificate).password_file", "has no effect without p12_file")
+                }
+            } else {
+                error(certificate, "expected certificate_file and private_key_file, or p12_file")
+            }
+        default:
+            break
+        }
+    }
+
+    private mutating func checkProcess() {
+        if let listen = values.text("admin.listen") {
+            if let endpoint = Addresses.listener(listen) {
+                if !Addresses.isLoopback(endpoint.host), values.text("admin.token_file") == nil {
+                    warning("admin.listen", "everyone who can reach this address may use it; set admin.token_file")
+                }
+            } else {
+                error("admin.listen", "expected a numeric address and a port, such as 127.0.0.1:9464")
+            }
+        } else if values.text("admin.token_file") != nil, values["admin.listen"] == .off {
+            warning("admin.token_file", "has no effect while admin.listen is null")
+        }
+        if let timeout = values.integer("apns.request_timeout_seconds"),
+            let deadline = values.integer("drain_deadline_seconds"), timeout > deadline
+        {
+            let place =
+                values.isGiven("drain_deadline_seconds") ? "drain_deadline_seconds" : "apns.request_timeout_seconds"
+            warning(
+                place,
+                "a drain may end before APNs has answered: apns.request_timeout_seconds is \(timeout), "
+                    + "drain_deadline_seconds \(deadline)")
+        }
+        if values.boolean("log.show_payloads") == true, let level = values.text("log.level"),
+            level != "trace", level != "debug"
+        {
+            warning("log.show_payloads", "has no effect while log.level is \(level); payloads stand in debug messages")
+        }
+    }
+
+    private mutating func checkPair(_ first: String, _ second: String) {
+        switch (values.text(first), values.text(second)) {
+        case (.some, .none) where values[second] == .off: error(first, "\(Self.key(of: second)) is missing")
+        case (.none, .some) where values[first] == .off: error(second, "\(Self.key(of: first)) is missing")
+        default: break
+        }
+    }
+
+    private static func key(of path: String) -> String {
+        path.split(separator: ".").last.map(String.init) ?? path
+    }
+
+    private mutating func error(_ path: String, _ message: String) {
+        report(.error, path, message)
+    }
+
+    private mutating func warning(_ path: String, _ message: String) {
+        report(.warning, path, message)
+    }
+
+    private mutating func report(_ severity: ConfigurationProblem.Severity, _ path: String, _ message: String) {
+        problems.append(
+            ConfigurationProblem(
+                severity: severity, file: file, location: values.location(of: path), message: "\(path): \(message)"))
+    }
+}

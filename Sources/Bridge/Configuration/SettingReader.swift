@@ -1,0 +1,319 @@
+import Yams
+
+/// Holds a file's tree against the schema: every value that is right, and every problem.
+struct SettingReader {
+    let file: String
+    let environment: (String) -> String?
+    private let text: ConfigurationText
+    private(set) var values = SettingValues()
+    private(set) var problems: [ConfigurationProblem] = []
+
+    init(text: ConfigurationText, file: String, environment: @escaping (String) -> String?) {
+        self.text = text
+        self.file = file
+        self.environment = environment
+    }
+
+    mutating func read() {
+        switch text.root {
+        case .none:
+            readSection(nil, path: "", schema: "")
+        case .some(let root) where Self.isNull(root):
+            readSection(nil, path: "", schema: "")
+        case .some(.mapping(let mapping)):
+            readSection(mapping, path: "", schema: "")
+        case .some(let root):
+            report(root, "expected keys and values, found \(Self.kind(of: root))")
+        }
+    }
+
+    /// - Parameters:
+    ///   - path: of this section in the file.
+    ///   - schema: of this section in the table.
+    private mutating func readSection(_ mapping: Node.Mapping?, path: String, schema: String) {
+        let settings = Setting.children[schema] ?? []
+        var given: [String: Node] = [:]
+        var marks: [String: Mark] = [:]
+        for (key, value) in mapping.map({ $0.map { ($0.key, $0.value) } }) ?? [] {
+            guard let scalar = key.scalar else {
+                report(key, "expected a key, found \(Self.kind(of: key))")
+                continue
+            }
+            let name = text.name(of: scalar.string)
+            if let first = marks[name] {
+                report(key, "duplicate key \"\(name)\"\(Self.within(path)); it stands on line \(first.line) already")
+            } else {
+                marks[name] = scalar.mark
+            }
+            guard settings.contains(where: { $0.key == name }) else {
+                report(key, "unknown key \"\(name)\"\(Self.within(path))\(hint(for: name, among: settings))")
+                continue
+            }
+            given[name] = value
+            if let mark = value.mark { values.locate(Self.join(path, name), at: .init(mark)) }
+        }
+        for setting in settings {
+            let path = Self.join(path, setting.key)
+            if let node = given[setting.key] {
+                read(node, setting, path: path)
+            } else if let defaultValue = setting.defaultValue {
+                readDefault(defaultValue, setting, path: path)
+            } else {
+                report(path, "\(path) is missing: \(setting.summary)")
+            }
+        }
+    }
+
+    private mutating func readDefault(_ yaml: String, _ setting: Setting, path: String) {
+        do {
+            guard let node = try Parser(yaml: yaml, encoding: .utf8).singleRoot() else {
+                preconditionFailure("the schema's default of \(setting.path) is a value")
+            }
+            read(Self.withoutMarks(node), setting, path: path)
+        } catch {
+            preconditionFailure("the schema's default of \(setting.path) is YAML")
+        }
+    }
+
+    private mutating func read(_ node: Node, _ setting: Setting, path: String) {
+        if Self.isNull(node) {
+            if setting.isOptional {
+                values.set(path, .off)
+            } else if case .section = setting.kind {
+                values.set(path, .section)
+                readSection(nil, path: path, schema: setting.childPrefix)
+            } else {
+                report(path, "\(path): expected \(setting.kind.expectation), found nothing")
+            }
+            return
+        }
+        switch setting.kind {
+        case .section:
+            guard let mapping = node.mapping else { return mismatch(node, setting, path) }
+            values.set(path, .section)
+            readSection(mapping, path: path, schema: setting.childPrefix)
+        case .sections(let count):
+            guard let sequence = node.sequence else { return mismatch(node, setting, path) }
+            checkCount(sequence.count, count, path)
+            values.set(path, .sections(sequence.count))
+            for (index, element) in sequence.enumerated() {
+                let path = "\(path)[\(index)]"
+                if let mark = element.mark { values.locate(path, at: .init(mark)) }
+                guard let mapping = element.mapping else {
+                    report(path, "\(path): expected keys and values, found \(Self.kind(of: element))")
+                    continue
+                }
+                readSection(mapping, path: path, schema: setting.childPrefix)
+            }
+        case .text(let bytes):
+            guard let text = text(of: node, setting, path, bytes: bytes) else { return }
+            values.set(path, .text(text))
+        case .file:
+            guard let text = text(of: node, setting, path, bytes: 1...4095) else { return }
+            values.set(path, .text(text))
+        case .integer(let range):
+            guard let integer = integer(of: node, setting, path, range: range) else { return }
+            values.set(path, .integer(integer))
+        case .boolean:
+            guard let scalar = node.scalar else { return mismatch(node, setting, path) }
+            guard let text = expand(scalar, path) else { return }
+            guard text == "true" || text == "false" else { return mismatch(node, setting, path) }
+            values.set(path, .boolean(text == "true"))
+        case .choice(let names):
+            guard let scalar = node.scalar else { return mismatch(node, setting, path) }
+            guard let text = expand(scalar, path) else { return }
+            guard names.contains(text) else {
+                let suggestion = Suggestion.closest(to: text, among: names).map { "; did you mean \"\($0)\"?" } ?? ""
+                return report(
+                    path,
+                    "\(path): \(Self.quote(scalar.string)) is not one of \(names.joined(separator: ", "))\(suggestion)"
+                )
+            }
+            values.set(path, .text(text))
+        case .integers(let range, let count):
+            guard let sequence = node.sequence else { return mismatch(node, setting, path) }
+            checkCount(sequence.count, count, path)
+            let integers = elements(of: sequence, path) { reader, element, path in
+                reader.integer(of: element, setting, path, range: range)
+            }
+            if let integers { values.set(path, .integers(integers)) }
+        case .texts(let bytes, let count):
+            guard let sequence = node.sequence else { return mismatch(node, setting, path) }
+            checkCount(sequence.count, count, path)
+            let texts = elements(of: sequence, path) { reader, element, path in
+                reader.text(of: element, setting, path, bytes: bytes)
+            }
+            if let texts { values.set(path, .texts(texts)) }
+        }
+    }
+
+    /// - Returns: `nil` if one of the elements is wrong; all of them have been read then, too.
+    private mutating func elements<Value>(
+        of sequence: Node.Sequence, _ path: String, _ read: (inout SettingReader, Node, String) -> Value?
+    ) -> [Value]? {
+        let found = sequence.enumerated().map { index, element in
+            let path = "\(path)[\(index)]"
+            if let mark = element.mark { values.locate(path, at: .init(mark)) }
+            return read(&self, element, path)
+        }
+        let right = found.compactMap { $0 }
+        return right.count == found.count ? right : nil
+    }
+
+    private mutating func text(of node: Node, _ setting: Setting, _ path: String, bytes: ClosedRange<Int>) -> String? {
+        guard let scalar = node.scalar, !Self.isNull(node) else {
+            mismatch(node, setting, path)
+            return nil
+        }
+        guard let text = expand(scalar, path) else { return nil }
+        guard bytes.contains(text.utf8.count) else {
+            let size = text.isEmpty ? "is empty" : "has \(text.utf8.count) bytes"
+            report(path, "\(path) \(size); expected \(bytes.lowerBound) to \(bytes.upperBound) bytes")
+            return nil
+        }
+        guard !text.utf8.contains(0) else {
+            report(path, "\(path): expected text without NUL characters")
+            return nil
+        }
+        return text
+    }
+
+    private mutating func integer(of node: Node, _ setting: Setting, _ path: String, range: ClosedRange<Int>) -> Int? {
+        guard let scalar = node.scalar, scalar.style == .plain || Substitution.isNeeded(in: scalar.string) else {
+            mismatch(node, setting, path)
+            return nil
+        }
+        guard let text = expand(scalar, path) else { return nil }
+        guard let integer = Int(text) else {
+            mismatch(node, setting, path)
+            return nil
+        }
+        guard range.contains(integer) else {
+            report(
+                path, "\(path): \(scalar.string) is out of range; expected \(range.lowerBound) to \(range.upperBound)")
+            return nil
+        }
+        return integer
+    }
+
+    private mutating func expand(_ scalar: Node.Scalar, _ path: String) -> String? {
+        do {
+            return try Substitution.expand(scalar.string, environment: environment)
+        } catch {
+            switch error {
+            case .unset(let name):
+                report(path, "\(path): the environment variable \(name) is not set")
+            case .unterminated:
+                report(path, "\(path): \"${\" without \"}\"; write \"$${\" for a plain \"${\"")
+            case .badName:
+                report(
+                    path,
+                    "\(path): expected an environment variable's name in \"${…}\"; write \"$${\" for a plain \"${\"")
+            }
+            return nil
+        }
+    }
+
+    private mutating func checkCount(_ count: Int, _ range: ClosedRange<Int>, _ path: String) {
+        guard !range.contains(count) else { return }
+        report(path, "\(path) has \(count) elements; expected \(range.lowerBound) to \(range.upperBound)")
+    }
+
+    private mutating func mismatch(_ node: Node, _ setting: Setting, _ path: String) {
+        let expectation = path.hasSuffix("]") ? setting.kind.elementExpectation : setting.kind.expectation
+        report(path, "\(path): expected \(expectation), found \(Self.kind(of: node))")
+    }
+
+    private mutating func report(_ node: Node, _ message: String) {
+        let location = node.mark.map { ConfigurationProblem.Location($0) }
+        problems.append(
+            ConfigurationProblem(
+                severity: .error, file: file, location: location ?? .init(line: 1, column: 1), message: message))
+    }
+
+    private mutating func report(_ path: String, _ message: String) {
+        problems.append(
+            ConfigurationProblem(
+                severity: .error, file: file, location: values.location(of: path), message: message))
+    }
+
+    /// A sibling of similar name, else the same name elsewhere.
+    private func hint(for name: String, among settings: [Setting]) -> String {
+        if let key = Suggestion.closest(to: name, among: settings.map(\.key)) { return "; did you mean \"\(key)\"?" }
+        let normal = Suggestion.normal(name)
+        let elsewhere = Setting.all.filter { Suggestion.normal($0.key) == normal }
+        guard elsewhere.count == 1, let only = elsewhere.first else { return "" }
+        return "; did you mean \(only.path)?"
+    }
+
+    private static func within(_ path: String) -> String {
+        path.isEmpty ? "" : " in \(path)"
+    }
+
+    private static func join(_ path: String, _ key: String) -> String {
+        path.isEmpty ? key : "\(path).\(key)"
+    }
+
+    private static func quote(_ text: String) -> String {
+        text.count <= 40 ? "\"\(text)\"" : "\"\(text.prefix(40))…\""
+    }
+
+    private static func isNull(_ node: Node) -> Bool {
+        guard let scalar = node.scalar, scalar.style == .plain else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
+
+    /// What a person would call a value.
+    private static func kind(of node: Node) -> String {
+        switch node {
+        case .mapping: return "keys and values"
+        case .sequence: return "a list"
+        case .scalar(let scalar):
+            if isNull(node) { return "nothing" }
+            guard scalar.style == .plain else { return "text" }
+            if scalar.string == "true" || scalar.string == "false" { return "a boolean" }
+            if Int(scalar.string) != nil { return "an integer" }
+            return Double(scalar.string) == nil ? "text" : "a number with a fraction"
+        case .alias: return "an alias"
+        }
+    }
+
+    private static func withoutMarks(_ node: Node) -> Node {
+        switch node {
+        case .scalar(let scalar):
+            .scalar(Node.Scalar(scalar.string, scalar.tag, scalar.style))
+        case .sequence(let sequence):
+            .sequence(Node.Sequence(sequence.map(withoutMarks), sequence.tag, sequence.style))
+        case .mapping(let mapping):
+            .mapping(Node.Mapping(mapping.map { ($0.key, withoutMarks($0.value)) }, mapping.tag, mapping.style))
+        case .alias:
+            node
+        }
+    }
+}
+
+extension Setting.Kind {
+    /// What a value of this kind is, in words: "expected …".
+    var expectation: String {
+        switch self {
+        case .section: "keys and values"
+        case .sections: "a list of sections"
+        case .text: "text"
+        case .file: "a file's path"
+        case .integer: "an integer"
+        case .boolean: "true or false"
+        case .choice(let names): "one of \(names.joined(separator: ", "))"
+        case .integers: "a list of integers"
+        case .texts: "a list of texts"
+        }
+    }
+
+    /// The same for an element of a list.
+    var elementExpectation: String {
+        switch self {
+        case .integers: "an integer"
+        case .texts: "text"
+        default: "keys and values"
+        }
+    }
+}

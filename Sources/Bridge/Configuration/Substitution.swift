@@ -1,0 +1,48 @@
+/// `${NAME}` in a value stands for an environment variable; `$${` for a plain `${`.
+enum Substitution {
+    enum Failure: Error, Equatable {
+        case unset(String)
+        case unterminated
+        case badName
+    }
+
+    static func expand(_ text: String, environment: (String) -> String?) throws(Failure) -> String {
+        guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
+        var result = ""
+        var rest = Substring(text)
+        while let dollar = rest.firstIndex(of: "$") {
+            result += rest[..<dollar]
+            rest = rest[dollar...]
+            if rest.hasPrefix("$${") {
+                result += "${"
+                rest = rest.dropFirst(3)
+            } else if rest.hasPrefix("${") {
+                guard let end = rest.firstIndex(of: "}") else { throw .unterminated }
+                let name = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
+                guard isName(name) else { throw .badName }
+                guard let value = environment(String(name)) else { throw .unset(String(name)) }
+                result += value
+                rest = rest[rest.index(after: end)...]
+            } else {
+                result += "$"
+                rest = rest.dropFirst()
+            }
+        }
+        return result + rest
+    }
+
+    /// Whether a text takes anything from the environment.
+    static func isNeeded(in text: String) -> Bool {
+        text.replacing("$${", with: "").contains("${")
+    }
+
+    private static func isName(_ name: Substring) -> Bool {
+        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
+            return false
+        }
+        return name.unicodeScalars.allSatisfy { scalar in
+            scalar == "_" || ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
+                || ("0"..."9").contains(scalar)
+        }
+    }
+}

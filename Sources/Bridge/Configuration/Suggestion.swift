@@ -1,0 +1,43 @@
+/// "Did you mean": the candidate that a misspelt word is closest to.
+enum Suggestion {
+    /// - Returns: `nil` unless a candidate is equal but for case, hyphens and underscores, or can be had by changing
+    ///   about a third of the letters.
+    static func closest(to word: String, among candidates: [String]) -> String? {
+        let word = normal(word)
+        var best: (candidate: String, distance: Int)?
+        for candidate in candidates {
+            let other = normal(candidate)
+            let distance = distance(word, other)
+            guard distance <= max(1, max(word.count, other.count) / 3), distance < best?.distance ?? .max else {
+                continue
+            }
+            best = (candidate, distance)
+        }
+        return best?.candidate
+    }
+
+    /// `heartbeatSeconds`, `heartbeat-seconds` and `heartbeat_seconds` are one word to a person.
+    static func normal(_ word: String) -> [UInt8] {
+        word.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }
+    }
+
+    /// Insertions, deletions, substitutions and transpositions of neighbours (optimal string alignment).
+    private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        guard left.count <= 64, right.count <= 64 else { return .max }
+        var beforeLast: [Int] = []
+        var last = Array(0...right.count)
+        for row in 0..<left.count {
+            var current = [row + 1]
+            for column in 0..<right.count {
+                let substitution = last[column] + (left[row] == right[column] ? 0 : 1)
+                var best = min(last[column + 1] + 1, current[column] + 1, substitution)
+                if row > 0, column > 0, left[row] == right[column - 1], left[row - 1] == right[column] {
+                    best = min(best, beforeLast[column - 1] + 1)
+                }
+                current.append(best)
+            }
+            (beforeLast, last) = (last, current)
+        }
+        return last[right.count]
+    }
+}

@@ -1,0 +1,98 @@
+package import Core
+
+/// `apns-json`: a JSON envelope whose keys are Apple's header names; the payload is a slice of the body.
+///
+/// Unknown keys are passed over, of a key that comes twice the last one counts, and `null` is as good as no key.
+package struct APNsJSONDecoder: Decoder {
+    package let name = "apns-json"
+
+    package init() {}
+
+    package func decode(_ delivery: Delivery) -> Decoded {
+        do {
+            return .request(try Self.request(delivery.body))
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    private static func request(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
+        var envelope = Envelope()
+        do {
+            try envelope.scan(body)
+        } catch {
+            throw DecodingFailure(error)
+        }
+        if let kind = envelope.otherKind { throw DecodingFailure("body: expected a JSON object, found \(kind.name)") }
+        guard let payload = envelope.payload else { throw DecodingFailure("payload: missing, expected a JSON object") }
+        guard payload.kind == .object else {
+            throw DecodingFailure("payload: expected a JSON object, found \(payload.kind.name)")
+        }
+        let bytes = body.slice(payload.range)
+        guard !payload.isEmptyObject(in: body) else { throw DecodingFailure("payload: expected at least one key") }
+        if let tokens = envelope.tokens { envelope.fields.deviceTokens = try texts(tokens, in: body) }
+        return try envelope.fields.request(payload: bytes)
+    }
+
+    /// The elements of `device-tokens`, of which each must be a string.
+    private static func texts(_ array: JSONValue, in body: ArraySlice<UInt8>) throws(DecodingFailure) -> [ArraySlice<
+        UInt8
+    >] {
+        guard array.kind == .array else {
+            throw DecodingFailure("device-tokens: expected an array, found \(array.kind.name)")
+        }
+        let bytes = body.span
+        var scanner = JSONScanner(at: array.range.lowerBound)
+        var texts: [ArraySlice<UInt8>] = []
+        guard scanner.open(bytes, "[") else { preconditionFailure("an array begins with a bracket") }
+        do {
+            while try scanner.nextElement(bytes, isFirst: texts.isEmpty) {
+                let value = try scanner.value(bytes, depth: 2)
+                guard value.kind == .string, let text = body.text(of: value) else { return texts + [[]] }
+                texts.append(text)
+            }
+        } catch {
+            throw DecodingFailure(error)
+        }
+        return texts
+    }
+}
+
+/// What the scan of one body found.
+private struct Envelope {
+    var fields = RequestFields()
+    var payload: JSONValue?
+    var tokens: JSONValue?
+    /// What the body is, if not an object.
+    var otherKind: JSONValue.Kind?
+
+    mutating func scan(_ body: ArraySlice<UInt8>) throws(JSONFailure) {
+        let bytes = body.span
+        var scanner = JSONScanner()
+        guard scanner.open(bytes, "{") else {
+            otherKind = try scanner.value(bytes, depth: 0).kind
+            return try scanner.end(bytes)
+        }
+        var isFirst = true
+        while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
+            isFirst = false
+            let value = try scanner.value(bytes, depth: 1)
+            guard let text = body.text(of: key), let name = RequestFields.Name(text) else { continue }
+            switch name {
+            case .payload: payload = value.kind == .null ? nil : value
+            case .deviceTokens: tokens = value.kind == .null ? nil : value
+            default: fields.set(name, Self.field(value, in: body))
+            }
+        }
+        try scanner.end(bytes)
+    }
+
+    private static func field(_ value: JSONValue, in body: ArraySlice<UInt8>) -> RequestFields.Value {
+        switch value.kind {
+        case .null: .missing
+        case .string: body.text(of: value).map { .text($0) } ?? .other
+        case .number: JSONText.integer(body.slice(value.range)).map { .integer($0) } ?? .other
+        default: .other
+        }
+    }
+}

@@ -1,0 +1,305 @@
+import Core
+
+/// Why bytes are not JSON.
+struct JSONFailure: Error, Equatable {
+    /// Counted from 0.
+    let offset: Int
+    /// What should have stood there.
+    let expectation: StaticString
+
+    static func == (left: JSONFailure, right: JSONFailure) -> Bool {
+        left.offset == right.offset && left.expectation.description == right.expectation.description
+    }
+}
+
+/// One value, as a place in the bytes: nothing is copied and no tree is built.
+struct JSONValue {
+    enum Kind: Equatable {
+        case object, array, string, number, boolean, null
+
+        /// In words, for "found …".
+        var name: StaticString {
+            switch self {
+            case .object: "an object"
+            case .array: "an array"
+            case .string: "a string"
+            case .number: "a number"
+            case .boolean: "a boolean"
+            case .null: "null"
+            }
+        }
+    }
+
+    let kind: Kind
+    /// The value as it stands there; of a string, what is between the quotes.
+    let range: Range<Int>
+    /// Whether a string has escapes, so that its bytes are not its text.
+    let isEscaped: Bool
+}
+
+/// Reads JSON from front to back, once, and checks all of it: grammar, escapes, UTF-8 and depth.
+///
+/// Source: RFC 8259; UTF-8 by RFC 3629, section 4. Like the grammar, it lets a lone surrogate pass as an escape.
+struct JSONScanner {
+    /// More brackets around a value than this are refused.
+    static let maximumDepth = 64
+
+    /// Where reading goes on.
+    private(set) var position: Int
+
+    init(at position: Int = 0) {
+        self.position = position
+    }
+
+    private static let space = UInt8(ascii: " ")
+    private static let quote = UInt8(ascii: "\"")
+    private static let backslash = UInt8(ascii: "\\")
+
+    /// - Returns: the value here, skipped as a whole.
+    /// - Parameter depth: how many brackets are open around it.
+    mutating func value(_ bytes: Span<UInt8>, depth: Int) throws(JSONFailure) -> JSONValue {
+        skipSpace(bytes)
+        let start = position
+        switch peek(bytes) {
+        case Self.quote:
+            let isEscaped = try string(bytes)
+            return JSONValue(kind: .string, range: start + 1..<position - 1, isEscaped: isEscaped)
+        case UInt8(ascii: "{"):
+            try container(bytes, depth: depth)
+            return JSONValue(kind: .object, range: start..<position, isEscaped: false)
+        case UInt8(ascii: "["):
+            try container(bytes, depth: depth)
+            return JSONValue(kind: .array, range: start..<position, isEscaped: false)
+        default:
+            return JSONValue(kind: try scalar(bytes), range: start..<position, isEscaped: false)
+        }
+    }
+
+    /// Steps into an object or an array.
+    ///
+    /// - Returns: whether the opening bracket stands here.
+    mutating func open(_ bytes: Span<UInt8>, _ bracket: Unicode.Scalar) -> Bool {
+        skipSpace(bytes)
+        guard peek(bytes) == UInt8(ascii: bracket) else { return false }
+        position += 1
+        return true
+    }
+
+    /// The next key of the object that reading stands in, its colon read; `nil` after the last one.
+    mutating func nextKey(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> JSONValue? {
+        guard try next(bytes, isFirst: isFirst, end: UInt8(ascii: "}")) else { return nil }
+        let start = position
+        guard peek(bytes) == Self.quote else { throw failure("a key") }
+        let isEscaped = try string(bytes)
+        let key = JSONValue(kind: .string, range: start + 1..<position - 1, isEscaped: isEscaped)
+        try colon(bytes)
+        return key
+    }
+
+    /// Whether the array that reading stands in has another element.
+    mutating func nextElement(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> Bool {
+        try next(bytes, isFirst: isFirst, end: UInt8(ascii: "]"))
+    }
+
+    /// Nothing but white space may follow.
+    mutating func end(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        skipSpace(bytes)
+        guard position == bytes.count else { throw failure("nothing after the value") }
+    }
+
+    private mutating func next(_ bytes: Span<UInt8>, isFirst: Bool, end: UInt8) throws(JSONFailure) -> Bool {
+        skipSpace(bytes)
+        let byte = peek(bytes)
+        if byte == end {
+            position += 1
+            return false
+        }
+        guard !isFirst else { return true }
+        guard byte == UInt8(ascii: ",") else { throw failure("a comma or the closing bracket") }
+        position += 1
+        skipSpace(bytes)
+        return true
+    }
+
+    /// Skips an object or an array without recursion: one bit tells which of the two each open bracket is.
+    private mutating func container(_ bytes: Span<UInt8>, depth: Int) throws(JSONFailure) {
+        var objects: UInt64 = 0
+        var level = 0
+        var isFirst = true
+        repeat {
+            if isFirst {
+                level += 1
+                guard depth + level <= Self.maximumDepth else { throw failure("at most 64 levels of brackets") }
+                objects = objects << 1 | (bytes[position] == UInt8(ascii: "{") ? 1 : 0)
+                position += 1
+            }
+            let isObject = objects & 1 == 1
+            guard try next(bytes, isFirst: isFirst, end: isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
+                level -= 1
+                objects >>= 1
+                isFirst = false
+                continue
+            }
+            isFirst = false
+            if isObject {
+                guard peek(bytes) == Self.quote else { throw failure("a key") }
+                _ = try string(bytes)
+                try colon(bytes)
+                skipSpace(bytes)
+            }
+            switch peek(bytes) {
+            case Self.quote: _ = try string(bytes)
+            case UInt8(ascii: "{"), UInt8(ascii: "["): isFirst = true
+            default: _ = try scalar(bytes)
+            }
+        } while level > 0
+    }
+
+    private mutating func colon(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        skipSpace(bytes)
+        guard peek(bytes) == UInt8(ascii: ":") else { throw failure("a colon") }
+        position += 1
+    }
+
+    private mutating func scalar(_ bytes: Span<UInt8>) throws(JSONFailure) -> JSONValue.Kind {
+        switch peek(bytes) {
+        case UInt8(ascii: "t"):
+            try literal(bytes, "true")
+            return .boolean
+        case UInt8(ascii: "f"):
+            try literal(bytes, "false")
+            return .boolean
+        case UInt8(ascii: "n"):
+            try literal(bytes, "null")
+            return .null
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            try number(bytes)
+            return .number
+        default:
+            throw failure("a value")
+        }
+    }
+
+    private mutating func literal(_ bytes: Span<UInt8>, _ text: StaticString) throws(JSONFailure) {
+        let count = text.utf8CodeUnitCount
+        guard count <= bytes.count - position else { throw failure("a value") }
+        for index in 0..<count where unsafe bytes[position + index] != text.utf8Start[index] {
+            throw failure("a value")
+        }
+        position += count
+    }
+
+    private mutating func number(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        if peek(bytes) == UInt8(ascii: "-") { position += 1 }
+        if peek(bytes) == UInt8(ascii: "0") {
+            position += 1
+        } else {
+            try digits(bytes)
+        }
+        if peek(bytes) == UInt8(ascii: ".") {
+            position += 1
+            try digits(bytes)
+        }
+        if peek(bytes) | 0x20 == UInt8(ascii: "e") {
+            position += 1
+            if peek(bytes) == UInt8(ascii: "+") || peek(bytes) == UInt8(ascii: "-") { position += 1 }
+            try digits(bytes)
+        }
+    }
+
+    private mutating func digits(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        let start = position
+        while position < bytes.count, bytes[position] &- UInt8(ascii: "0") < 10 { position += 1 }
+        guard position > start else { throw failure("a digit") }
+    }
+
+    /// Skips a string from its opening to its closing quote.
+    ///
+    /// - Returns: whether it has escapes.
+    private mutating func string(_ bytes: Span<UInt8>) throws(JSONFailure) -> Bool {
+        var isEscaped = false
+        var index = position + 1
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == Self.quote {
+                position = index + 1
+                return isEscaped
+            }
+            if byte == Self.backslash {
+                isEscaped = true
+                position = index
+                try escape(bytes)
+                index = position
+            } else if byte >= 0x80 {
+                position = index
+                try sequence(bytes)
+                index = position
+            } else if byte < Self.space {
+                position = index
+                throw failure("no bare control character in a string")
+            } else {
+                index += 1
+            }
+        }
+        position = index
+        throw failure("a closing quote")
+    }
+
+    private mutating func escape(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        position += 1
+        switch peek(bytes) {
+        case Self.quote, Self.backslash, UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"),
+            UInt8(ascii: "r"), UInt8(ascii: "t"):
+            position += 1
+        case UInt8(ascii: "u"):
+            position += 1
+            for _ in 0..<4 {
+                guard peek(bytes).hexDigit != nil else { throw failure("four hexadecimal digits") }
+                position += 1
+            }
+        default:
+            throw failure("an escape")
+        }
+    }
+
+    /// One character of two to four bytes of UTF-8.
+    private mutating func sequence(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        let second: ClosedRange<UInt8>
+        let continuations: Int
+        switch bytes[position] {
+        case 0xC2...0xDF: (second, continuations) = (0x80...0xBF, 1)
+        case 0xE0: (second, continuations) = (0xA0...0xBF, 2)
+        case 0xED: (second, continuations) = (0x80...0x9F, 2)
+        case 0xE1...0xEF: (second, continuations) = (0x80...0xBF, 2)
+        case 0xF0: (second, continuations) = (0x90...0xBF, 3)
+        case 0xF1...0xF3: (second, continuations) = (0x80...0xBF, 3)
+        case 0xF4: (second, continuations) = (0x80...0x8F, 3)
+        default: throw failure("UTF-8")
+        }
+        guard position + continuations < bytes.count, second.contains(bytes[position + 1]) else {
+            throw failure("UTF-8")
+        }
+        for index in position + 1...position + continuations where bytes[index] & 0xC0 != 0x80 {
+            throw failure("UTF-8")
+        }
+        position += 1 + continuations
+    }
+
+    private mutating func skipSpace(_ bytes: Span<UInt8>) {
+        while position < bytes.count {
+            switch bytes[position] {
+            case Self.space, UInt8(ascii: "\n"), UInt8(ascii: "\t"), UInt8(ascii: "\r"): position += 1
+            default: return
+            }
+        }
+    }
+
+    /// The byte here; 0, which is never right, at the end.
+    private func peek(_ bytes: Span<UInt8>) -> UInt8 {
+        position < bytes.count ? bytes[position] : 0
+    }
+
+    private func failure(_ expectation: StaticString) -> JSONFailure {
+        JSONFailure(offset: position, expectation: expectation)
+    }
+}

@@ -1,0 +1,65 @@
+import Core
+
+/// The text of JSON strings and the numbers behind their digits.
+enum JSONText {
+    /// The text of a string whose bytes have escapes.
+    ///
+    /// - Parameter escaped: what is between the quotes, checked by the scanner.
+    /// - Returns: `nil` if an escape is half of a surrogate pair: no UTF-8 can say that.
+    static func unescape(_ escaped: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        var text: [UInt8] = []
+        text.reserveCapacity(escaped.count)
+        var rest = escaped
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\"), let escape = rest.popFirst() else {
+                text.append(byte)
+                continue
+            }
+            switch escape {
+            case UInt8(ascii: "b"): text.append(0x08)
+            case UInt8(ascii: "f"): text.append(0x0C)
+            case UInt8(ascii: "n"): text.append(0x0A)
+            case UInt8(ascii: "r"): text.append(0x0D)
+            case UInt8(ascii: "t"): text.append(0x09)
+            case UInt8(ascii: "u"):
+                var unit = popUnit(&rest)
+                if 0xD800...0xDBFF ~= unit, rest.starts(with: Array("\\u".utf8)) {
+                    rest = rest.dropFirst(2)
+                    let low = popUnit(&rest)
+                    guard 0xDC00...0xDFFF ~= low else { return nil }
+                    unit = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)
+                }
+                guard let scalar = Unicode.Scalar(unit) else { return nil }
+                text.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            default: text.append(escape)
+            }
+        }
+        return text[...]
+    }
+
+    private static func popUnit(_ rest: inout ArraySlice<UInt8>) -> UInt32 {
+        var unit: UInt32 = 0
+        for digit in rest.prefix(4) { unit = unit << 4 | UInt32(digit.hexDigit ?? 0) }
+        rest = rest.dropFirst(4)
+        return unit
+    }
+
+    /// A decimal integer.
+    ///
+    /// - Returns: `nil` for a fraction, an exponent, anything else, or more than 64 bits.
+    static func integer(_ digits: ArraySlice<UInt8>) -> Int64? {
+        var rest = digits
+        let isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative { rest = rest.dropFirst() }
+        guard !rest.isEmpty else { return nil }
+        var value: Int64 = 0
+        for digit in rest {
+            guard digit &- UInt8(ascii: "0") < 10 else { return nil }
+            let (product, overflowed) = value.multipliedReportingOverflow(by: 10)
+            let (sum, overflowedToo) = product.addingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
+            guard !overflowed, !overflowedToo else { return nil }
+            value = sum
+        }
+        return isNegative ? -value : value
+    }
+}

@@ -1,0 +1,265 @@
+import Core
+
+/// The fields of a request under Apple's header names, before anything is known about them.
+///
+/// Both of our own formats end here: what is right and what a message says about what is wrong is the same for a JSON
+/// key and for an AMQP header.
+struct RequestFields {
+    /// The keys and headers that mean something.
+    enum Name {
+        case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
+        case payload
+
+        init?(_ text: ArraySlice<UInt8>) {
+            // Hardly two names are of one length: one comparison tells.
+            switch text.count {
+            case 7 where text.equals("payload"): self = .payload
+            case 7 where text.equals("apns-id"): self = .id
+            case 10 where text.equals("apns-topic"): self = .topic
+            case 11 where text.equals("environment"): self = .environment
+            case 12 where text.equals("device-token"): self = .deviceToken
+            case 13 where text.equals("apns-priority"): self = .priority
+            case 13 where text.equals("device-tokens"): self = .deviceTokens
+            case 14 where text.equals("apns-push-type"): self = .pushType
+            case 15 where text.equals("apns-expiration"): self = .expiration
+            case 15 where text.equals("apns-channel-id"): self = .channelID
+            case 16 where text.equals("apns-collapse-id"): self = .collapseID
+            default: return nil
+            }
+        }
+    }
+
+    enum Value {
+        case missing
+        case text(ArraySlice<UInt8>)
+        case integer(Int64)
+        /// Anything else: never right.
+        case other
+    }
+
+    /// A fan-out of more device tokens than this is refused.
+    static let maximumTokens = 500
+    /// Source: "Sending broadcast push notification requests to APNs".
+    static let maximumBroadcast = 5120
+
+    /// Well above Apple's 24 characters, well below what a header list may hold.
+    static let maximumChannelID = 256
+
+    var deviceToken = Value.missing
+    /// `nil` where there are none.
+    var deviceTokens: [ArraySlice<UInt8>]?
+    var channelID = Value.missing
+    var topic = Value.missing
+    var pushType = Value.missing
+    var id = Value.missing
+    var priority = Value.missing
+    var expiration = Value.missing
+    var collapseID = Value.missing
+    var environment = Value.missing
+    /// Whether digits in a text are as good as an integer.
+    var takesDigits = false
+
+    mutating func set(_ name: Name, _ value: Value) {
+        switch name {
+        case .deviceToken: deviceToken = value
+        case .channelID: channelID = value
+        case .topic: topic = value
+        case .pushType: pushType = value
+        case .id: id = value
+        case .priority: priority = value
+        case .expiration: expiration = value
+        case .collapseID: collapseID = value
+        case .environment: environment = value
+        case .payload, .deviceTokens: break
+        }
+    }
+
+    /// - Parameter payload: a JSON object, checked already.
+    func request(payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
+        let target = try firstTarget()
+        var isBroadcast = false
+        if case .channel = target { isBroadcast = true }
+        let type = try parsePushType(payload: payload, isBroadcast: isBroadcast)
+        let limit = isBroadcast ? Self.maximumBroadcast : type.maximumPayload
+        guard payload.count <= limit else {
+            throw DecodingFailure(
+                "payload: \(payload.count) bytes, expected at most \(limit) for \(isBroadcast ? "a broadcast" : "\(type)")"
+            )
+        }
+        let first = Notification(
+            target: target, topic: try parseTopic(), pushType: type,
+            priority: try parsePriority(type, isBroadcast: isBroadcast),
+            expiration: try parseExpiration(isBroadcast: isBroadcast), collapseID: try parseCollapseID(),
+            id: try parseID(), environment: try parseEnvironment(), payload: payload)
+        guard let deviceTokens else { return Request([first]) }
+        var notifications: [Notification] = []
+        notifications.reserveCapacity(deviceTokens.count)
+        for (index, digits) in deviceTokens.enumerated() {
+            var notification = first
+            notification.target = .device(try Self.deviceToken(digits, at: index))
+            notifications.append(notification)
+        }
+        return Request(notifications)
+    }
+
+    /// Whom it is for: of a fan-out, the first.
+    private func firstTarget() throws(DecodingFailure) -> Notification.Target {
+        switch (deviceToken, deviceTokens, channelID) {
+        case (.missing, .none, .missing):
+            throw DecodingFailure("device-token: missing, expected it or device-tokens or apns-channel-id")
+        case (.text(let digits), .none, .missing):
+            guard let token = DeviceToken(hex: digits) else { throw Self.badToken("device-token") }
+            return .device(token)
+        case (.missing, .some(let tokens), .missing):
+            guard let first = tokens.first, tokens.count <= Self.maximumTokens else {
+                throw DecodingFailure("device-tokens: \(tokens.count) tokens, expected 1 to \(Self.maximumTokens)")
+            }
+            return .device(try Self.deviceToken(first, at: 0))
+        case (.missing, .none, .text(let id)):
+            guard !id.isEmpty, id.count <= Self.maximumChannelID, id.allSatisfy(Self.isBase64) else {
+                throw Self.badChannelID
+            }
+            return .channel(id)
+        case (.missing, .none, _):
+            throw Self.badChannelID
+        case (_, .none, .missing):
+            throw Self.badToken("device-token")
+        default:
+            throw DecodingFailure("device-token: expected only one of device-token, device-tokens and apns-channel-id")
+        }
+    }
+
+    private static func deviceToken(_ digits: ArraySlice<UInt8>, at index: Int) throws(DecodingFailure) -> DeviceToken {
+        guard let token = DeviceToken(hex: digits) else { throw badToken("device-tokens[\(index)]") }
+        return token
+    }
+
+    private static func badToken(_ place: String) -> DecodingFailure {
+        DecodingFailure(
+            "\(place): expected an even number of hexadecimal digits, at most \(DeviceToken.maximumDigits)")
+    }
+
+    private static var badChannelID: DecodingFailure {
+        DecodingFailure("apns-channel-id: expected base64, at most \(maximumChannelID) characters")
+    }
+
+    private func parseTopic() throws(DecodingFailure) -> ArraySlice<UInt8>? {
+        switch topic {
+        case .missing: return nil
+        case .text(let text) where !text.isEmpty && text.count <= 255 && text.allSatisfy(Self.isVisible): return text
+        default: throw DecodingFailure("apns-topic: expected 1 to 255 visible ASCII characters")
+        }
+    }
+
+    private func parsePushType(
+        payload: ArraySlice<UInt8>, isBroadcast: Bool
+    ) throws(DecodingFailure) -> PushType {
+        let type: PushType
+        switch pushType {
+        case .missing:
+            guard let told = PayloadContent(payload).pushType else {
+                throw DecodingFailure("apns-push-type: missing, and aps does not tell it for certain")
+            }
+            type = told
+        case .text(let name):
+            guard let known = PushType(name: name) else { throw Self.badPushType }
+            type = known
+        default:
+            throw Self.badPushType
+        }
+        if isBroadcast, type != .liveactivity {
+            throw DecodingFailure("apns-push-type: expected liveactivity for a broadcast, found \(type)")
+        }
+        return type
+    }
+
+    private static var badPushType: DecodingFailure {
+        DecodingFailure(
+            "apns-push-type: expected one of \(PushType.allCases.map(\.description).joined(separator: ", "))")
+    }
+
+    /// Apple wants 5 for background notifications, and a priority in every broadcast.
+    private func parsePriority(_ type: PushType, isBroadcast: Bool) throws(DecodingFailure) -> Priority? {
+        if case .missing = priority {
+            if type == .background { return .considerate }
+            return isBroadcast ? .immediate : nil
+        }
+        guard let number = integer(priority), let value = UInt8(exactly: number), let known = Priority(rawValue: value)
+        else {
+            throw DecodingFailure("apns-priority: expected 1, 5 or 10")
+        }
+        if type == .background, known == .immediate {
+            throw DecodingFailure("apns-priority: expected 5 for background")
+        }
+        return known
+    }
+
+    /// Apple wants an expiration in every broadcast; 0 is the one that every channel takes.
+    private func parseExpiration(isBroadcast: Bool) throws(DecodingFailure) -> Int64? {
+        if case .missing = expiration { return isBroadcast ? 0 : nil }
+        guard let seconds = integer(expiration), seconds >= 0 else {
+            throw DecodingFailure("apns-expiration: expected seconds since 1970 as an integer, or 0")
+        }
+        return seconds
+    }
+
+    private func parseCollapseID() throws(DecodingFailure) -> ArraySlice<UInt8>? {
+        switch collapseID {
+        case .missing:
+            return nil
+        case .text(let text):
+            guard !text.isEmpty, text.count <= Notification.maximumCollapseID else {
+                throw DecodingFailure(
+                    "apns-collapse-id: \(text.count) bytes, expected 1 to \(Notification.maximumCollapseID)")
+            }
+            // Source: RFC 9113, section 8.2.1: what no field value may contain, begin or end with.
+            guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), text.first != 0x20, text.last != 0x20 else {
+                throw DecodingFailure("apns-collapse-id: expected no control characters and no space around it")
+            }
+            return text
+        default:
+            throw DecodingFailure("apns-collapse-id: expected a string")
+        }
+    }
+
+    private func parseID() throws(DecodingFailure) -> NotificationID? {
+        switch id {
+        case .missing: return nil
+        case .text(let text):
+            if let id = NotificationID(text) { return id }
+        default: break
+        }
+        throw DecodingFailure("apns-id: expected a UUID as 8-4-4-4-12 hexadecimal digits")
+    }
+
+    private func parseEnvironment() throws(DecodingFailure) -> Environment? {
+        switch environment {
+        case .missing: return nil
+        case .text(let name) where name.equals("production"): return .production
+        case .text(let name) where name.equals("development"): return .development
+        default: throw DecodingFailure("environment: expected production or development")
+        }
+    }
+
+    private func integer(_ value: Value) -> Int64? {
+        switch value {
+        case .integer(let integer): integer
+        case .text(let digits) where takesDigits: JSONText.integer(digits)
+        default: nil
+        }
+    }
+
+    private static func isVisible(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7F
+    }
+
+    private static func isBase64(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="),
+            UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package import Core
+
+/// What a load run published and what came back: each message is awaited once, whatever happens on the way.
+package struct LoadLedger: Sendable {
+    private var publishedAt: [Instant?]
+    private var answeredAt: [Instant?]
+    package private(set) var duplicates = 0
+    /// Answers that belong to no message of this run.
+    package private(set) var strangers = 0
+    /// Answers by outcome and reason, each message's first one only.
+    package private(set) var outcomes: [String: Int] = [:]
+    package private(set) var answered = 0
+    package private(set) var published = 0
+
+    package init(count: Int) {
+        publishedAt = Array(repeating: nil, count: count)
+        answeredAt = Array(repeating: nil, count: count)
+    }
+
+    package var count: Int { publishedAt.count }
+
+    /// The first publish of a message; publishing it again after a lost connection does not count.
+    package mutating func published(_ index: Int, at now: Instant) {
+        guard publishedAt[index] == nil else { return }
+        publishedAt[index] = now
+        published += 1
+    }
+
+    package mutating func answered(_ index: Int?, outcome: String, at now: Instant) {
+        guard let index, publishedAt.indices.contains(index), publishedAt[index] != nil else {
+            strangers += 1
+            return
+        }
+        guard answeredAt[index] == nil else {
+            duplicates += 1
+            return
+        }
+        answeredAt[index] = now
+        answered += 1
+        outcomes[outcome, default: 0] += 1
+    }
+
+    /// Published, and not answered (yet).
+    package var missing: Int {
+        published - answered
+    }
+
+    /// The time from publish to answer of every message that was answered, shortest first.
+    package var latencies: [Duration] {
+        zip(publishedAt, answeredAt).compactMap { published, answered in
+            guard let published, let answered else { return nil }
+            return answered - published
+        }.sorted()
+    }
+
+    /// From the first publish to the last answer.
+    package var elapsed: Duration {
+        guard let first = publishedAt.compactMap({ $0 }).min(), let last = answeredAt.compactMap({ $0 }).max() else {
+            return .zero
+        }
+        return last - first
+    }
+
+    /// The value below which a share of the sorted latencies lies (nearest rank), `nil` where there are none.
+    package static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
+        guard !sorted.isEmpty else { return nil }
+        let rank = Int((share * Double(sorted.count)).rounded(.up))
+        return sorted[min(max(rank, 1), sorted.count) - 1]
+    }
+}

@@ -1,0 +1,74 @@
+import Core
+
+/// The messages of a load run: which device, topic and payload each has.
+package struct LoadPlan: Sendable {
+    /// How the device tokens are chosen.
+    package enum Mix: String, CaseIterable, Sendable {
+        /// Tokens that a simulator accepts.
+        case accepted
+        /// Mostly accepted, with the dead, bad and slow tokens that the simulator knows by their beginnings, and a few
+        /// messages that are no valid requests at all.
+        case varied
+    }
+
+    package let run: String
+    package let topic: String
+    package let mix: Mix
+    /// The size of the text in each alert, in bytes.
+    package let bodySize: Int
+
+    package init(run: String, topic: String, mix: Mix, bodySize: Int) {
+        self.run = run
+        self.topic = topic
+        self.mix = mix
+        self.bodySize = bodySize
+    }
+
+    /// The message id that carries a message's place in the run through request and result.
+    package func messageID(_ index: Int) -> String {
+        "\(run)-\(index)"
+    }
+
+    /// The place in the run of a message id, `nil` for a stranger's.
+    package func index(ofMessageID id: ArraySlice<UInt8>) -> Int? {
+        let prefix = run.utf8
+        guard id.starts(with: prefix), id.count > prefix.count, id[id.startIndex + prefix.count] == UInt8(ascii: "-")
+        else {
+            return nil
+        }
+        return Int(String(decoding: id.dropFirst(prefix.count + 1), as: UTF8.self))
+    }
+
+    /// The JSON envelope of a message. Every tenth message or so is something special in a varied mix.
+    package func body(_ index: Int) -> [UInt8] {
+        if mix == .varied {
+            switch index % 100 {
+            case 13: return Array("{\"device-token\":\"\(deviceToken(index, beginning: ""))\"}".utf8)
+            case 31: return Array("this is not JSON".utf8)
+            case 47: return envelope(index, deviceToken: deviceToken(index, beginning: "dead"))
+            case 61, 62: return envelope(index, deviceToken: deviceToken(index, beginning: "bad0"))
+            default: break
+            }
+        }
+        return envelope(index, deviceToken: deviceToken(index, beginning: ""))
+    }
+
+    private func envelope(_ index: Int, deviceToken: String) -> [UInt8] {
+        let text = String(repeating: "x", count: bodySize)
+        return Array(
+            """
+            {"device-token":"\(deviceToken)","apns-topic":"\(topic)","apns-push-type":"alert","apns-priority":10,\
+            "payload":{"aps":{"alert":{"title":"Load","body":"Message \(index) \(text)"},"sound":"default"}}}
+            """.utf8)
+    }
+
+    /// 64 digits, different for each message; a first digit of 7 means nothing to the simulator.
+    private func deviceToken(_ index: Int, beginning: String) -> String {
+        var random = SplitMix64(seed: UInt64(truncatingIfNeeded: index))
+        let digits = (0..<4).map { _ in
+            let word = String(random.next(), radix: 16)
+            return String(repeating: "0", count: 16 - word.count) + word
+        }.joined()
+        return beginning.isEmpty ? "7" + digits.dropFirst() : beginning + digits.dropFirst(beginning.count)
+    }
+}

@@ -1,0 +1,231 @@
+package import AMQP
+package import Core
+
+/// Publishes a load, collects the replies, and keeps a ledger of both.
+///
+/// Sans-IO like a worker: the owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when
+/// ``nextDeadline`` has passed. Lost connections are made again, what they did not confirm is published again, so a run
+/// survives a restart of the broker; what comes back twice is counted.
+package final class LoadRun {
+    package struct Settings: Sendable {
+        package var queue: String
+        package var count: Int
+        /// Messages per second; `nil` publishes as fast as the broker confirms.
+        package var rate: Int?
+        /// How long to wait for replies after the last one came (or the last message was published).
+        package var patience = Duration.seconds(30)
+        /// Messages that may wait for their confirm.
+        package var window = 1000
+
+        package init(queue: String, count: Int, rate: Int?) {
+            self.queue = queue
+            self.count = count
+            self.rate = rate
+        }
+    }
+
+    package enum End: Equatable {
+        /// Every message was answered.
+        case complete
+        /// Messages were published, and no reply came for as long as the patience lasts.
+        case impatient
+        case failed(String)
+        /// ``stop()`` was called.
+        case stopped
+    }
+
+    package let settings: Settings
+    package let plan: LoadPlan
+    package private(set) var ledger: LoadLedger
+    package private(set) var end: End?
+    /// Publishes that no queue took, or that the broker refused for another reason.
+    package private(set) var refused = 0
+
+    /// How long the reply queue stays after a run that could not delete it, in milliseconds.
+    private static let replyQueueLife: Int32 = 600_000
+
+    /// The queue that takes the replies; it is gone with the run.
+    private let replyQueue: String
+    private let control: AMQPConnection
+    private let publisher: AMQPConnection
+    private let consumer: AMQPConnection
+    private var isReplyQueueReady = false
+    private var isConsuming = false
+    private var next = 0
+    private var again: [Int] = []
+    private var unconfirmed = SequenceTable<Int>()
+    private var limiter: RateLimiter?
+    private var lastProgress: Instant
+    private var lastLoss: AMQPError?
+    private var now: Instant
+
+    package init(
+        settings: Settings, plan: LoadPlan, replyQueue: String, control: AMQPConnection, publisher: AMQPConnection,
+        consumer: AMQPConnection, at now: Instant
+    ) {
+        self.settings = settings
+        self.plan = plan
+        self.replyQueue = replyQueue
+        self.control = control
+        self.publisher = publisher
+        self.consumer = consumer
+        self.now = now
+        lastProgress = now
+        ledger = LoadLedger(count: settings.count)
+        control.start(at: now)
+        publisher.start(at: now)
+    }
+
+    package var nextDeadline: Instant? {
+        guard end == nil else { return nil }
+        var earliest = lastProgress + settings.patience
+        for deadline in [control.nextDeadline, publisher.nextDeadline, consumer.nextDeadline] {
+            if let deadline { earliest = min(earliest, deadline) }
+        }
+        if canPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
+        return earliest
+    }
+
+    package func expire(at now: Instant) {
+        for connection in [control, publisher, consumer] { connection.expire(at: now) }
+        step(at: now)
+    }
+
+    package func step(at now: Instant) {
+        self.now = now
+        takeControl()
+        takeReplies()
+        takeConfirms()
+        guard end == nil else { return }
+        publish()
+        if ledger.answered == settings.count {
+            finish(.complete)
+        } else if now >= lastProgress + settings.patience {
+            finish(ledger.published > 0 ? .impatient : .failed(lastLoss?.description ?? "the broker does not answer"))
+        }
+    }
+
+    // MARK: Replies
+
+    private func takeControl() {
+        while let event = control.nextEvent(at: now) {
+            switch event {
+            case .engine(.opened) where !isReplyQueueReady:
+                let queue = QueueDeclaration(name: replyQueue, arguments: ["x-expires": .int32(Self.replyQueueLife)])
+                control.request(.declareQueue(queue), at: now)
+            case .engine(.replied(.declared)):
+                isReplyQueueReady = true
+                consumer.start(at: now)
+            case .engine(.replied(.refused(let error))): finish(.failed(error.description))
+            case .disconnected(_, let error, _): failIfFinal(error)
+            default: break
+            }
+        }
+    }
+
+    private func takeReplies() {
+        while let event = consumer.nextEvent(at: now) {
+            switch event {
+            case .engine(.consuming):
+                isConsuming = true
+                lastProgress = now
+            case .engine(.delivery(let delivery)): received(delivery)
+            case .disconnected(_, let error, _): failIfFinal(error)
+            default: break
+            }
+        }
+    }
+
+    private func received(_ delivery: Delivery) {
+        lastProgress = now
+        let index = delivery.correlationID.flatMap { plan.index(ofMessageID: $0) }
+        func text(_ header: StaticString) -> String? {
+            guard case .text(let bytes) = delivery.header(header) else { return nil }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        let outcome = text("harebell-outcome") ?? "unknown"
+        ledger.answered(index, outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
+        consumer.ack(epoch: delivery.epoch, tag: delivery.tag, at: now)
+    }
+
+    // MARK: Publishing
+
+    private var canPublish: Bool {
+        isConsuming && publisher.canPublish && unconfirmed.count < settings.window
+            && (next < settings.count || !again.isEmpty)
+    }
+
+    private func publish() {
+        if limiter == nil, isConsuming, let rate = settings.rate {
+            limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now)
+        }
+        while canPublish {
+            guard limiter?.take(at: now) ?? true else { return }
+            if let index = again.popLast() {
+                publish(index)
+            } else {
+                publish(next)
+                next += 1
+            }
+        }
+    }
+
+    private func publish(_ index: Int) {
+        var properties = PublicationProperties()
+        properties.contentType = ArraySlice("application/json".utf8)
+        properties.messageID = ArraySlice(plan.messageID(index).utf8)
+        properties.replyTo = ArraySlice(replyQueue.utf8)
+        let publication = Publication(
+            routingKey: ArraySlice(settings.queue.utf8), properties: properties, body: ArraySlice(plan.body(index)))
+        do {
+            unconfirmed.insert(index, at: try publisher.publish(publication))
+            ledger.published(index, at: now)
+            lastProgress = now
+        } catch {
+            finish(.failed(error.description))
+        }
+    }
+
+    private func takeConfirms() {
+        while let event = publisher.nextEvent(at: now) {
+            switch event {
+            case .engine(.confirmed(let sequence, let confirmation)):
+                let index = unconfirmed.remove(sequence)
+                switch confirmation {
+                case .acked: break
+                case .lost, .nacked: again.append(index)
+                case .returned(_, let text):
+                    refused += 1
+                    finish(.failed("queue \"\(settings.queue)\" takes no messages (\(text)); does it exist?"))
+                }
+            case .disconnected(_, let error, _): failIfFinal(error)
+            default: break
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// Ends the run where it is.
+    package func stop() {
+        finish(.stopped)
+    }
+
+    private func failIfFinal(_ error: AMQPError) {
+        lastLoss = error
+        guard !error.isTransient else { return }
+        finish(.failed(error.description))
+    }
+
+    private func finish(_ end: End) {
+        guard self.end == nil else { return }
+        self.end = end
+        if control.isOpen { control.request(.deleteQueue(replyQueue), at: now) }
+        for connection in [consumer, publisher, control] { connection.close(at: now) }
+    }
+
+    /// Whether every connection is closed after the end.
+    package var isClosed: Bool {
+        end != nil && [control, publisher, consumer].allSatisfy(\.isClosed)
+    }
+}

@@ -1,0 +1,100 @@
+package import Core
+import Glibc
+package import Logging
+
+/// Writes one line per event to standard error: text for people, JSON for programs.
+package struct LineLogHandler: LogHandler {
+    package var logLevel: Logger.Level
+    package var metadata: Logger.Metadata = [:]
+    private let label: String
+    private let format: Configuration.Log.Format
+    private let clock: @Sendable () -> WallTime
+
+    package init(
+        label: String, level: Logger.Level, format: Configuration.Log.Format, clock: @escaping @Sendable () -> WallTime
+    ) {
+        self.label = label
+        logLevel = level
+        self.format = format
+        self.clock = clock
+    }
+
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        var fields = metadata
+        for (key, value) in event.metadata ?? [:] { fields[key] = value }
+        let line = Self.line(
+            format: format, time: clock(), level: event.level, label: label, message: event.message.description,
+            fields: fields.map { ($0.key, $0.value.description) }.sorted { $0.0 < $1.0 })
+        Self.write(line)
+    }
+
+    /// The line with its newline; control characters in values are escaped, so that one event is one line.
+    package static func line(
+        format: Configuration.Log.Format, time: WallTime, level: Logger.Level, label: String, message: String,
+        fields: [(String, String)]
+    ) -> String {
+        switch format {
+        case .text:
+            let pairs = fields.map { " \($0.0)=\(quoted($0.1, always: false))" }.joined()
+            return "\(time.rfc3339) \(level.rawValue) \(escaped(message))\(pairs)\n"
+        case .json:
+            let pairs = fields.map { ",\(quoted($0.0, always: true)):\(quoted($0.1, always: true))" }.joined()
+            return
+                "{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\",\"logger\":\(quoted(label, always: true)),"
+                + "\"message\":\(quoted(message, always: true))\(pairs)}\n"
+        }
+    }
+
+    private static func quoted(_ text: String, always: Bool) -> String {
+        let needed =
+            always || text.isEmpty || text.unicodeScalars.contains { $0 == " " || $0 == "\"" || isControl($0) }
+        return needed ? "\"\(escaped(text, quotes: true))\"" : text
+    }
+
+    /// C0, DEL and C1: a terminal acts on them.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+    }
+
+    private static func escaped(_ text: String, quotes: Bool = false) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"" where quotes: result += "\\\""
+            case "\\" where quotes: result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case _ where isControl(scalar):
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static let output = Guarded(())
+
+    /// One write per line under a lock, so that lines of several threads never mix.
+    private static func write(_ line: String) {
+        output.withLock { _ in
+            var rest = ArraySlice(line.utf8)
+            while !rest.isEmpty {
+                let written = unsafe rest.withUnsafeBytes {
+                    unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count)
+                }
+                if written < 0 {
+                    guard errno == EINTR else { return }
+                } else {
+                    rest = rest.dropFirst(written)
+                }
+            }
+        }
+    }
+}

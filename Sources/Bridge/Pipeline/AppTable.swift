@@ -1,0 +1,80 @@
+package import Core
+
+/// One configured app as the pipeline sees it: what names it, where its notifications go, and whether they may.
+package struct PipelineApp {
+    /// The configured topic: the app's bundle ID.
+    package let topic: [UInt8]
+    package let environment: Environment
+    /// Which pool carries it.
+    package let pool: Int
+    package var gate = AppGate()
+    /// Notifications that wait for the gate, oldest first.
+    package var held: [UInt32] = []
+    /// The full topic for each push type, by its raw value.
+    package let topics: [ArraySlice<UInt8>]
+
+    package init(topic: String, environment: Environment, pool: Int) {
+        let bundleID = Array(topic.utf8)
+        self.topic = bundleID
+        self.environment = environment
+        self.pool = pool
+        topics = PushType.allCases.map { type in
+            var full = bundleID
+            full.append(type.topicSuffix)
+            return ArraySlice(full)
+        }
+    }
+}
+
+/// Finds the app and the full topic that a notification means.
+package struct AppTable {
+    package var apps: [PipelineApp]
+
+    package init(_ apps: [PipelineApp]) {
+        self.apps = apps
+    }
+
+    package struct Match {
+        package let app: Int
+        /// What goes into `apns-topic`.
+        package let topic: ArraySlice<UInt8>
+    }
+
+    /// A topic given as bundle ID gets the suffix of its push type; a full topic is taken as it is.
+    package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
+        let type = notification.pushType
+        guard let topic = notification.topic else {
+            guard apps.count == 1 else {
+                return .failure(DecodingFailure("apns-topic: missing, and more than one app is configured"))
+            }
+            return match(app: 0, notification)
+        }
+        var topicIsKnown = false
+        for index in apps.indices {
+            let full = apps[index].topics[Int(type.rawValue)]
+            guard topic.elementsEqual(full) || topic.elementsEqual(apps[index].topic) else { continue }
+            topicIsKnown = true
+            if let environment = notification.environment, environment != apps[index].environment { continue }
+            return match(app: index, notification)
+        }
+        let name = String(decoding: topic, as: UTF8.self)
+        if topicIsKnown, let environment = notification.environment {
+            return .failure(
+                DecodingFailure("environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
+        }
+        if let app = apps.first(where: { app in app.topics.contains { topic.elementsEqual($0) } }) {
+            let expected = String(decoding: app.topics[Int(type.rawValue)], as: UTF8.self)
+            return .failure(
+                DecodingFailure(
+                    "apns-topic: \"\(name)\" contradicts apns-push-type \(type), whose topic is \"\(expected)\""))
+        }
+        return .failure(DecodingFailure("apns-topic: no app \"\(name)\" is configured"))
+    }
+
+    private func match(app: Int, _ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
+        if let environment = notification.environment, environment != apps[app].environment {
+            return .failure(DecodingFailure("environment: no app is configured for \(environment.rawValue)"))
+        }
+        return .success(Match(app: app, topic: apps[app].topics[Int(notification.pushType.rawValue)]))
+    }
+}

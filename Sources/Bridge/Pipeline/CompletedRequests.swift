@@ -1,0 +1,108 @@
+package import Core
+
+/// What identifies a request across redeliveries of the same message to this process.
+package struct RedeliveryKey: Hashable {
+    private let hash: Int
+
+    /// A keyed 64-bit hash (a new key for each process) of all that a redelivery repeats; quorum queues add a header.
+    ///
+    /// The body counts although there is a message id: a producer that gives two messages one id loses neither.
+    package init(_ delivery: borrowing Delivery) {
+        var hasher = Hasher()
+        hasher.combine(delivery.queue)
+        hasher.combine(delivery.timestamp)
+        hasher.combine(bytes: delivery.messageID ?? [])
+        hasher.combine(bytes: delivery.correlationID ?? [])
+        hasher.combine(bytes: delivery.exchange)
+        hasher.combine(bytes: delivery.routingKey)
+        hasher.combine(bytes: delivery.body)
+        hash = hasher.finalize()
+    }
+}
+
+/// Remembers the requests that finished while the broker may still count them as unacknowledged, so that a redelivery
+/// after a lost connection is acknowledged instead of sent again.
+///
+/// Finishing a request costs one entry in a ring. Look-ups happen only for a while after a connection was lost.
+package struct CompletedRequests {
+    /// How long after the last lost connection redeliveries are looked up.
+    package static let memory = Duration.seconds(600)
+
+    private var ring: [RedeliveryKey] = []
+    private var next = 0
+    private let capacity: Int
+    /// What may be redelivered: of the newest lost connections, and of those before.
+    private var suspects: Set<RedeliveryKey> = []
+    private var olderSuspects: Set<RedeliveryKey> = []
+    private var forgetAt = Instant.distantFuture
+
+    /// - Parameter prefetch: the sum of the prefetches of all queues
+    package init(prefetch: Int) {
+        // Between the completion of a delivery and its acknowledgement, all that were delivered before it can complete,
+        // and all that are delivered until then: two prefetches, and two more if the broker cancelled a consumer, whose
+        // deliveries it does not count against the next one.
+        capacity = max(1, prefetch) * 4
+        ring.reserveCapacity(capacity)
+    }
+
+    /// A request was completed: its results are confirmed and its delivery is being acknowledged.
+    package mutating func completed(_ key: RedeliveryKey) {
+        if ring.count < capacity {
+            ring.append(key)
+        } else {
+            ring[next] = key
+            next = (next + 1) % capacity
+        }
+    }
+
+    /// A request was completed, but the connection that brought it is gone: it cannot be acknowledged.
+    package mutating func completedTooLate(_ key: RedeliveryKey) {
+        suspects.insert(key)
+    }
+
+    /// The consuming connection is gone, and with it perhaps the last acknowledgements.
+    package mutating func connectionLost(at now: Instant) {
+        forget(at: now)
+        if suspects.count >= capacity {
+            olderSuspects = suspects
+            suspects = []
+        }
+        suspects.formUnion(ring)
+        ring.removeAll(keepingCapacity: true)
+        next = 0
+        forgetAt = now + Self.memory
+    }
+
+    /// Whether deliveries need to be looked up at all.
+    package var hasSuspects: Bool {
+        !suspects.isEmpty || !olderSuspects.isEmpty
+    }
+
+    /// Whether this redelivered request finished already. It may come once more: the acknowledgement of the redelivery
+    /// can be lost as well.
+    package mutating func contains(_ key: RedeliveryKey, at now: Instant) -> Bool {
+        forget(at: now)
+        return suspects.contains(key) || olderSuspects.contains(key)
+    }
+
+    /// The same request was published anew, as a replay or by its producer: its redeliveries are those of the new one.
+    package mutating func publishedAnew(_ key: RedeliveryKey) {
+        suspects.remove(key)
+        olderSuspects.remove(key)
+    }
+
+    private mutating func forget(at now: Instant) {
+        guard now >= forgetAt else { return }
+        suspects.removeAll()
+        olderSuspects.removeAll()
+        forgetAt = .distantFuture
+    }
+}
+
+extension Hasher {
+    /// Combines all bytes at once, after their number so that neighbours cannot run together.
+    fileprivate mutating func combine(bytes: ArraySlice<UInt8>) {
+        combine(bytes.count)
+        unsafe bytes.withUnsafeBytes { unsafe combine(bytes: $0) }
+    }
+}

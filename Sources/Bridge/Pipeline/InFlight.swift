@@ -1,0 +1,49 @@
+package import Core
+
+/// A delivery from its arrival to its settlement.
+package final class InFlightRequest {
+    package var delivery: Delivery
+    package let arrived: Moment
+    /// Notifications without an outcome and publications without a confirm; at zero the delivery is settled.
+    package var open = 0
+    /// Its connection is gone, so that its tag means nothing any more: a redelivery may adopt it.
+    package var isOrphan = false
+    /// Notifications, of how many, whose outcome calls for a dead letter, and the first of their reports.
+    package var notifications = 1
+    package var failures = 0
+    package var firstFailure: (id: NotificationID?, report: Report)?
+
+    package init(delivery: Delivery, arrived: Moment) {
+        self.delivery = delivery
+        self.arrived = arrived
+    }
+}
+
+/// A notification from its decoding to its outcome.
+package final class InFlightNotification {
+    package let request: InFlightRequest
+    package let notification: Notification
+    /// Its place among the notifications of its request, or `nil` if it is the only one.
+    package let position: Int?
+    package let id: NotificationID
+    package let app: Int
+    /// The full topic that goes into `apns-topic`.
+    package let topic: ArraySlice<UInt8>
+    /// Tries that counted: those that APNs may have worked on.
+    package var attempts = 0
+    package var firstTry: Instant?
+    /// Its pool's name for it, from when it is handed over until its end there.
+    package var ticket: UInt32?
+
+    package init(
+        request: InFlightRequest, notification: Notification, position: Int?, id: NotificationID,
+        match: AppTable.Match
+    ) {
+        self.request = request
+        self.notification = notification
+        self.position = position
+        self.id = id
+        app = match.app
+        topic = match.topic
+    }
+}

@@ -1,0 +1,47 @@
+package import Core
+
+/// What a pipeline has done since it started, and what it holds. Plain numbers: a worker is one thread.
+package struct PipelineCounters: Sendable {
+    /// Deliveries received, by queue.
+    package var deliveries: [UInt64]
+    /// Notifications ended, by the raw value of their outcome.
+    package var outcomes: [UInt64] = Array(repeating: 0, count: Outcome.allCases.count)
+    /// Tries in this process after short or long trouble.
+    package var retries: UInt64 = 0
+    /// Redeliveries of requests that were finished, or still in flight, here.
+    package var duplicatesAvoided: UInt64 = 0
+    /// Tries that APNs may or may not have worked on.
+    package var uncertain: UInt64 = 0
+    package var ignored: UInt64 = 0
+    package var deadLetters: UInt64 = 0
+    /// Publishes that no queue took.
+    package var returned: UInt64 = 0
+    package var refusedPublishes: UInt64 = 0
+    /// Deliveries without a settlement.
+    package var unsettled = 0
+    /// Publishes without a confirm, the ones that wait for a connection included.
+    package var unconfirmed = 0
+
+    package init(queues: Int) {
+        deliveries = Array(repeating: 0, count: queues)
+    }
+
+    package subscript(outcome: Outcome) -> UInt64 {
+        outcomes[Int(outcome.rawValue)]
+    }
+
+    /// Adds what another worker counted.
+    package mutating func add(_ other: PipelineCounters) {
+        for index in deliveries.indices { deliveries[index] += other.deliveries[index] }
+        for index in outcomes.indices { outcomes[index] += other.outcomes[index] }
+        retries += other.retries
+        duplicatesAvoided += other.duplicatesAvoided
+        uncertain += other.uncertain
+        ignored += other.ignored
+        deadLetters += other.deadLetters
+        returned += other.returned
+        refusedPublishes += other.refusedPublishes
+        unsettled += other.unsettled
+        unconfirmed += other.unconfirmed
+    }
+}

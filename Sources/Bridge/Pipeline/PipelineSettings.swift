@@ -1,0 +1,70 @@
+package import Core
+
+/// A queue as the pipeline sees it.
+package struct PipelineQueue: Sendable {
+    package let name: String
+    package let decoder: any Decoder
+    package let prefetch: UInt16
+}
+
+/// What the pipeline needs of the configuration.
+package struct PipelineSettings: Sendable {
+    package var queues: [PipelineQueue]
+    package var results: PublishRoute?
+    package var publishResults: Configuration.Results.Publish
+    package var feedback: PublishRoute?
+    package var deadLetters: DeadLetterEncoder
+    package var retry = RetryPolicy()
+    /// The largest body of a delivery, in bytes.
+    package var maximumMessage: Int
+    /// What a decoder may put a delivery off for at most.
+    package var longestDeferral = Duration.seconds(300)
+    /// The pause before a refused or returned publish is repeated: the first one, and the longest.
+    package var refusalPause = Duration.milliseconds(500)
+    package var longestRefusalPause = Duration.seconds(30)
+
+    /// Where the result of a request without `reply_to` goes.
+    package func results(for outcome: Outcome) -> PublishRoute? {
+        switch publishResults {
+        case .all: results
+        case .failures: outcome == .accepted ? nil : results
+        case .none: nil
+        }
+    }
+
+    /// Whether the request is kept beside its result.
+    package func callsForDeadLetter(_ outcome: Outcome) -> Bool {
+        switch outcome {
+        case .rejected, .invalid, .undelivered: true
+        case .accepted, .unregistered, .expired: false
+        }
+    }
+
+    package func pauseAfterRefusal(_ refusals: Int) -> Duration {
+        var pause = refusalPause
+        for _ in 1..<max(refusals, 1) where pause < longestRefusalPause { pause = pause * 2 }
+        return min(pause, longestRefusalPause)
+    }
+}
+
+extension PipelineSettings {
+    /// - Parameters:
+    ///   - decoders: finds a decoder by the name that the configuration uses
+    ///   - worker: names this worker in dead letters
+    package init(
+        _ configuration: Configuration, worker: String,
+        decoders: (String) -> (any Decoder)? = DecoderRegistry.decoder(named:)
+    ) {
+        queues = configuration.queues.map { queue in
+            guard let decoder = decoders(queue.decoder) else {
+                preconditionFailure("the configuration's rules know every decoder's name")
+            }
+            return PipelineQueue(name: queue.name, decoder: decoder, prefetch: queue.prefetch)
+        }
+        results = configuration.results.route.map { PublishRoute($0) }
+        publishResults = configuration.results.publish
+        feedback = configuration.feedback.map { PublishRoute($0) }
+        deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)
+        maximumMessage = configuration.broker.maximumMessage
+    }
+}

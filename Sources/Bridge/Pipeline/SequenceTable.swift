@@ -1,0 +1,52 @@
+/// Elements under consecutive numbers, removed in any order: what waits for its publisher confirm.
+///
+/// A ring that grows to the largest span between the oldest and the newest number; both operations are O(1).
+package struct SequenceTable<Element> {
+    private var ring: [Element?] = Array(repeating: nil, count: 64)
+    private var oldest: UInt64 = 0
+    private var next: UInt64 = 0
+
+    package init() {}
+
+    package private(set) var count = 0
+
+    /// Numbers rise by one as long as the table is not empty.
+    package mutating func insert(_ element: Element, at sequence: UInt64) {
+        if count == 0 {
+            oldest = sequence
+        } else {
+            precondition(sequence == next, "publishes are numbered one after the other")
+        }
+        next = sequence + 1
+        if next - oldest > UInt64(ring.count) { grow() }
+        ring[slot(sequence)] = element
+        count += 1
+    }
+
+    package mutating func remove(_ sequence: UInt64) -> Element {
+        guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)] else {
+            preconditionFailure("each publish ends once")
+        }
+        ring[slot(sequence)] = nil
+        count -= 1
+        while oldest < next, ring[slot(oldest)] == nil { oldest += 1 }
+        return element
+    }
+
+    /// Every element, oldest first.
+    package var elements: [Element] {
+        (oldest..<next).compactMap { ring[slot($0)] }
+    }
+
+    private func slot(_ sequence: UInt64) -> Int {
+        Int(truncatingIfNeeded: sequence) & (ring.count - 1)
+    }
+
+    private mutating func grow() {
+        let old = ring
+        ring = Array(repeating: nil, count: old.count * 2)
+        for sequence in oldest..<(next - 1) {
+            ring[slot(sequence)] = old[Int(truncatingIfNeeded: sequence) & (old.count - 1)]
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package import AMQP
+package import Core
+
+/// Writes the copy of a failed request: its body untouched, its properties kept, and what became of it in headers.
+package struct DeadLetterEncoder: Sendable {
+    /// In bytes.
+    static let maximumDetail = 1024
+    /// All headers together, in bytes: with the other properties they must fit into one frame, and the broker adds some.
+    static let maximumHeaders = 111_072
+
+    package var route: PublishRoute
+    /// Names this process: host, process and version.
+    package var worker: String
+
+    package init(route: PublishRoute, worker: String) {
+        self.route = route
+        self.worker = worker
+    }
+
+    /// - Parameters:
+    ///   - id: the `apns-id` of the notification that failed; `nil` if it never got one.
+    ///   - queue: the name of the queue that the delivery came from.
+    ///   - decoder: the name of the decoder that read it.
+    ///   - firstSeen: when it arrived here; an earlier one in its headers, from a failure before, is kept.
+    package func encode(
+        _ delivery: Delivery, report: Report, id: NotificationID?, queue: String, decoder: String, firstSeen: WallTime,
+        now: WallTime
+    ) -> Publication {
+        var properties = Republishing.properties(of: delivery)
+        var report = report
+        let original = properties.headers ?? FieldTable()
+        for reduction in Reduction.allCases {
+            if reduction != .none { report.detail = nil }
+            var headers = reduction == .foreign ? FieldTable() : original
+            Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
+            mark(&headers, report, id: id, decoder: decoder, now: now)
+            properties.headers = headers
+            do {
+                let encoded = try PublicationProperties(properties)
+                guard encoded.headers?.count ?? 0 <= Self.maximumHeaders else { continue }
+                return Publication(
+                    exchange: route.exchange, routingKey: route.routingKey, mandatory: true, properties: encoded,
+                    body: delivery.body)
+            } catch {
+                preconditionFailure("strings that came in a frame are short enough for one: \(error)")
+            }
+        }
+        preconditionFailure("our own headers fit into a frame")
+    }
+
+    /// What goes if the headers do not fit: first the detail, then all headers of others.
+    private enum Reduction: CaseIterable {
+        case none, detail, foreign
+    }
+
+    private func mark(
+        _ headers: inout FieldTable, _ report: Report, id: NotificationID?, decoder: String, now: WallTime
+    ) {
+        headers["harebell-outcome"] = .string(report.outcome.name.description)
+        headers["harebell-status"] = report.status.map { .int32(Int32($0)) }
+        headers["harebell-reason"] = report.reason.map { .string($0.rawValue) }
+        headers["harebell-detail"] = report.detail.map { .text(Self.shortened($0)) }
+        headers["harebell-attempts"] = .int32(Int32(clamping: report.attempts))
+        headers["harebell-apns-id"] = id.map { .string($0.description) }
+        headers["harebell-failed-at"] = .string(now.inUTC)
+        headers["harebell-worker"] = .string(worker)
+        headers["harebell-decoder"] = .string(decoder)
+        if headers["harebell-replays"] == nil { headers["harebell-replays"] = .int32(0) }
+    }
+
+    /// The first ``maximumDetail`` bytes, cut between two characters.
+    private static func shortened(_ detail: String) -> [UInt8] {
+        let bytes = Array(detail.utf8)
+        guard bytes.count > maximumDetail else { return bytes }
+        var end = maximumDetail
+        while bytes[end] & 0xC0 == 0x80 { end -= 1 }
+        return Array(bytes[..<end])
+    }
+}

@@ -1,0 +1,34 @@
+import Core
+
+/// Writes JSON byte by byte. Source: RFC 8259, section 7.
+extension [UInt8] {
+    /// A string in quotes. Bytes that are not UTF-8 become U+FFFD.
+    package mutating func appendJSON(string: ArraySlice<UInt8>) {
+        append(UInt8(ascii: "\""))
+        let isPlain = string.allSatisfy { byte in
+            byte >= 0x20 && byte < 0x80 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+        }
+        if isPlain {
+            append(contentsOf: string)
+        } else {
+            for byte in String(decoding: string, as: UTF8.self).utf8 { appendJSON(byte) }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    private mutating func appendJSON(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        case 0..<0x20:
+            append("\\u00")
+            append(UInt8(ascii: "0") + byte >> 4)
+            let digit = byte & 0xF
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
+        default: append(byte)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import AMQP
+import Core
+
+/// What a copy of a message may keep of the original's properties.
+///
+/// Some would make the broker refuse the copy, drop it, or route it to more places than meant; they move into headers
+/// of ours, or go. Sources: rabbitmq.com/docs/validated-user-id, /docs/ttl, /docs/sender-selected, /docs/dlx.
+enum Republishing {
+    /// What the broker, or a plug-in of it, writes itself; a foreign copy of it misleads.
+    private static let brokerHeaders = [
+        "CC", "BCC", "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason",
+        "x-last-death-exchange", "x-last-death-queue", "x-last-death-reason", "x-delivery-count", "x-acquired-count",
+        "x-delay",
+    ]
+
+    /// - Returns: the properties and headers of a copy. If the original's are not well formed or nested too deeply, what
+    ///   the delivery itself knows of them.
+    static func properties(of delivery: Delivery) -> MessageProperties {
+        var properties: MessageProperties
+        do {
+            properties = try MessageProperties(decoding: delivery.rawProperties)
+        } catch {
+            properties = known(of: delivery)
+        }
+        var headers = properties.headers ?? FieldTable()
+        if let expiration = properties.expiration { headers["harebell-orig-expiration"] = .text(expiration) }
+        if let user = properties.userID { headers["harebell-orig-user-id"] = .text(user) }
+        if let copies = headers["CC"] { headers["harebell-orig-cc"] = copies }
+        for name in brokerHeaders { headers[name] = nil }
+        properties.headers = headers
+        properties.expiration = nil
+        properties.userID = nil
+        properties.clusterID = nil
+        properties.deliveryMode = 2
+        return properties
+    }
+
+    /// Says where the request came from first, unless an earlier copy has said so: that identifies it, and leads back.
+    static func markOrigin(
+        of delivery: Delivery, queue: String, firstSeen: WallTime, in headers: inout FieldTable
+    ) {
+        for (name, value) in [
+            ("harebell-queue", ArraySlice(queue.utf8)), ("harebell-exchange", delivery.exchange),
+            ("harebell-routing-key", delivery.routingKey), ("harebell-first-seen", ArraySlice(firstSeen.inUTC.utf8)),
+        ] {
+            if case .text(let known) = headers[name], known.count <= 255 { continue }
+            headers[name] = .text(Array(value))
+        }
+    }
+
+    private static func known(of delivery: Delivery) -> MessageProperties {
+        var properties = MessageProperties()
+        properties.contentType = delivery.contentType.map(Array.init)
+        properties.contentEncoding = delivery.contentEncoding.map(Array.init)
+        properties.correlationID = delivery.correlationID.map(Array.init)
+        properties.replyTo = delivery.replyTo.map(Array.init)
+        properties.expiration = delivery.expiration.map(Array.init)
+        properties.messageID = delivery.messageID.map(Array.init)
+        properties.timestamp = delivery.timestamp
+        properties.type = delivery.type.map(Array.init)
+        properties.appID = delivery.appID.map(Array.init)
+        var headers = FieldTable()
+        delivery.forEachHeader { name, value in
+            let value: FieldValue? =
+                switch value {
+                case .text(let text): .text(Array(text))
+                case .integer(let integer): .int64(integer)
+                case .number(let number): .double(number)
+                case .boolean(let boolean): .boolean(boolean)
+                case .other: nil
+                }
+            if let value { headers.entries.append(FieldTable.Entry(name: Array(name), value: value)) }
+        }
+        properties.headers = headers
+        return properties
+    }
+}

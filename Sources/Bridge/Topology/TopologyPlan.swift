@@ -1,0 +1,75 @@
+package import AMQP
+import Core
+
+/// Every queue, exchange and binding that a configuration needs on the broker, in the order in which they are declared.
+package struct TopologyPlan: Sendable {
+    package enum Step: Sendable, Equatable {
+        case exchange(ExchangeDeclaration)
+        case queue(QueueDeclaration, purpose: String)
+        case binding(queue: String, exchange: String, routingKey: String)
+    }
+
+    package let steps: [Step]
+
+    package init(_ configuration: Configuration) {
+        var steps: [Step] = []
+        // First what others dead-letter into.
+        steps += Self.route(configuration.deadLetter, purpose: "requests that failed, for inspection and replay")
+        if let results = configuration.results.route {
+            steps += Self.route(results, purpose: "results of requests without reply_to")
+        }
+        if let feedback = configuration.feedback {
+            steps += Self.route(feedback, purpose: "dead device tokens, to be forgotten")
+        }
+        for queue in configuration.queues {
+            steps.append(.queue(Self.requests(queue.name, deadLetter: configuration.deadLetter), purpose: "requests"))
+        }
+        self.steps = steps.enumerated().filter { index, step in !steps[..<index].contains(step) }.map(\.element)
+    }
+
+    private static func route(_ route: Configuration.Route, purpose: String) -> [Step] {
+        let queue = QueueDeclaration(name: route.routingKey, arguments: ["x-queue-type": .string("quorum")])
+        guard !route.exchange.isEmpty else { return [.queue(queue, purpose: purpose)] }
+        return [
+            .exchange(ExchangeDeclaration(name: route.exchange, type: "direct")), .queue(queue, purpose: purpose),
+            .binding(queue: route.routingKey, exchange: route.exchange, routingKey: route.routingKey),
+        ]
+    }
+
+    /// A quorum queue that gives up on a message only into the dead letters, and only when they have taken it. Without
+    /// that, a broker with a delivery limit (RabbitMQ 4 has one by default) drops what a crashing worker returns often.
+    /// Source: rabbitmq.com/docs/quorum-queues (poison message handling, at-least-once dead lettering).
+    private static func requests(_ name: String, deadLetter: Configuration.Route) -> QueueDeclaration {
+        QueueDeclaration(
+            name: name,
+            arguments: [
+                "x-queue-type": .string("quorum"),
+                "x-dead-letter-exchange": .string(deadLetter.exchange),
+                "x-dead-letter-routing-key": .string(deadLetter.routingKey),
+                "x-dead-letter-strategy": .string("at-least-once"),
+                "x-overflow": .string("reject-publish"),
+            ])
+    }
+
+    /// One line per step.
+    package var text: String {
+        steps.map(Self.line).joined(separator: "\n")
+    }
+
+    package static func line(_ step: Step) -> String {
+        switch step {
+        case .exchange(let exchange): "exchange \(exchange.name): \(exchange.type), durable"
+        case .queue(let queue, let purpose):
+            "queue \(queue.name): durable, \(arguments(queue.arguments)) — \(purpose)"
+        case .binding(let queue, let exchange, let key): "binding \(exchange) -> \(queue): routing key \(key)"
+        }
+    }
+
+    private static func arguments(_ table: FieldTable) -> String {
+        table.entries.map { entry in
+            let name = String(decoding: entry.name, as: UTF8.self)
+            guard case .text(let value) = entry.value else { return "\(name)=\(entry.value)" }
+            return "\(name)=\(value.isEmpty ? "\"\"" : String(decoding: value, as: UTF8.self))"
+        }.joined(separator: ", ")
+    }
+}

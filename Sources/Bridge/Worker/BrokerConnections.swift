@@ -1,0 +1,52 @@
+package import AMQP
+package import Core
+import TLS
+
+/// Makes the supervised connections that a configuration describes.
+package enum BrokerConnections {
+    /// - Parameter name: what the broker's management shows
+    package static func connection(
+        _ role: AMQPRole, name: String, _ broker: Configuration.Broker, network: any Network, seed: UInt64
+    ) throws -> AMQPConnection {
+        let addresses = try broker.endpoints.map { endpoint in
+            var address = try BrokerAddress(endpoint.reveal())
+            if let password = broker.password { address.password = password.reveal() }
+            return address
+        }
+        var configuration = AMQPConfiguration(address: addresses[0], role: role)
+        configuration.connectionName = name
+        configuration.productVersion = Version.text
+        configuration.heartbeat = broker.heartbeat
+        configuration.connectTimeout = broker.connectTimeout
+        configuration.handshakeTimeout = broker.connectTimeout
+        configuration.maximumBody = broker.maximumMessage
+        if addresses.contains(where: \.usesTLS) { configuration.tls = try broker.tls.context() }
+        configuration.serverName = broker.tls.serverName
+        return AMQPConnection(
+            configuration: configuration, addresses: addresses, network: network, random: SplitMix64(seed: seed))
+    }
+}
+
+extension Configuration.TLSFiles {
+    func context() throws(TLSError) -> TLSContext {
+        var identity: TLSContext.Identity?
+        if let certificateFile, let privateKeyFile {
+            identity = .pem(certificateFile: certificateFile, privateKeyFile: privateKeyFile)
+        }
+        return try TLSContext(
+            role: .client, trust: caFile.map { .file($0) } ?? .system, identity: identity, protocols: [])
+    }
+}
+
+extension Configuration.Credential {
+    /// What the TLS handshake shows of it; `nil` for provider tokens.
+    func tlsIdentity() throws(TLSError) -> TLSContext.Identity? {
+        guard case .certificate(let files) = self else { return nil }
+        switch files {
+        case .pem(let certificateFile, let privateKeyFile):
+            return .pem(certificateFile: certificateFile, privateKeyFile: privateKeyFile)
+        case .p12(let file, let password):
+            return .pkcs12(file: file, password: password?.reveal() ?? "")
+        }
+    }
+}

@@ -1,0 +1,50 @@
+package import Core
+
+/// The stages of a worker's end. They only advance, and the last one is reached at the deadline at the latest.
+package struct DrainMachine {
+    package enum Stage: Int, Comparable {
+        case running
+        /// Nothing is consumed any more; what is in flight is finished.
+        case finishing
+        /// Everything is settled; the connections close in order.
+        case closing
+        case ended
+
+        package static func < (left: Stage, right: Stage) -> Bool {
+            left.rawValue < right.rawValue
+        }
+    }
+
+    /// How long the connections may take to close in order once everything is settled.
+    package static let closeTimeout = Duration.seconds(5)
+
+    package private(set) var stage = Stage.running
+    package private(set) var deadline: Instant?
+
+    package init() {}
+
+    /// Returns false if the drain has begun already.
+    package mutating func start(deadline: Instant) -> Bool {
+        guard stage == .running else { return false }
+        stage = .finishing
+        self.deadline = deadline
+        return true
+    }
+
+    /// Everything is settled that can be.
+    package mutating func settled(at now: Instant) {
+        precondition(stage == .finishing, "a drain settles once")
+        stage = .closing
+        deadline = now + Self.closeTimeout
+    }
+
+    /// Every connection is closed.
+    package mutating func closed() {
+        stage = .ended
+        deadline = nil
+    }
+
+    package func isOver(at now: Instant) -> Bool {
+        deadline.map { now >= $0 } ?? false
+    }
+}

@@ -1,0 +1,244 @@
+package import AMQP
+package import APNs
+package import Core
+package import Logging
+
+/// One whole worker: consumes, sends, publishes, acknowledges. It has no socket, clock or thread: it runs on whatever
+/// network it is given.
+///
+/// The owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when ``nextDeadline`` has passed.
+package final class Worker: PipelineDoors {
+    /// What the worker has to say to whoever runs it.
+    package enum Event {
+        case ready
+        case notReady
+        /// The broker refuses us in a way that waiting does not mend, and we were never ready.
+        case failed(AMQPError)
+    }
+
+    private let consumer: AMQPConnection
+    private let publisher: AMQPConnection
+    package let pools: [APNsPool]
+    private let log: Logger
+    private var events = EventQueue<Event>()
+    private var consuming: [Bool]
+    private var isPublisherOpen = false
+    private var isReady = false
+    private var wasReady = false
+    private var drain = DrainMachine()
+    /// Whether the end came before everything was settled that could be.
+    package private(set) var wasCutShort = false
+    /// When the turn began that is going on.
+    private var now: Moment
+    // Set once, at the end of init: the pipeline's doors are this worker's own.
+    private var pipeline: Pipeline!
+
+    package init(
+        settings: PipelineSettings, apps: AppTable, consumer: AMQPConnection, publisher: AMQPConnection,
+        pools: [APNsPool], log: Logger, seed: UInt64, at now: Moment
+    ) {
+        self.consumer = consumer
+        self.publisher = publisher
+        self.pools = pools
+        self.log = log
+        self.now = now
+        consuming = Array(repeating: false, count: settings.queues.count)
+        pipeline = Pipeline(settings: settings, apps: apps, doors: self, log: log, seed: seed)
+        consumer.start(at: now.instant)
+        publisher.start(at: now.instant)
+    }
+
+    package var counters: PipelineCounters {
+        pipeline.counters
+    }
+
+    package func nextEvent() -> Event? {
+        events.popFirst()
+    }
+
+    // MARK: Turns
+
+    /// Takes what happened on the connections, and has everything done that follows.
+    package func step(at now: Moment) {
+        self.now = now
+        if isWorking { pipeline.expire(at: now) }
+        takeDeliveries()
+        for pool in pools { takeReplies(pool) }
+        takeConfirms()
+        if isWorking { pipeline.publishWaiting(at: now) }
+        for pool in pools { pool.step(at: now) }
+        advanceDrain()
+    }
+
+    package var nextDeadline: Instant? {
+        var earliest = isWorking ? pipeline.nextDeadline : nil
+        func consider(_ deadline: Instant?) {
+            guard let deadline else { return }
+            earliest = earliest.map { min($0, deadline) } ?? deadline
+        }
+        consider(consumer.nextDeadline)
+        consider(publisher.nextDeadline)
+        for pool in pools { consider(pool.nextDeadline) }
+        consider(drain.deadline)
+        return earliest
+    }
+
+    package func expire(at now: Moment) {
+        consumer.expire(at: now.instant)
+        publisher.expire(at: now.instant)
+        step(at: now)
+    }
+
+    /// Whether anything may still begin. Once everything is being closed, what is left has gone back to its queue.
+    private var isWorking: Bool {
+        drain.stage < .closing
+    }
+
+    private func takeDeliveries() {
+        while let event = consumer.nextEvent(at: now.instant) {
+            switch event {
+            case .engine where !isWorking: break
+            case .engine(.delivery(let delivery)): pipeline.received(delivery, at: now)
+            case .engine(.oversize(let delivery, let size)):
+                pipeline.receivedOversize(delivery, bodySize: size, at: now)
+            case .engine(.consuming(let queue)): consuming[queue] = true
+            case .engine(.cancelled(let queue, let byBroker)):
+                consuming[queue] = false
+                if byBroker {
+                    log.warning(
+                        "the broker cancelled the consumer; it is registered again shortly",
+                        metadata: ["queue": "\(pipeline.settings.queues[queue].name)"])
+                }
+            case .disconnected(_, let error, _):
+                for queue in consuming.indices { consuming[queue] = false }
+                pipeline.consumerLost(at: now)
+                brokerLost("consuming", error)
+            case .engine, .closed: break
+            }
+        }
+        updateReadiness()
+    }
+
+    private func takeConfirms() {
+        while let event = publisher.nextEvent(at: now.instant) {
+            switch event {
+            case .engine where !isWorking: break
+            case .engine(.confirmed(let sequence, let confirmation)):
+                pipeline.confirmed(sequence, confirmation, at: now)
+            case .engine(.opened): isPublisherOpen = true
+            case .engine(.blocked(let reason)):
+                log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
+            case .engine(.unblocked): log.notice("the broker takes publishes again")
+            case .disconnected(_, let error, _):
+                isPublisherOpen = false
+                brokerLost("publishing", error)
+            case .engine, .closed: break
+            }
+        }
+        updateReadiness()
+    }
+
+    private func brokerLost(_ which: String, _ error: AMQPError) {
+        if !error.isTransient, !wasReady {
+            events.append(.failed(error))
+        } else {
+            log.warning("the \(which) connection is lost; trying again", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func updateReadiness() {
+        let ready = isPublisherOpen && consuming.allSatisfy { $0 }
+        guard ready != isReady else { return }
+        isReady = ready
+        wasReady = wasReady || ready
+        events.append(ready ? .ready : .notReady)
+    }
+
+    private func takeReplies(_ pool: APNsPool) {
+        pool.step(at: now)
+        while let event = pool.nextEvent() {
+            guard isWorking else { continue }
+            switch event {
+            case .replied(let handle, let reply, _): pipeline.replied(handle, reply, at: now)
+            case .lost(let handle, let loss, _): pipeline.lost(handle, loss, at: now)
+            case .expired(let handle): pipeline.expired(handle, at: now)
+            case .connected:
+                log.info("connected to APNs", metadata: ["endpoint": "\(pool.configuration.engine.endpoint)"])
+            case .disconnected(let error):
+                guard let error else { break }
+                log.warning(
+                    "a connection to APNs ended",
+                    metadata: ["endpoint": "\(pool.configuration.engine.endpoint)", "error": "\(error)"])
+            case .goaway(let reason):
+                log.notice(
+                    "APNs sent GOAWAY",
+                    metadata: ["endpoint": "\(pool.configuration.engine.endpoint)", "reason": "\(reason)"])
+            }
+        }
+    }
+
+    // MARK: Drain
+
+    /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
+    package func startDrain(deadline: Instant) {
+        guard drain.start(deadline: deadline) else { return }
+        consumer.cancelConsumers(at: now.instant)
+    }
+
+    /// Closes everything now; what is unsettled goes back to its queue.
+    package func stop() {
+        if !pipeline.isIdle { wasCutShort = true }
+        drain.closed()
+    }
+
+    /// Whether everything is closed in order, or given up.
+    package var hasEnded: Bool {
+        drain.stage == .ended
+    }
+
+    private func advanceDrain() {
+        switch drain.stage {
+        case .running, .ended: return
+        case .finishing:
+            if !pipeline.isIdle, !pipeline.holdsOnly {
+                guard drain.isOver(at: now.instant) else { return }
+                wasCutShort = true
+            }
+            drain.settled(at: now.instant)
+            // Acknowledgements that are due leave with the close.
+            consumer.close(at: now.instant)
+            publisher.close(at: now.instant)
+            for pool in pools { pool.drain(at: now.instant) }
+        case .closing:
+            // What APNs has not answered by the deadline is given up: its connections are not waited for.
+            let isClosed = consumer.isClosed && publisher.isClosed && (wasCutShort || pools.allSatisfy(\.isDrained))
+            guard isClosed || drain.isOver(at: now.instant) else { return }
+            drain.closed()
+        }
+    }
+
+    // MARK: PipelineDoors
+
+    package func submit(_ request: APNsRequest, handle: UInt32, pool: Int, at now: Moment) -> UInt32 {
+        pools[pool].submit(request, handle: handle, at: now.instant)
+    }
+
+    package func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool {
+        pools[pool].cancel(ticket, handle: handle)
+    }
+
+    package var canPublish: Bool {
+        publisher.canPublish
+    }
+
+    package func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
+        try publisher.publish(publication)
+    }
+
+    package func settle(_ delivery: Delivery, _ settlement: Settlement) {
+        switch settlement {
+        case .ack: consumer.ack(epoch: delivery.epoch, tag: delivery.tag, at: now.instant)
+        case .requeue: consumer.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now.instant)
+        }
+    }
+}

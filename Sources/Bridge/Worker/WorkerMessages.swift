@@ -1,0 +1,26 @@
+import Core
+
+/// What the control thread tells a worker.
+package enum WorkerCommand: Sendable {
+    /// Stop consuming, finish what is in flight, then end.
+    case drain
+    /// End at once; what is in flight goes back to its queue.
+    case stop
+}
+
+/// What a worker tells the control thread.
+package struct WorkerReport: Sendable {
+    package enum Event: Sendable {
+        /// Every queue is being consumed (again).
+        case ready
+        /// Some queue is not being consumed any more.
+        case notReady
+        /// The worker cannot start; the process is to end.
+        case failed(message: String, isConfiguration: Bool)
+        /// The worker has ended: in order, or cut short by its drain deadline or a command with deliveries unsettled.
+        case ended(PipelineCounters, inOrder: Bool)
+    }
+
+    package let worker: Int
+    package let event: Event
+}

@@ -1,0 +1,3 @@
+#pragma once
+#include <amqp.h>
+#include <amqp_framing.h>

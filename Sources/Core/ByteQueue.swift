@@ -1,0 +1,166 @@
+/// A first-in, first-out queue of bytes in one contiguous buffer: what the engines drain into and sockets write from.
+///
+/// Appending is amortised O(n), consuming is O(1). The buffer grows by doubling and gives its memory back when it is
+/// empty and larger than ``retainedCapacity``, so that one burst does not stay in memory for ever.
+@safe
+package struct ByteQueue: ~Copyable {
+    /// The capacity that an empty queue keeps, in bytes.
+    package static let retainedCapacity = 512 * 1024
+
+    private var base: UnsafeMutablePointer<UInt8>
+    private var capacity: Int
+    private var head = 0
+    private var tail = 0
+
+    package init(minimumCapacity: Int = 4096) {
+        capacity = max(64, minimumCapacity)
+        unsafe base = .allocate(capacity: capacity)
+    }
+
+    deinit {
+        unsafe base.deallocate()
+    }
+
+    /// The number of bytes in the queue.
+    package var count: Int {
+        tail - head
+    }
+
+    package var isEmpty: Bool {
+        head == tail
+    }
+
+    /// Lends the bytes in the queue, oldest first.
+    package func withBytes<Result, Failure: Error>(
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe body(Span(_unsafeStart: UnsafePointer(base + head), count: tail - head))
+    }
+
+    /// Removes the oldest `count` bytes.
+    package mutating func consume(_ count: Int) {
+        precondition(count >= 0 && count <= tail - head, "a queue gives only the bytes it has")
+        head += count
+        if head == tail { removeAll() }
+    }
+
+    /// Removes everything; a large buffer is given back.
+    package mutating func removeAll() {
+        head = 0
+        tail = 0
+        if capacity > Self.retainedCapacity {
+            unsafe base.deallocate()
+            capacity = 4096
+            unsafe base = .allocate(capacity: capacity)
+        }
+    }
+
+    /// Makes room for `count` more bytes, fills it by `body`, and keeps as many as `body` says it wrote.
+    @discardableResult
+    package mutating func append<Failure: Error>(
+        upTo count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) -> Int {
+        reserve(count)
+        let written = try unsafe body(UnsafeMutableBufferPointer(start: base + tail, count: count))
+        precondition(written >= 0 && written <= count, "the writer stays within its room")
+        tail += written
+        return written
+    }
+
+    package mutating func append(_ byte: UInt8) {
+        reserve(1)
+        unsafe base[tail] = byte
+        tail += 1
+    }
+
+    package mutating func append(_ bytes: Span<UInt8>) {
+        let count = bytes.count
+        guard count > 0 else { return }
+        reserve(count)
+        unsafe bytes.withUnsafeBufferPointer { source in
+            unsafe (base + tail).update(from: source.baseAddress!, count: count)
+        }
+        tail += count
+    }
+
+    package mutating func append(_ text: StaticString) {
+        unsafe append(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    package mutating func append(_ bytes: [UInt8]) {
+        append(bytes.span)
+    }
+
+    package mutating func append(_ bytes: ArraySlice<UInt8>) {
+        append(bytes.span)
+    }
+
+    /// Appends in network byte order.
+    package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
+        let size = MemoryLayout<Integer>.size
+        reserve(size)
+        unsafe UnsafeMutableRawPointer(base + tail).storeBytes(of: value.bigEndian, as: Integer.self)
+        tail += size
+    }
+
+    /// Overwrites bytes that are in the queue already, in network byte order; `offset` counts from the oldest byte.
+    package mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
+        precondition(
+            offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only what is in the queue is overwritten")
+        unsafe UnsafeMutableRawPointer(base + head + offset).storeBytes(of: value.bigEndian, as: Integer.self)
+    }
+
+    /// A copy of the bytes in the queue.
+    package func copy() -> [UInt8] {
+        unsafe Array(UnsafeBufferPointer(start: base + head, count: tail - head))
+    }
+
+    private mutating func reserve(_ count: Int) {
+        guard tail + count > capacity else { return }
+        let used = tail - head
+        if used + count <= capacity, head >= capacity / 2 {
+            unsafe base.update(from: base + head, count: used)
+        } else {
+            while capacity < used + count { capacity *= 2 }
+            let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+            unsafe larger.update(from: base + head, count: used)
+            unsafe base.deallocate()
+            unsafe base = larger
+        }
+        head = 0
+        tail = used
+    }
+}
+
+extension Array where Element == UInt8 {
+    /// A copy of borrowed bytes.
+    package init(copying bytes: Span<UInt8>) {
+        self = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+    }
+
+    package mutating func append(_ bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
+
+    /// The UTF-8 of a string known at compile time.
+    package mutating func append(_ text: StaticString) {
+        unsafe append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+}
+
+extension Collection where Element == UInt8 {
+    /// Whether these bytes are the UTF-8 of `text`.
+    ///
+    /// Inlinable, because headers are compared this way for every message, and a generic that other modules cannot
+    /// specialise looks its types up at run time, on each call.
+    @inlinable
+    package func equals(_ text: StaticString) -> Bool {
+        let expected = unsafe UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        let isEqual = withContiguousStorageIfAvailable { bytes in
+            guard bytes.count == expected.count else { return false }
+            for index in 0..<bytes.count where unsafe bytes[index] != expected[index] { return false }
+            return true
+        }
+        return unsafe isEqual ?? elementsEqual(expected)
+    }
+}

@@ -1,0 +1,34 @@
+/// Who is to blame for an error.
+package enum Blame: Sendable {
+    /// This process or its configuration.
+    case local
+    /// The peer, or the way to it.
+    case remote
+}
+
+/// The one shape of every error type: each target has one of its own.
+///
+/// No message contains a device token, a payload or a secret.
+package protocol ComponentError: Error, CustomStringConvertible {
+    associatedtype Code: RawRepresentable, Hashable, Sendable where Code.RawValue == String
+
+    /// What failed, by the name that upstream (the RFC, the library, the vendor) gives it.
+    var code: Code { get }
+
+    /// A sentence for a person, with what to do where that is known.
+    var message: String { get }
+
+    /// The error that caused this one.
+    var underlying: (any Error)? { get }
+
+    var blame: Blame { get }
+
+    /// Whether the same attempt may succeed later without anyone changing anything.
+    var isTransient: Bool { get }
+}
+
+extension ComponentError {
+    package var description: String {
+        if let underlying { "\(message) (\(code.rawValue)): \(underlying)" } else { "\(message) (\(code.rawValue))" }
+    }
+}

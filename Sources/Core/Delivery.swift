@@ -1,0 +1,166 @@
+/// One message from the broker to us, in one block of memory.
+///
+/// Strings are views into that block: reading one copies nothing, keeping one keeps the block.
+/// Source: AMQP 0-9-1, `basic.deliver` and the content header's properties.
+package struct Delivery: Sendable {
+    /// The place of a field in the block.
+    package struct Field: Sendable {
+        var lower: UInt32
+        var upper: UInt32
+
+        /// A field that the message does not have.
+        package static let absent = Field(lower: .max, upper: .max)
+
+        init(lower: UInt32, upper: UInt32) {
+            self.lower = lower
+            self.upper = upper
+        }
+
+        package init(_ range: Range<Int>) {
+            self.init(lower: UInt32(range.lowerBound), upper: UInt32(range.upperBound))
+        }
+    }
+
+    /// A header's value, as far as a decoder may want it.
+    package enum HeaderValue: Sendable, Equatable {
+        case text(ArraySlice<UInt8>)
+        case integer(Int64)
+        case number(Double)
+        case boolean(Bool)
+        /// A table, an array, a decimal or nothing.
+        case other
+    }
+
+    /// A header as the receiver found it.
+    package struct Header: Sendable {
+        enum Value: Sendable {
+            case text(Field)
+            case integer(Int64)
+            case number(Double)
+            case boolean(Bool)
+            case other
+        }
+
+        let name: Field
+        let value: Value
+
+        package static func text(_ name: Field, _ value: Field) -> Header { Header(name: name, value: .text(value)) }
+        package static func integer(_ name: Field, _ value: Int64) -> Header {
+            Header(name: name, value: .integer(value))
+        }
+        package static func number(_ name: Field, _ value: Double) -> Header {
+            Header(name: name, value: .number(value))
+        }
+        package static func boolean(_ name: Field, _ value: Bool) -> Header {
+            Header(name: name, value: .boolean(value))
+        }
+        package static func other(_ name: Field) -> Header { Header(name: name, value: .other) }
+    }
+
+    /// Where everything is.
+    package struct Layout: Sendable {
+        package var exchange = Field.absent
+        package var routingKey = Field.absent
+        /// The content header's property flags and values, as they came.
+        package var rawProperties = Field.absent
+        package var contentType = Field.absent
+        package var contentEncoding = Field.absent
+        package var correlationID = Field.absent
+        package var replyTo = Field.absent
+        package var expiration = Field.absent
+        package var messageID = Field.absent
+        package var type = Field.absent
+        package var appID = Field.absent
+        package var body = Field.absent
+
+        package init() {}
+    }
+
+    /// Grows by one for each new connection: a tag means nothing on another one.
+    package var epoch: UInt32
+    /// The broker's number for this delivery, unique within its epoch.
+    package var tag: UInt64
+    /// Whether the broker may have delivered it before.
+    package var redelivered: Bool
+    /// Which of the configuration's queues it came from, counted from 0.
+    package var queue: Int
+    private let content: Content
+
+    /// What a delivery consists of. An object of its own, because a delivery passes through many hands and none of them
+    /// changes it.
+    private final class Content: Sendable {
+        let timestamp: UInt64?
+        let storage: [UInt8]
+        let layout: Layout
+        let headers: [Header]
+
+        init(timestamp: UInt64?, storage: [UInt8], layout: Layout, headers: [Header]) {
+            self.timestamp = timestamp
+            self.storage = storage
+            self.layout = layout
+            self.headers = headers
+        }
+    }
+
+    package init(
+        epoch: UInt32, tag: UInt64, redelivered: Bool, queue: Int, timestamp: UInt64? = nil, storage: [UInt8],
+        layout: Layout, headers: [Header] = []
+    ) {
+        self.epoch = epoch
+        self.tag = tag
+        self.redelivered = redelivered
+        self.queue = queue
+        content = Content(timestamp: timestamp, storage: storage, layout: layout, headers: headers)
+    }
+
+    /// The number of headers.
+    package var headerCount: Int { content.headers.count }
+    /// The whole block.
+    package var storage: [UInt8] { content.storage }
+
+    private func bytes(_ field: Field) -> ArraySlice<UInt8>? {
+        field.lower == .max ? nil : content.storage[Int(field.lower)..<Int(field.upper)]
+    }
+
+    /// `timestamp` in seconds since 1970 UTC.
+    package var timestamp: UInt64? { content.timestamp }
+
+    package var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
+    package var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
+    package var rawProperties: ArraySlice<UInt8> { bytes(content.layout.rawProperties) ?? [] }
+    package var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
+    package var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
+    package var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
+    package var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
+    /// How long the message may live in a queue, in milliseconds, as decimal digits.
+    package var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
+    package var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
+    package var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
+    package var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
+    package var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
+
+    /// The value of a header; of several with one name the last one counts. Names are compared byte by byte.
+    package func header(_ name: StaticString) -> HeaderValue? {
+        for header in content.headers.reversed() where bytes(header.name)?.equals(name) == true {
+            return value(of: header)
+        }
+        return nil
+    }
+
+    /// Visits all headers in the order in which they came.
+    package func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
+        for header in content.headers {
+            body(bytes(header.name) ?? [], value(of: header))
+        }
+    }
+
+    private func value(of header: Header) -> HeaderValue {
+        switch header.value {
+        case .text(let field): .text(bytes(field) ?? [])
+        case .integer(let value): .integer(value)
+        case .number(let value): .number(value)
+        case .boolean(let value): .boolean(value)
+        case .other: .other
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/// A first-in, first-out queue of ``Slab`` handles from which any of them can be removed: a list whose links lie in a
+/// table indexed by handle.
+///
+/// Every operation is O(1) and does not allocate once the table has reached its peak.
+package struct HandleQueue: Sendable {
+    private struct Link {
+        var previous: UInt32
+        var next: UInt32
+    }
+
+    private static let end = UInt32.max
+    private static let absent = Link(previous: .max - 1, next: .max - 1)
+
+    private var links: [Link] = []
+    private var head = HandleQueue.end
+    private var tail = HandleQueue.end
+    /// The number of handles in the queue.
+    package private(set) var count = 0
+
+    /// An empty queue.
+    package init() {}
+
+    /// Whether no handle waits.
+    package var isEmpty: Bool {
+        count == 0
+    }
+
+    /// The handle that has been in the queue for longest.
+    package var first: UInt32? {
+        head == Self.end ? nil : head
+    }
+
+    /// Whether `handle` is somewhere in the queue.
+    package func contains(_ handle: UInt32) -> Bool {
+        Int(handle) < links.count && links[Int(handle)].next != Self.absent.next
+    }
+
+    /// Adds a handle that is not in the queue, as its last.
+    package mutating func append(_ handle: UInt32) {
+        precondition(!contains(handle), "a handle is in the queue once")
+        while links.count <= Int(handle) { links.append(Self.absent) }
+        links[Int(handle)] = Link(previous: tail, next: Self.end)
+        if tail == Self.end { head = handle } else { links[Int(tail)].next = handle }
+        tail = handle
+        count += 1
+    }
+
+    /// Takes a handle out from wherever it stands.
+    package mutating func remove(_ handle: UInt32) {
+        precondition(contains(handle), "only what is in the queue is removed")
+        let link = links[Int(handle)]
+        if link.previous == Self.end { head = link.next } else { links[Int(link.previous)].next = link.next }
+        if link.next == Self.end { tail = link.previous } else { links[Int(link.next)].previous = link.previous }
+        links[Int(handle)] = Self.absent
+        count -= 1
+    }
+
+    /// Removes the first handle.
+    package mutating func popFirst() -> UInt32? {
+        guard let handle = first else { return nil }
+        remove(handle)
+        return handle
+    }
+}

@@ -1,0 +1,67 @@
+/// The value of `apns-id`: a UUID that stays with a notification through every attempt, redelivery and replay.
+package struct NotificationID: Hashable, Sendable {
+    /// The first eight bytes, most significant first.
+    package let high: UInt64
+    /// The last eight bytes, most significant first.
+    package let low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// A name-based UUID (version 5) from the SHA-1 of namespace and name. Source: RFC 9562, section 5.5.
+    package init(sha1 digest: [UInt8]) {
+        precondition(digest.count >= 16, "SHA-1 gives 20 bytes")
+        let first = digest[0..<8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let second = digest[8..<16].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        high = first & ~0xF000 | 0x5000
+        low = second & ~(0b11 << 62) | 0b10 << 62
+    }
+
+    /// - Returns: `nil` unless `text` is a UUID as 8-4-4-4-12 hexadecimal digits; upper case is taken and lowered.
+    package init?(_ text: ArraySlice<UInt8>) {
+        guard text.count == 36 else { return nil }
+        var words: (UInt64, UInt64) = (0, 0)
+        var digits = 0
+        for (position, byte) in text.enumerated() {
+            if position == 8 || position == 13 || position == 18 || position == 23 {
+                guard byte == UInt8(ascii: "-") else { return nil }
+                continue
+            }
+            guard let digit = byte.hexDigit.map(UInt64.init) else { return nil }
+            if digits < 16 { words.0 = words.0 << 4 | digit } else { words.1 = words.1 << 4 | digit }
+            digits += 1
+        }
+        (high, low) = words
+    }
+
+    package init?(_ text: String) {
+        self.init(ArraySlice(text.utf8))
+    }
+
+    /// Appends the canonical 36 bytes: lower case, 8-4-4-4-12.
+    package func append(to bytes: inout [UInt8]) {
+        var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
+        var position = 35
+        for word in [low, high] {
+            var rest = word
+            for _ in 0..<16 {
+                if position == 23 || position == 18 || position == 13 || position == 8 { position -= 1 }
+                let digit = UInt8(truncatingIfNeeded: rest) & 0xF
+                text[position] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+                rest >>= 4
+                position -= 1
+            }
+        }
+        bytes.append(text.span)
+    }
+}
+
+extension NotificationID: CustomStringConvertible {
+    package var description: String {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

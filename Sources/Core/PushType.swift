@@ -1,0 +1,90 @@
+/// The value of `apns-push-type`, with what Apple's text says about each.
+///
+/// Source: "Sending notification requests to APNs", "Know when to use push types".
+package enum PushType: UInt8, CaseIterable, Sendable {
+    case alert, background, complication, controls, fileprovider, liveactivity, location, mdm, pushtotalk, voip, widgets
+
+    /// The header's value.
+    package var name: StaticString {
+        switch self {
+        case .alert: "alert"
+        case .background: "background"
+        case .complication: "complication"
+        case .controls: "controls"
+        case .fileprovider: "fileprovider"
+        case .liveactivity: "liveactivity"
+        case .location: "location"
+        case .mdm: "mdm"
+        case .pushtotalk: "pushtotalk"
+        case .voip: "voip"
+        case .widgets: "widgets"
+        }
+    }
+
+    package init?(name: ArraySlice<UInt8>) {
+        // By raw values: `allCases` would make an array, once for each message.
+        for raw in Self.alert.rawValue...Self.widgets.rawValue {
+            guard let type = PushType(rawValue: raw), name.equals(type.name) else { continue }
+            self = type
+            return
+        }
+        return nil
+    }
+
+    /// What Apple appends to the bundle ID to make the topic; empty where the topic is the bundle ID itself (or, for
+    /// `mdm`, the UID of the certificate's subject).
+    package var topicSuffix: StaticString {
+        switch self {
+        case .alert, .background, .mdm: ""
+        case .complication: ".complication"
+        case .controls: ".push-type.controls"
+        case .fileprovider: ".pushkit.fileprovider"
+        case .liveactivity: ".push-type.liveactivity"
+        case .location: ".location-query"
+        case .pushtotalk: ".voip-ptt"
+        case .voip: ".voip"
+        case .widgets: ".push-type.widgets"
+        }
+    }
+
+    /// The largest payload of a notification to a device, in bytes.
+    package var maximumPayload: Int {
+        self == .voip ? 5120 : 4096
+    }
+}
+
+extension PushType: CustomStringConvertible {
+    package var description: String { name.description }
+}
+
+/// The value of `apns-priority`; APNs takes 10 where the header is missing.
+package enum Priority: UInt8, CaseIterable, Sendable {
+    /// Send immediately.
+    case immediate = 10
+    /// Consider the power of the device.
+    case considerate = 5
+    /// Put the power of the device above everything else.
+    case low = 1
+
+    /// The header's value.
+    package var name: StaticString {
+        switch self {
+        case .immediate: "10"
+        case .considerate: "5"
+        case .low: "1"
+        }
+    }
+}
+
+/// Which of Apple's two services: `production` for shipped apps, `development` (sandbox) for test builds.
+package enum Environment: String, CaseIterable, Sendable {
+    case production, development
+
+    /// Apple's host. Source: "Establish a connection to APNs".
+    package var host: String {
+        switch self {
+        case .production: "api.push.apple.com"
+        case .development: "api.sandbox.push.apple.com"
+        }
+    }
+}

@@ -1,0 +1,63 @@
+/// An exact token bucket: at most `burst` permits at once and, over any time t, at most `burst + perSecond × t`.
+///
+/// The bucket starts full. Credit is counted in whole parts of a permit, of which a whole number arrives each
+/// nanosecond, so that nothing is ever rounded away: over a day it gives exactly a day's permits.
+package struct RateLimiter: Sendable {
+    /// Permits that come back each second.
+    package let perSecond: Int
+    /// The most permits that the bucket holds.
+    package let burst: Int
+
+    /// What one permit costs.
+    private let price: Int64
+    /// What comes back each nanosecond.
+    private let refill: Int64
+    private var credit: Int64
+    private var refilledAt: Instant
+
+    /// A full bucket.
+    package init(perSecond: Int, burst: Int, at now: Instant) {
+        precondition((1...1_000_000_000).contains(perSecond), "a bucket refills")
+        precondition((1...1_000_000_000).contains(burst), "a bucket holds a permit")
+        self.perSecond = perSecond
+        self.burst = burst
+        let divisor = Self.greatestCommonDivisor(Int64(perSecond), 1_000_000_000)
+        price = 1_000_000_000 / divisor
+        refill = Int64(perSecond) / divisor
+        credit = Int64(burst) * price
+        refilledAt = now
+    }
+
+    /// How many permits could be taken now.
+    package mutating func available(at now: Instant) -> Int {
+        advance(to: now)
+        return Int(credit / price)
+    }
+
+    /// - Returns: `false`, without taking anything, when there is none.
+    package mutating func take(at now: Instant) -> Bool {
+        advance(to: now)
+        guard credit >= price else { return false }
+        credit -= price
+        return true
+    }
+
+    /// The first instant, not before `now`, at which a permit is there.
+    package mutating func nextPermit(at now: Instant) -> Instant {
+        advance(to: now)
+        let missing = max(0, price - credit)
+        return now + .nanoseconds((missing + refill - 1) / refill)
+    }
+
+    private mutating func advance(to now: Instant) {
+        let elapsed = now.nanoseconds - refilledAt.nanoseconds
+        guard elapsed > 0 else { return }
+        refilledAt = now
+        let missing = Int64(burst) * price - credit
+        if elapsed >= (missing + refill - 1) / refill { credit += missing } else { credit += elapsed * refill }
+    }
+
+    private static func greatestCommonDivisor(_ first: Int64, _ second: Int64) -> Int64 {
+        second == 0 ? first : greatestCommonDivisor(second, first % second)
+    }
+}

@@ -1,0 +1,71 @@
+/// A point on the monotonic clock, in nanoseconds since an arbitrary start.
+///
+/// Protocol logic never reads a clock: every input carries the instant at which it happened.
+package struct Instant: Comparable, Hashable, Sendable {
+    package var nanoseconds: Int64
+
+    package init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// Later than any instant that a process lives to see.
+    package static let distantFuture = Instant(nanoseconds: .max)
+
+    package static func < (left: Instant, right: Instant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+
+    /// Saturates at ``distantFuture``.
+    package static func + (instant: Instant, duration: Duration) -> Instant {
+        let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(duration.nanoseconds)
+        return overflow ? .distantFuture : Instant(nanoseconds: sum)
+    }
+
+    package static func - (later: Instant, earlier: Instant) -> Duration {
+        .nanoseconds(later.nanoseconds - earlier.nanoseconds)
+    }
+}
+
+/// A point on the wall clock, in milliseconds since 1970-01-01 UTC.
+package struct WallTime: Comparable, Hashable, Sendable {
+    package var milliseconds: Int64
+
+    package init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    /// Whole seconds since 1970-01-01 UTC, rounded down.
+    package var seconds: Int64 {
+        milliseconds.flooredQuotient(by: 1000)
+    }
+
+    package static func < (left: WallTime, right: WallTime) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
+}
+
+/// One moment on both clocks: the monotonic one for deadlines, the wall clock for what others read.
+package struct Moment: Sendable {
+    package var instant: Instant
+    package var wall: WallTime
+
+    package init(instant: Instant, wall: WallTime) {
+        self.instant = instant
+        self.wall = wall
+    }
+}
+
+extension Duration {
+    /// The whole duration in nanoseconds, saturating at `Int64.max` (292 years).
+    package var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, overflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return isTooLong || overflow ? (seconds < 0 ? .min : .max) : sum
+    }
+
+    /// The duration in seconds.
+    package var inSeconds: Double {
+        Double(nanoseconds) / 1e9
+    }
+}

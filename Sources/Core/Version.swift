@@ -1,0 +1,4 @@
+/// This build of Harebell.
+package enum Version {
+    package static let text = "0.1.0"
+}

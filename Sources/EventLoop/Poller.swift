@@ -1,0 +1,63 @@
+import CLinux
+import Core
+import Glibc
+
+/// An epoll instance: which descriptors have something to do.
+///
+/// Level-triggered: what a handler leaves undone is reported again by the next wait.
+@safe
+struct Poller: ~Copyable {
+    private let descriptor: Descriptor
+    private let capacity: Int
+    private let events: UnsafeMutablePointer<epoll_event>
+
+    /// - Parameter capacity: The most events of one wait.
+    init(capacity: Int) throws(SystemError) {
+        let number = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard number >= 0 else { throw .last }
+        descriptor = Descriptor(adopting: number)
+        self.capacity = capacity
+        unsafe events = .allocate(capacity: capacity)
+        unsafe events.initialize(repeating: epoll_event(), count: capacity)
+    }
+
+    deinit {
+        unsafe events.deallocate()
+    }
+
+    borrowing func add(_ watched: Int32, key: UInt64, interest: Readiness) throws(SystemError) {
+        try control(EPOLL_CTL_ADD, watched, key: key, interest: interest)
+    }
+
+    borrowing func modify(_ watched: Int32, key: UInt64, interest: Readiness) throws(SystemError) {
+        try control(EPOLL_CTL_MOD, watched, key: key, interest: interest)
+    }
+
+    borrowing func remove(_ watched: Int32) throws(SystemError) {
+        try control(EPOLL_CTL_DEL, watched, key: 0, interest: [])
+    }
+
+    private borrowing func control(
+        _ operation: Int32, _ watched: Int32, key: UInt64, interest: Readiness
+    ) throws(SystemError) {
+        var event = unsafe epoll_event(events: interest.rawValue, data: epoll_data_t(u64: key))
+        guard unsafe epoll_ctl(descriptor.number, operation, watched, &event) == 0 else { throw .last }
+    }
+
+    /// Waits for events, at most `milliseconds`.
+    ///
+    /// - Returns: How many there are; 0 also when a signal ended the wait.
+    borrowing func wait(milliseconds: Int32) throws(SystemError) -> Int {
+        let count = unsafe epoll_wait(descriptor.number, events, Int32(capacity), milliseconds)
+        if count >= 0 { return Int(count) }
+        guard errno == EINTR else { throw .last }
+        return 0
+    }
+
+    /// An event of the last wait: the key that its descriptor was added with, and what it is ready for.
+    borrowing func event(_ index: Int) -> (key: UInt64, readiness: Readiness) {
+        precondition(index >= 0 && index < capacity, "an event of the last wait")
+        let event = unsafe events[index]
+        return unsafe (event.data.u64, Readiness(rawValue: event.events))
+    }
+}

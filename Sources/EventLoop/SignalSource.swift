@@ -1,0 +1,56 @@
+import CLinux
+package import Core
+import Glibc
+
+/// Signals as events of a loop, by signalfd.
+///
+/// A signal reaches the source only while every thread blocks it: call ``block(_:)`` before the first thread starts;
+/// threads inherit it.
+package final class SignalSource: ReadinessHandler {
+    private let descriptor: Descriptor
+    private let handler: (Int32) -> Void
+
+    /// Delivers `signals` to `handler` for as long as the loop lives, and blocks them on this thread.
+    ///
+    /// A signal that is raised again before the loop has seen it is delivered once: signals do not queue.
+    package init(loop: EventLoop, signals: [Int32], handler: @escaping (_ signal: Int32) -> Void) throws(EventLoopError)
+    {
+        Self.block(signals)
+        var set = Self.set(of: signals)
+        let number = unsafe signalfd(-1, &set, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
+        guard number >= 0 else { throw EventLoopError("cannot receive signals", .last) }
+        descriptor = Descriptor(adopting: number)
+        self.handler = handler
+        _ = try loop.register(descriptor: number, handler: self, interest: .readable)
+    }
+
+    /// Keeps `signals` from interrupting this thread and those it starts.
+    package static func block(_ signals: [Int32]) {
+        var set = set(of: signals)
+        let result = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
+        precondition(result == 0, "blocking signals takes valid arguments")
+    }
+
+    /// Keeps a write to a closed socket or pipe from ending the process; the write fails with `EPIPE` instead.
+    package static func ignoreBrokenPipes() {
+        _ = signal(SIGPIPE, SIG_IGN)
+    }
+
+    package func ready(_ readiness: Readiness, at now: Moment) {
+        var information = signalfd_siginfo()
+        let size = MemoryLayout<signalfd_siginfo>.size
+        while case .bytes(size) = Transfer.of({ unsafe read(descriptor.number, &information, size) }) {
+            handler(Int32(information.ssi_signo))
+        }
+    }
+
+    private static func set(of signals: [Int32]) -> sigset_t {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for signal in signals {
+            let result = unsafe sigaddset(&set, signal)
+            precondition(result == 0, "\(signal) is a signal's number")
+        }
+        return set
+    }
+}

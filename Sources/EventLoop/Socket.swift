@@ -1,0 +1,98 @@
+import CLinux
+import Core
+import Glibc
+
+/// The calls on TCP sockets; every socket is non-blocking and closed on exec.
+extension Descriptor {
+    /// A TCP socket for an address of `family`.
+    static func socket(family: Int32) throws(SystemError) -> Descriptor {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let number = Glibc.socket(family, type, Int32(IPPROTO_TCP))
+        guard number >= 0 else { throw .last }
+        return Descriptor(adopting: number)
+    }
+
+    /// Begins to connect; readiness for writing tells the end, ``connectError()`` which one.
+    borrowing func connect(to address: SocketAddress) throws(SystemError) {
+        let number = self.number
+        let result = unsafe address.withPointer { unsafe Glibc.connect(number, $0, $1) }
+        guard result == 0 || errno == EINPROGRESS || errno == EINTR else { throw .last }
+    }
+
+    /// What became of ``connect(to:)``, once the socket is ready; `nil`: it is connected.
+    borrowing func connectError() -> SystemError? {
+        var value: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &value, &size) == 0 else { return .last }
+        if value != 0 { return SystemError(number: value) }
+        // A port that nobody listens at may become our own by chance, and TCP connects such a socket to itself.
+        let isConnectedToItself = SocketAddress(ofSocket: self)?.endpoint == SocketAddress(ofPeer: self)?.endpoint
+        return isConnectedToItself ? SystemError(number: ECONNREFUSED) : nil
+    }
+
+    /// Sets an option that is a number.
+    borrowing func set(_ option: Int32, of level: Int32, to value: Int32) throws(SystemError) {
+        var value = value
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        guard unsafe setsockopt(number, level, option, &value, size) == 0 else { throw .last }
+    }
+
+    borrowing func bind(to address: SocketAddress) throws(SystemError) {
+        let number = self.number
+        guard unsafe address.withPointer({ unsafe Glibc.bind(number, $0, $1) }) == 0 else { throw .last }
+    }
+
+    borrowing func listen(backlog: Int32) throws(SystemError) {
+        guard Glibc.listen(number, backlog) == 0 else { throw .last }
+    }
+
+    /// Takes the next connection that waits at a listening socket.
+    borrowing func accept() throws(SystemError) -> Descriptor {
+        let flags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let accepted = accept4(number, nil, nil, flags)
+        guard accepted >= 0 else { throw .last }
+        return Descriptor(adopting: accepted)
+    }
+
+    /// Sends as much as the socket takes now.
+    borrowing func send(_ bytes: Span<UInt8>) -> Transfer {
+        let number = self.number
+        return unsafe bytes.withUnsafeBufferPointer { buffer in
+            Transfer.of { unsafe Glibc.send(number, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL)) }
+        }
+    }
+
+    /// Tells the peer that nothing more comes; reading goes on.
+    borrowing func endOutput() {
+        // Fails only on a socket whose connection is gone already, which reading reports.
+        _ = shutdown(number, Int32(SHUT_WR))
+    }
+}
+
+/// The memory that all connections of a network read into, one after the other.
+@safe
+final class ReadBuffer {
+    let size: Int
+    private let base: UnsafeMutablePointer<UInt8>
+
+    init(size: Int) {
+        self.size = size
+        unsafe base = .allocate(capacity: size)
+    }
+
+    deinit {
+        unsafe base.deallocate()
+    }
+
+    /// Reads once; what arrived stays in the buffer until the next read.
+    func fill(from descriptor: borrowing Descriptor) -> Transfer {
+        let number = descriptor.number
+        return Transfer.of { unsafe recv(number, base, size, 0) }
+    }
+
+    /// Lends the first `count` bytes.
+    func withBytes(_ count: Int, _ body: (Span<UInt8>) -> Void) {
+        precondition(count <= size, "the buffer lends what it has")
+        unsafe body(Span(_unsafeStart: UnsafePointer(base), count: count))
+    }
+}

@@ -1,0 +1,97 @@
+import Core
+import Glibc
+
+/// The way to an open socket.
+extension SocketConnection {
+    /// Resolves, connects or takes over, as it was asked for.
+    func begin(at now: Moment) {
+        if let socket = socket.take() { return adopt(socket, at: now) }
+        let deadline = now.instant + timeout
+        if let address = AddressLookup.numeric(endpoint) {
+            attempts = ConnectAttempts([address], deadline: deadline)
+            connectNext(at: now)
+        } else {
+            attempts = ConnectAttempts([], deadline: deadline)
+            phase = .resolving
+            query = network.resolve(endpoint, before: deadline)
+        }
+    }
+
+    /// Takes the resolver's answer.
+    func resolved(_ answer: AddressLookup.Answer, at now: Moment) {
+        precondition(phase == .resolving, "only a resolving connection has asked")
+        query = nil
+        switch answer {
+        case .success(let addresses):
+            attempts = ConnectAttempts(network.shuffled(addresses), deadline: attempts.deadline)
+            connectNext(at: now)
+        case .failure(let failure):
+            finish(failure, at: now)
+        }
+    }
+
+    /// Tries the next address; after the last one, the last failure is the connect's.
+    private func connectNext(after failure: TransportError? = nil, at now: Moment) {
+        var failure = failure
+        while let attempt = attempts.next(at: now.instant) {
+            do {
+                try connect(to: attempt.address)
+                phase = .connecting
+                return
+            } catch {
+                failure = .notConnected(endpoint, attempt.address, error)
+            }
+        }
+        finish(failure ?? .noTimeToConnect(endpoint, after: timeout), at: now)
+    }
+
+    private func connect(to address: SocketAddress) throws(SystemError) {
+        let socket = try Descriptor.socket(family: address.family)
+        try network.configure(socket)
+        try socket.connect(to: address)
+        try watch(socket, .writable)
+    }
+
+    func attemptTimedOut(at now: Moment) {
+        guard let attempt = attempts.current else { preconditionFailure("a connecting connection has an attempt") }
+        releaseSocket()
+        let failure = TransportError.connectTimedOut(endpoint, attempt.address, after: attempt.deadline - attempt.begun)
+        connectNext(after: failure, at: now)
+    }
+
+    func attemptEnded(at now: Moment) {
+        guard let attempt = attempts.current, let registration else {
+            preconditionFailure("a connecting connection has an attempt")
+        }
+        if let error = socket!.connectError() {
+            releaseSocket()
+            connectNext(after: .notConnected(endpoint, attempt.address, error), at: now)
+        } else {
+            network.loop.update(registration, interest: .readable)
+            open(at: now)
+        }
+    }
+
+    private func adopt(_ socket: consuming Descriptor, at now: Moment) {
+        do {
+            try socket.becomeNonBlocking()
+            try network.configure(socket)
+            try watch(socket, .readable)
+        } catch {
+            return finish(.notUsable(endpoint, error), at: now)
+        }
+        open(at: now)
+        if phase == .open { send(at: now) }
+    }
+
+    private func watch(_ socket: consuming Descriptor, _ interest: Readiness) throws(SystemError) {
+        registration = try network.loop.watch(socket.number, self, interest)
+        self.socket = consume socket
+    }
+
+    private func open(at now: Moment) {
+        phase = .open
+        engine?.transportOpened(at: now.instant)
+        network.loop.requestTurn()
+    }
+}

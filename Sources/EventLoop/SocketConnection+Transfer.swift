@@ -1,0 +1,109 @@
+import Core
+
+/// Bytes in, bytes out.
+extension SocketConnection: ReadinessHandler {
+    func ready(_ readiness: Readiness, at now: Moment) {
+        switch phase {
+        case .connecting: attemptEnded(at: now)
+        case .lingering: discard()
+        case .open:
+            if readiness.contains(.writable) { isWritable = true }
+            // Reading also reports what is wrong with the socket.
+            if !readiness.isDisjoint(with: [.readable, .hangup, .error]) { read(at: now) }
+        case .wanted, .resolving, .closed: preconditionFailure("only a connection with a socket is watched")
+        }
+    }
+
+    /// - Parameter writeFailure: What made writing impossible; what arrived before is still read.
+    private func read(at now: Moment, after writeFailure: SystemError? = nil) {
+        let buffer = network.buffer
+        var budget = SocketNetwork.readBudget
+        // What it receives may have the engine's owner disconnect it.
+        while budget > 0, phase == .open, let engine {
+            switch receive() {
+            case .bytes(0):
+                // Nothing is drained first: what the engine has not handed out by now was certainly never sent.
+                return finish(writeFailure.map { .lost(endpoint, $0) }, at: now)
+            case .bytes(let count):
+                buffer.withBytes(count) { engine.receive($0, at: now.instant) }
+                // A short read emptied the socket; asking again would only cost the call.
+                if count < buffer.size { return }
+                budget -= count
+            case .wouldBlock:
+                return
+            case .failed(let error):
+                return finish(.lost(endpoint, error), at: now)
+            }
+        }
+    }
+
+    private func discard() {
+        var budget = SocketNetwork.readBudget
+        while budget > 0 {
+            switch receive() {
+            case .bytes(0), .failed: return close()
+            case .bytes(let count): budget -= count
+            case .wouldBlock: return
+            }
+        }
+    }
+
+    private func receive() -> Transfer {
+        network.buffer.fill(from: socket!)
+    }
+
+    // MARK: Sending
+
+    /// Drains the engine once and writes once.
+    func send(at now: Moment) {
+        guard let engine else { preconditionFailure("an open connection has an engine") }
+        if isWritable {
+            let mayDrain = unsent.count <= SocketNetwork.unsentLimit
+            if mayDrain { engine.drain(into: &unsent) }
+            if phase == .open, !unsent.isEmpty { write(at: now) }
+            guard phase == .open else { return }
+            if !mayDrain, isWritable {
+                // The socket took everything at once, and nothing else would make the engine speak.
+                return network.loop.requestTurn()
+            }
+        }
+        guard engine.wantsDisconnect else { return }
+        if unsent.isEmpty {
+            sayFarewell(at: now)
+        } else if farewellDeadline == nil {
+            farewellDeadline = now.instant + SocketNetwork.farewellTime
+        }
+    }
+
+    private func write(at now: Moment) {
+        switch unsent.withBytes({ socket!.send($0) }) {
+        case .bytes(let count):
+            unsent.consume(count)
+            // A short write filled the socket; asking again would only cost the call.
+            isWritable = unsent.isEmpty
+        case .wouldBlock:
+            isWritable = false
+        case .failed(let error):
+            // What the peer sent before it left may say why: it is read first.
+            read(at: now, after: error)
+            if phase == .open { finish(.lost(endpoint, error), at: now) }
+            return
+        }
+        watchWriting(!isWritable)
+    }
+
+    private func watchWriting(_ wanted: Bool) {
+        guard wanted != watchesWriting, let registration else { return }
+        watchesWriting = wanted
+        network.loop.update(registration, interest: wanted ? [.readable, .writable] : .readable)
+    }
+
+    private func sayFarewell(at now: Moment) {
+        socket?.endOutput()
+        phase = .lingering
+        farewellDeadline = now.instant + SocketNetwork.farewellTime
+        let engine = engine
+        self.engine = nil
+        tell(engine, nil, at: now)
+    }
+}

@@ -1,0 +1,119 @@
+import CLinux
+package import Core
+import Glibc
+
+/// A listening TCP socket, as a part of a loop.
+///
+/// When the process is out of descriptors or memory, a connection that waits cannot be accepted and keeps the socket
+/// readable: a loop would spin on it. The listener then stops watching for ``pauseTime``. Connections wait in the
+/// backlog meanwhile, and are accepted as soon as there are descriptors again.
+package final class SocketListener {
+    /// The most connections that one turn accepts: the sockets get their turn.
+    package static let acceptsPerTurn = 64
+    /// How long nothing is accepted after the system refused.
+    package static let pauseTime = Duration.milliseconds(100)
+    /// Connections that the kernel completes ahead of being accepted.
+    package static let defaultBacklog: Int32 = 512
+
+    /// The port that the socket is bound to.
+    package let port: UInt16
+    /// How often accepting had to pause.
+    package private(set) var pauses = 0
+
+    private unowned let loop: EventLoop
+    private var socket: Descriptor?
+    private let onAccept: (consuming Descriptor) -> Void
+    private var registration: Registration?
+    private var pausedUntil: Instant?
+
+    /// Listens until ``close()``.
+    ///
+    /// - Parameters:
+    ///   - address: An IPv4 or IPv6 address in digits.
+    ///   - port: 0 takes any free one.
+    ///   - onAccept: Takes a non-blocking socket, and closes it by letting go of it.
+    package init(
+        loop: EventLoop, address: String, port: UInt16, backlog: Int32 = SocketListener.defaultBacklog,
+        onAccept: @escaping (consuming Descriptor) -> Void
+    ) throws(EventLoopError) {
+        let endpoint = Endpoint(host: address, port: port)
+        let socket: Descriptor
+        do throws(SystemError) {
+            guard let address = AddressLookup.numeric(endpoint) else { throw SystemError(number: EINVAL) }
+            socket = try Self.listen(at: address, backlog: backlog)
+        } catch {
+            throw EventLoopError("cannot listen at \(endpoint)", error)
+        }
+        self.loop = loop
+        self.onAccept = onAccept
+        self.port = SocketAddress(ofSocket: socket)?.endpoint.port ?? port
+        let number = socket.number
+        self.socket = consume socket
+        registration = try loop.register(descriptor: number, handler: self, interest: .readable)
+        loop.add(self)
+    }
+
+    private static func listen(at address: SocketAddress, backlog: Int32) throws(SystemError) -> Descriptor {
+        let socket = try Descriptor.socket(family: address.family)
+        // A restarted process gets its port back while old connections linger in TIME_WAIT.
+        try socket.set(SO_REUSEADDR, of: SOL_SOCKET, to: 1)
+        try socket.bind(to: address)
+        try socket.listen(backlog: backlog)
+        return socket
+    }
+
+    /// Stops listening and frees the port; accepted connections stay.
+    package func close() {
+        guard let registration else { return }
+        loop.deregister(registration)
+        loop.remove(self)
+        self.registration = nil
+        socket = nil
+        pausedUntil = nil
+    }
+}
+
+extension SocketListener: ReadinessHandler, LoopParticipant {
+    package func ready(_ readiness: Readiness, at now: Moment) {
+        for _ in 0..<Self.acceptsPerTurn {
+            // Whoever is given a connection may close the listener.
+            guard registration != nil else { return }
+            do {
+                onAccept(try socket!.accept())
+            } catch {
+                if Self.isOver(error) { continue }
+                if error.number != EAGAIN { pause(at: now) }
+                return
+            }
+        }
+    }
+
+    /// Whether only the connection that was to be accepted is at fault. Source: accept(2), "Error handling".
+    private static func isOver(_ error: SystemError) -> Bool {
+        switch error.number {
+        case EINTR, ECONNABORTED, ENETDOWN, EPROTO, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP,
+            ENETUNREACH, EPERM:
+            true
+        default: false
+        }
+    }
+
+    private func pause(at now: Moment) {
+        guard let registration else { return }
+        pauses += 1
+        pausedUntil = now.instant + Self.pauseTime
+        loop.update(registration, interest: [])
+    }
+
+    package var nextDeadline: Instant? {
+        pausedUntil
+    }
+
+    package func expire(at now: Moment) {
+        guard let registration, let pausedUntil, pausedUntil <= now.instant else { return }
+        self.pausedUntil = nil
+        loop.update(registration, interest: .readable)
+    }
+
+    package func flush(at now: Moment) {}
+}

@@ -1,0 +1,155 @@
+package import Core
+import Glibc
+
+/// Drives engines over TCP sockets, as a part of a loop.
+///
+/// In a turn each ready socket is read and each engine drained once; what an engine says leaves in one write. All calls
+/// are made on the loop's thread, engines may be connected and disconnected at any time, and an engine is told the end
+/// of its transport exactly once (unless ``disconnect(_:)`` ended it).
+package final class SocketNetwork: Network {
+    /// Bytes of one read; all connections share one buffer of this size.
+    package static let readSize = 64 * 1024
+    /// The most bytes that one turn reads from one socket: the others get their turn.
+    package static let readBudget = 256 * 1024
+    /// An engine is not drained while more bytes than this wait for its socket.
+    ///
+    /// So a connection holds at most this and one drain more, however slow its peer reads.
+    package static let unsentLimit = 256 * 1024
+    /// How long a peer may take to accept the last bytes, and then to close its end.
+    package static let farewellTime = Duration.seconds(5)
+
+    unowned let loop: EventLoop
+    let buffer = ReadBuffer(size: SocketNetwork.readSize)
+    private let resolver: Resolver
+    private let replies: Mailbox<ResolverReply>
+    private let unacknowledgedTime: Duration?
+    private let shuffle: ([SocketAddress]) -> [SocketAddress]
+    private var connections: [SocketConnection] = []
+    private var lastQuery: UInt64 = 0
+
+    /// Joins `loop`, which owns the network from then on.
+    ///
+    /// - Parameters:
+    ///   - unacknowledgedTime: `TCP_USER_TIMEOUT`, in whole milliseconds: how long sent bytes may stay without an
+    ///     acknowledgement before the connection is lost. `nil` leaves it to the kernel (about 15 minutes) and to the
+    ///     engines' own heartbeats. Not for connections to a broker: Linux also counts the time during which a peer
+    ///     keeps its window shut, as RabbitMQ does under a memory alarm.
+    ///   - random: Chooses the order in which a name's addresses are tried.
+    package init<Random: RandomNumberGenerator>(
+        loop: EventLoop, resolver: Resolver, unacknowledgedTime: Duration? = nil,
+        random: Random = SystemRandomNumberGenerator()
+    ) throws(EventLoopError) {
+        self.loop = loop
+        self.resolver = resolver
+        self.unacknowledgedTime = unacknowledgedTime
+        var random = random
+        shuffle = { $0.shuffled(using: &random) }
+        replies = try Mailbox()
+        try loop.attach(replies) { [unowned self] reply in resolved(reply) }
+        loop.add(self)
+    }
+
+    /// Connections that are open, in either direction.
+    package var openConnections: Int {
+        connections.count { $0.phase == .open }
+    }
+
+    /// Everything that has a descriptor or is on the way to one: open connections, connects under way, and closed
+    /// connections whose peer has not closed its end yet.
+    package var connectionCount: Int {
+        connections.count
+    }
+
+    /// Bytes that were drained from the engines and wait for their sockets.
+    package var unsentBytes: Int {
+        connections.reduce(0) { $0 + $1.unsent.count }
+    }
+
+    // MARK: Network
+
+    package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+        precondition(connection(of: engine) == nil, "an engine has one connection")
+        insert(SocketConnection(engine, to: endpoint, timeout: timeout, in: self))
+    }
+
+    /// Drives `engine` over a connected TCP socket, such as an accepted one.
+    ///
+    /// As with ``connect(_:to:timeout:)``, the engine hears of it after this call has returned.
+    package func adopt(_ socket: consuming Descriptor, _ engine: any Engine) {
+        precondition(connection(of: engine) == nil, "an engine has one connection")
+        insert(SocketConnection(engine, over: socket, in: self))
+    }
+
+    package func disconnect(_ engine: any Engine) {
+        connection(of: engine)?.close()
+    }
+
+    // MARK: Connections
+
+    private func insert(_ connection: SocketConnection) {
+        connection.position = connections.count
+        connections.append(connection)
+        loop.requestTurn()
+    }
+
+    /// Forgets a closed connection; the last one takes its place.
+    func remove(_ connection: SocketConnection) {
+        let last = connections.removeLast()
+        guard last !== connection else { return }
+        connections[connection.position] = last
+        last.position = connection.position
+    }
+
+    private func connection(of engine: any Engine) -> SocketConnection? {
+        connections.first { $0.engine === engine }
+    }
+
+    /// The options of every socket.
+    func configure(_ socket: borrowing Descriptor) throws(SystemError) {
+        // A turn's output is one write already: holding a part of it back would only delay it.
+        try socket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1)
+        if let unacknowledgedTime {
+            let milliseconds = Int32(clamping: unacknowledgedTime.nanoseconds / 1_000_000)
+            try socket.set(TCP_USER_TIMEOUT, of: Int32(IPPROTO_TCP), to: milliseconds)
+        }
+    }
+
+    // MARK: Resolving
+
+    /// Asks for addresses; the answer goes to the connection that waits for the query of the number returned.
+    func resolve(_ endpoint: Endpoint, before deadline: Instant) -> UInt64 {
+        lastQuery += 1
+        resolver.ask(ResolverQuery(number: lastQuery, endpoint: endpoint, deadline: deadline, mailbox: replies))
+        return lastQuery
+    }
+
+    private func resolved(_ reply: ResolverReply) {
+        // One that gave up, or whose engine was disconnected, does not wait any more.
+        let connection = connections.first { $0.query == reply.number }
+        connection?.resolved(reply.answer, at: loop.now)
+    }
+
+    func shuffled(_ addresses: [SocketAddress]) -> [SocketAddress] {
+        shuffle(addresses)
+    }
+}
+
+// Iterating keeps the array that it began with: connections may come and go meanwhile.
+extension SocketNetwork: LoopParticipant {
+    package var nextDeadline: Instant? {
+        var earliest: Instant?
+        for connection in connections {
+            guard let deadline = connection.nextDeadline else { continue }
+            earliest = min(earliest ?? deadline, deadline)
+        }
+        return earliest
+    }
+
+    package func expire(at now: Moment) {
+        for connection in connections { connection.expire(at: now) }
+    }
+
+    package func flush(at now: Moment) {
+        for connection in connections { connection.flush(at: now) }
+    }
+}

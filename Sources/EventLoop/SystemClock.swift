@@ -1,0 +1,26 @@
+package import Core
+import Glibc
+
+/// The only place where the system's clocks are read.
+package enum SystemClock {
+    /// `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, one after the other.
+    package static func now() -> Moment {
+        let wall = read(CLOCK_REALTIME)
+        return Moment(
+            instant: instant(),
+            wall: WallTime(milliseconds: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000))
+    }
+
+    /// `CLOCK_MONOTONIC` alone.
+    static func instant() -> Instant {
+        let time = read(CLOCK_MONOTONIC)
+        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    private static func read(_ clock: clockid_t) -> timespec {
+        var time = timespec()
+        let result = unsafe clock_gettime(clock, &time)
+        precondition(result == 0, "Linux has both clocks")
+        return time
+    }
+}

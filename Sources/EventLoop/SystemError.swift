@@ -1,0 +1,56 @@
+import CLinux
+package import Core
+import Glibc
+
+/// Why a system call failed.
+struct SystemError: Error, Equatable {
+    let number: Int32
+
+    init(number: Int32) {
+        self.number = number
+    }
+
+    /// The error of the call that this thread made last.
+    static var last: SystemError {
+        SystemError(number: errno)
+    }
+
+    /// The errno constant's name, such as `ECONNREFUSED`.
+    var name: String {
+        guard let name = unsafe strerrorname_np(number) else { return "errno \(number)" }
+        return unsafe String(cString: name)
+    }
+
+    /// The system's sentence, such as "Connection refused".
+    var explanation: String {
+        guard let text = unsafe strerrordesc_np(number) else { return "Unknown error \(number)" }
+        return unsafe String(cString: text)
+    }
+}
+
+/// What keeps a loop, a thread or a listener from working: always this machine's own limits or set-up.
+package struct EventLoopError: ComponentError {
+    /// The errno constant's name: `EMFILE`, `EADDRINUSE` …
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: String
+
+        package init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+    }
+
+    package let code: Code
+    package let message: String
+    package let underlying: (any Error)? = nil
+    package let blame = Blame.local
+    /// Descriptors, memory and ports may be free again later; a wrong address stays wrong.
+    package let isTransient: Bool
+
+    private static let transientNumbers: Set<Int32> = [EADDRINUSE, EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC]
+
+    init(_ attempt: String, _ error: SystemError) {
+        code = Code(rawValue: error.name)
+        message = "\(attempt): \(error.explanation)"
+        isTransient = Self.transientNumbers.contains(error.number)
+    }
+}

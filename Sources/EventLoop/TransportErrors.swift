@@ -1,0 +1,97 @@
+import CLinux
+import Core
+import Glibc
+
+extension TransportError {
+    /// No connection came about.
+    ///
+    /// - Parameter address: Which of the endpoint's addresses was tried.
+    static func notConnected(_ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError) -> TransportError {
+        TransportError(
+            code: Code(rawValue: error.name),
+            message: "cannot connect to \(name(endpoint, at: address)): \(error.explanation)")
+    }
+
+    /// A connection did not come about in time.
+    static func connectTimedOut(_ endpoint: Endpoint, _ address: SocketAddress, after time: Duration) -> TransportError
+    {
+        TransportError(
+            code: Code(rawValue: "ETIMEDOUT"),
+            message: "cannot connect to \(name(endpoint, at: address)): no answer within \(time)")
+    }
+
+    /// An open connection broke.
+    static func lost(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
+        TransportError(
+            code: Code(rawValue: error.name), message: "lost the connection to \(endpoint): \(error.explanation)")
+    }
+
+    /// The peer does not take the last bytes of a connection that is to be closed.
+    static func farewellTimedOut(_ endpoint: Endpoint, unsent: Int, after time: Duration) -> TransportError {
+        TransportError(
+            code: Code(rawValue: "ETIMEDOUT"),
+            message: "closed the connection to \(endpoint): it did not take the last \(unsent) bytes within \(time)")
+    }
+
+    /// An accepted socket could not become a connection of this loop.
+    static func notUsable(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
+        TransportError(
+            code: Code(rawValue: error.name),
+            message: "cannot use the connection from \(endpoint): \(error.explanation)")
+    }
+
+    /// The addresses came too late for an attempt.
+    static func noTimeToConnect(_ endpoint: Endpoint, after time: Duration) -> TransportError {
+        TransportError(
+            code: Code(rawValue: "ETIMEDOUT"),
+            message: "cannot connect to \(endpoint): resolving its name took the whole \(time)")
+    }
+
+    /// getaddrinfo failed.
+    ///
+    /// - Parameter result: What it returned, one of the `EAI_` numbers.
+    static func notResolved(_ endpoint: Endpoint, _ result: Int32) -> TransportError {
+        if result == EAI_SYSTEM {
+            let error = SystemError.last
+            return TransportError(
+                code: Code(rawValue: error.name), message: "cannot resolve \(endpoint.host): \(error.explanation)")
+        }
+        let explanation = unsafe String(cString: gai_strerror(result))
+        return TransportError(
+            code: Code(rawValue: addressInfoName(result)), message: "cannot resolve \(endpoint.host): \(explanation)")
+    }
+
+    /// The resolver did not answer in time, or has too much to do.
+    static func resolverTimedOut(_ endpoint: Endpoint, after time: Duration) -> TransportError {
+        TransportError(
+            code: Code(rawValue: "EAI_AGAIN"), message: "cannot resolve \(endpoint.host): no answer within \(time)")
+    }
+
+    static func resolverFull(_ endpoint: Endpoint, waiting: Int) -> TransportError {
+        TransportError(
+            code: Code(rawValue: "EAI_AGAIN"),
+            message: "cannot resolve \(endpoint.host): \(waiting) other look-ups are waiting")
+    }
+
+    private static func name(_ endpoint: Endpoint, at address: SocketAddress) -> String {
+        let numeric = address.endpoint
+        return numeric == endpoint ? "\(endpoint)" : "\(endpoint) at \(numeric.host)"
+    }
+
+    /// The constant's name in `netdb.h`.
+    private static func addressInfoName(_ result: Int32) -> String {
+        switch result {
+        case EAI_AGAIN: "EAI_AGAIN"
+        case EAI_BADFLAGS: "EAI_BADFLAGS"
+        case EAI_FAIL: "EAI_FAIL"
+        case EAI_FAMILY: "EAI_FAMILY"
+        case EAI_MEMORY: "EAI_MEMORY"
+        case EAI_NONAME: "EAI_NONAME"
+        case EAI_SERVICE: "EAI_SERVICE"
+        case EAI_SOCKTYPE: "EAI_SOCKTYPE"
+        case Int32(HAREBELL_EAI_NODATA): "EAI_NODATA"
+        case Int32(HAREBELL_EAI_ADDRFAMILY): "EAI_ADDRFAMILY"
+        default: "EAI \(result)"
+        }
+    }
+}

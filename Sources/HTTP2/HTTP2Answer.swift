@@ -1,0 +1,69 @@
+import CNghttp2
+
+/// What a server answers on one stream, and how it misbehaves doing so.
+package struct HTTP2Answer: Sendable {
+    /// What follows the last byte of the body.
+    package enum Ending: Sendable {
+        /// The trailers, if any, and END_STREAM.
+        case inOrder
+        /// Nothing, ever.
+        case never
+        /// The body again and again.
+        case repeats
+    }
+
+    package var status: UInt16
+    package var headers: [HTTP2Header]
+    package var body: [UInt8]
+    package var trailers: [HTTP2Header] = []
+    /// The most that one DATA frame carries, in bytes.
+    package var largestFrame = 16_384
+    package var ending = Ending.inOrder
+
+    package init(status: UInt16, headers: [HTTP2Header] = [], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// Whether something follows the headers, be it silence.
+    var hasData: Bool {
+        !body.isEmpty || !trailers.isEmpty || ending != .inOrder
+    }
+}
+
+/// The SETTINGS that a server sends; `nil` leaves one out.
+///
+/// Source: RFC 9113, section 6.5.2.
+package struct ServerSettings: Sendable {
+    package var maxConcurrentStreams: UInt32?
+    /// What the client may send on one stream before it must wait for us, in bytes, at most 2^31 - 1.
+    package var initialWindow: UInt32?
+    /// How large a header table the client may use, in bytes.
+    package var headerTableSize: UInt32?
+    /// The largest frame that the client may send, from 16,384 to 16,777,215 bytes.
+    package var maxFrameSize: UInt32?
+    package var maxHeaderListSize: UInt32?
+
+    package init(
+        maxConcurrentStreams: UInt32? = nil, initialWindow: UInt32? = nil, headerTableSize: UInt32? = nil,
+        maxFrameSize: UInt32? = nil, maxHeaderListSize: UInt32? = nil
+    ) {
+        self.maxConcurrentStreams = maxConcurrentStreams
+        self.initialWindow = initialWindow
+        self.headerTableSize = headerTableSize
+        self.maxFrameSize = maxFrameSize
+        self.maxHeaderListSize = maxHeaderListSize
+    }
+
+    var entries: [(nghttp2_settings_id, UInt32)] {
+        [
+            (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTableSize),
+            (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, maxConcurrentStreams),
+            (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initialWindow),
+            (NGHTTP2_SETTINGS_MAX_FRAME_SIZE, maxFrameSize),
+            (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, maxHeaderListSize),
+        ]
+        .compactMap { id, value in value.map { (id, $0) } }
+    }
+}

@@ -1,0 +1,84 @@
+import CNghttp2
+package import Core
+
+/// Why an HTTP/2 connection is of no more use, or a request could not be submitted.
+package struct HTTP2Error: ComponentError {
+    /// nghttp2's name of the error (`NGHTTP2_ERR_FLOODED`), or the RFC's name of the code with which our end closed the
+    /// connection (`PROTOCOL_ERROR`).
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: String
+
+        package init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// Every stream identifier up to 2^31 - 1 has been used: a new connection is needed (RFC 9113, section 5.1.1).
+        package static let streamIDNotAvailable = Code(rawValue: "NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE")
+        /// The peer sent GOAWAY, or the connection is being closed: it takes no new requests.
+        package static let startStreamNotAllowed = Code(rawValue: "NGHTTP2_ERR_START_STREAM_NOT_ALLOWED")
+        /// The peer asks for more PING or SETTINGS acknowledgements than it reads.
+        package static let flooded = Code(rawValue: "NGHTTP2_ERR_FLOODED")
+        /// The header block is larger than what nghttp2 sends.
+        package static let frameSizeError = Code(rawValue: "NGHTTP2_ERR_FRAME_SIZE_ERROR")
+        /// The peer is not a client that speaks HTTP/2.
+        package static let badClientMagic = Code(rawValue: "NGHTTP2_ERR_BAD_CLIENT_MAGIC")
+    }
+
+    package let code: Code
+    package let message: String
+    package let underlying: (any Error)? = nil
+    package let blame: Blame
+    package let isTransient: Bool
+
+    /// An error that a function of nghttp2 returned.
+    init(library value: Int32) {
+        let local = [
+            NGHTTP2_ERR_NOMEM, NGHTTP2_ERR_CALLBACK_FAILURE, NGHTTP2_ERR_INVALID_ARGUMENT, NGHTTP2_ERR_INVALID_STATE,
+            NGHTTP2_ERR_FRAME_SIZE_ERROR,
+        ]
+        .contains { $0.rawValue == value }
+        self.init(
+            code: Code(rawValue: Self.name(of: value)), message: unsafe String(cString: nghttp2_strerror(value)),
+            blame: local ? .local : .remote, isTransient: !local)
+    }
+
+    /// The peer broke the protocol, so our end closed the connection with GOAWAY.
+    init(terminatedBy code: HTTP2ErrorCode, reason: String) {
+        let because = reason.isEmpty ? "" : " (\(reason))"
+        self.init(
+            code: Code(rawValue: code.description),
+            message: "the peer broke HTTP/2\(because); the connection was closed",
+            blame: .remote, isTransient: true)
+    }
+
+    init(code: Code, message: String, blame: Blame, isTransient: Bool) {
+        self.code = code
+        self.message = message
+        self.blame = blame
+        self.isTransient = isTransient
+    }
+
+    private static func name(of value: Int32) -> String {
+        switch nghttp2_error(rawValue: value) {
+        case NGHTTP2_ERR_INVALID_ARGUMENT: "NGHTTP2_ERR_INVALID_ARGUMENT"
+        case NGHTTP2_ERR_PROTO: "NGHTTP2_ERR_PROTO"
+        case NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE: Code.streamIDNotAvailable.rawValue
+        case NGHTTP2_ERR_STREAM_CLOSED: "NGHTTP2_ERR_STREAM_CLOSED"
+        case NGHTTP2_ERR_STREAM_CLOSING: "NGHTTP2_ERR_STREAM_CLOSING"
+        case NGHTTP2_ERR_START_STREAM_NOT_ALLOWED: Code.startStreamNotAllowed.rawValue
+        case NGHTTP2_ERR_INVALID_STATE: "NGHTTP2_ERR_INVALID_STATE"
+        case NGHTTP2_ERR_FRAME_SIZE_ERROR: Code.frameSizeError.rawValue
+        case NGHTTP2_ERR_HEADER_COMP: "NGHTTP2_ERR_HEADER_COMP"
+        case NGHTTP2_ERR_FLOW_CONTROL: "NGHTTP2_ERR_FLOW_CONTROL"
+        case NGHTTP2_ERR_SESSION_CLOSING: "NGHTTP2_ERR_SESSION_CLOSING"
+        case NGHTTP2_ERR_TOO_MANY_INFLIGHT_SETTINGS: "NGHTTP2_ERR_TOO_MANY_INFLIGHT_SETTINGS"
+        case NGHTTP2_ERR_SETTINGS_EXPECTED: "NGHTTP2_ERR_SETTINGS_EXPECTED"
+        case NGHTTP2_ERR_TOO_MANY_SETTINGS: "NGHTTP2_ERR_TOO_MANY_SETTINGS"
+        case NGHTTP2_ERR_NOMEM: "NGHTTP2_ERR_NOMEM"
+        case NGHTTP2_ERR_CALLBACK_FAILURE: "NGHTTP2_ERR_CALLBACK_FAILURE"
+        case NGHTTP2_ERR_BAD_CLIENT_MAGIC: Code.badClientMagic.rawValue
+        case NGHTTP2_ERR_FLOODED: Code.flooded.rawValue
+        default: "nghttp2 error \(value)"
+        }
+    }
+}

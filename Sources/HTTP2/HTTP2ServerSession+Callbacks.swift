@@ -1,0 +1,187 @@
+import CNghttp2
+import Core
+
+/// What nghttp2 calls.
+///
+/// A callback finds its session in the user data and its stream by the slot that nghttp2 keeps with the stream.
+extension HTTP2ServerSession {
+    static func register(in plan: borrowing RawSession.Plan) {
+        unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(plan.callbacks) { _, frame, session in
+            let isRequest = unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
+            return isRequest ? unsafe HTTP2ServerSession.of(session).streamOpened(frame!.pointee.hd.stream_id) : 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_header_callback(plan.callbacks) {
+            _, frame, name, nameLength, value, valueLength, flags, session in
+            unsafe HTTP2ServerSession.of(session).headerReceived(
+                stream: frame!.pointee.hd.stream_id,
+                name: UnsafeBufferPointer(start: name, count: nameLength),
+                value: UnsafeBufferPointer(start: value, count: valueLength),
+                isSensitive: flags & UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) != 0)
+        }
+        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(plan.callbacks) {
+            _, _, stream, bytes, count, session in
+            unsafe HTTP2ServerSession.of(session).bodyReceived(
+                stream: stream, UnsafeBufferPointer(start: bytes, count: count))
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(plan.callbacks) { _, frame, session in
+            unsafe HTTP2ServerSession.of(session).frameReceived(frame!)
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(plan.callbacks) { _, stream, code, session in
+            unsafe HTTP2ServerSession.of(session).streamClosed(stream, code: HTTP2ErrorCode(rawValue: code))
+            return 0
+        }
+        unsafe nghttp2_session_callbacks_set_on_frame_send_callback(plan.callbacks) { _, frame, session in
+            if unsafe frame!.pointee.hd.isOf(NGHTTP2_GOAWAY) {
+                let goaway = unsafe frame!.pointee.goaway
+                unsafe HTTP2ServerSession.of(session).goawaySent(
+                    code: HTTP2ErrorCode(rawValue: goaway.error_code), reason: goaway.debugData)
+            }
+            return 0
+        }
+    }
+
+    private static func of(_ userData: UnsafeMutableRawPointer?) -> HTTP2ServerSession {
+        unsafe Unmanaged<HTTP2ServerSession>.fromOpaque(userData!).takeUnretainedValue()
+    }
+
+    /// Gives the next part of an answer's body.
+    static var readBody: nghttp2_data_source_read_callback {
+        { _, id, buffer, room, flags, source, session in
+            let session = unsafe HTTP2ServerSession.of(session)
+            let slot = unsafe UInt32(bitPattern: source!.pointee.fd)
+            let (count, isLast) = session.streams.update(slot) { stream in
+                unsafe stream.takeBody(into: UnsafeMutableBufferPointer(start: buffer, count: room))
+            }
+            guard isLast else { return count == 0 ? Int(NGHTTP2_ERR_DEFERRED.rawValue) : count }
+            unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
+            let trailers = session.streams[slot].answer?.trailers ?? []
+            if !trailers.isEmpty {
+                unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)
+                guard session.submitTrailers(trailers, stream: id) == 0 else {
+                    return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue)
+                }
+            }
+            return count
+        }
+    }
+
+    private func streamOpened(_ id: Int32) -> Int32 {
+        var stream = Stream(id: id)
+        stream.request.headers.reserveCapacity(previousHeaders.count)
+        let slot = streams.insert(stream)
+        return unsafe nghttp2_session_set_stream_user_data(raw.pointer, id, RawSession.streamData(slot: slot))
+    }
+
+    private func headerReceived(
+        stream id: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, isSensitive: Bool
+    ) -> Int32 {
+        guard let slot = raw.slot(of: id) else { return 0 }
+        let limit = settings.maximumHeaderList
+        let fits = streams.update(slot) { stream in
+            stream.headerListSize += name.count + value.count + HeaderBlock.overhead
+            if stream.headerListSize > limit { return false }
+            let header = unsafe shared(at: stream.request.headers.count, name: name, value: value)
+            if stream.hasHeaders {
+                stream.request.trailers.append(header)
+            } else {
+                stream.request.headers.append(header)
+            }
+            return true
+        }
+        return fits ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+    }
+
+    /// A field that shares what it has in common with the field at the same place of the request before.
+    private func shared(
+        at index: Int, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
+    ) -> HTTP2Header {
+        guard index < previousHeaders.count, unsafe previousHeaders[index].name.isEqual(to: name) else {
+            return unsafe HTTP2Header(name: Array(name), value: Array(value))
+        }
+        let previous = previousHeaders[index]
+        if unsafe previous.value.isEqual(to: value) { return previous }
+        return unsafe HTTP2Header(name: previous.name, value: Array(value))
+    }
+
+    private func bodyReceived(stream id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let slot = raw.slot(of: id) else { return }
+        let limit = settings.maximumRequestBody
+        streams.update(slot) { stream in
+            let kept = min(bytes.count, limit - stream.request.body.count)
+            unsafe stream.request.body.append(contentsOf: bytes.prefix(kept))
+            if kept < bytes.count { stream.request.bodyTruncated = true }
+        }
+    }
+
+    private func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {
+        let header = unsafe frame.pointee.hd
+        switch UInt32(header.type) {
+        case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+            messageReceived(header)
+        case NGHTTP2_SETTINGS.rawValue:
+            events.append(header.has(NGHTTP2_FLAG_ACK) ? .settingsAcknowledged : .settings)
+        case NGHTTP2_PING.rawValue:
+            let opaque = unsafe frame.pointee.ping.opaque
+            events.append(header.has(NGHTTP2_FLAG_ACK) ? .pong(opaque) : .ping(opaque))
+        case NGHTTP2_GOAWAY.rawValue:
+            let goaway = unsafe frame.pointee.goaway
+            unsafe events.append(
+                .goaway(code: HTTP2ErrorCode(rawValue: goaway.error_code), debugData: goaway.debugData))
+        case NGHTTP2_PRIORITY.rawValue:
+            events.append(.priorityFrame(stream: header.stream_id))
+        default:
+            break
+        }
+    }
+
+    private func messageReceived(_ header: nghttp2_frame_hd) {
+        guard let slot = raw.slot(of: header.stream_id) else { return }
+        let isEnd = header.has(NGHTTP2_FLAG_END_STREAM)
+        if header.isOf(NGHTTP2_HEADERS) {
+            let block = headerBlocks.take(stream: header.stream_id)
+            let isFirst = !streams[slot].hasHeaders
+            if isFirst {
+                streams.update(slot) { stream in
+                    stream.hasHeaders = true
+                    stream.request.hasPriority = header.has(NGHTTP2_FLAG_PRIORITY)
+                    stream.request.representations = block.representations
+                    stream.request.headerBlockLength = block.length
+                }
+                previousHeaders = streams[slot].request.headers
+                if settings.announcesHeaders, !isEnd {
+                    events.append(.headers(stream: header.stream_id, streams[slot].request))
+                }
+            }
+        }
+        if isEnd {
+            let request = streams.update(slot) { stream in
+                let request = stream.request
+                stream.request = HTTP2Request()
+                return request
+            }
+            events.append(.request(stream: header.stream_id, request))
+        }
+    }
+
+    private func streamClosed(_ id: Int32, code: HTTP2ErrorCode) {
+        guard let slot = raw.slot(of: id) else { return }
+        streams.remove(slot)
+        events.append(.closed(stream: id, code))
+    }
+}
+
+extension HTTP2ServerSession.Stream {
+    /// Copies what comes next; true with the last part.
+    mutating func takeBody(into buffer: UnsafeMutableBufferPointer<UInt8>) -> (count: Int, isLast: Bool) {
+        guard let answer else { preconditionFailure("nghttp2 asks for the body of an answer that was given") }
+        if answer.ending == .repeats, sent == answer.body.count { sent = 0 }
+        let count = min(buffer.count, answer.largestFrame, answer.body.count - sent)
+        unsafe answer.body.withUnsafeBufferPointer { bytes in
+            if count > 0 { unsafe buffer.baseAddress!.update(from: bytes.baseAddress! + sent, count: count) }
+        }
+        sent += count
+        return (count, answer.ending == .inOrder && sent == answer.body.count)
+    }
+}

@@ -1,0 +1,116 @@
+import CNghttp2
+import Core
+
+/// The header fields of the message that is being built, in nghttp2's own layout, in memory that is used again for the
+/// next message.
+///
+/// Text that is known at compile time is referred to. Everything else is copied here, because a span ends with the call
+/// that lent it, and once more by nghttp2 when the message is submitted.
+@safe
+struct HeaderBlock: ~Copyable {
+    /// What an entry costs besides its name and value when a block is measured (RFC 9113, section 6.5.2).
+    static let overhead = 32
+
+    private var fields: UnsafeMutablePointer<nghttp2_nv>
+    private var fieldCapacity = 16
+    private var fieldCount = 0
+    private var text: UnsafeMutablePointer<UInt8>
+    private var textCapacity = 1024
+    private var textCount = 0
+    /// The size of the block as SETTINGS_MAX_HEADER_LIST_SIZE counts it, in bytes.
+    private(set) var size = 0
+
+    init() {
+        unsafe fields = .allocate(capacity: fieldCapacity)
+        unsafe text = .allocate(capacity: textCapacity)
+    }
+
+    deinit {
+        unsafe fields.deallocate()
+        unsafe text.deallocate()
+    }
+
+    mutating func removeAll() {
+        fieldCount = 0
+        textCount = 0
+        size = 0
+    }
+
+    mutating func add(_ name: StaticString, _ value: Span<UInt8>, isSensitive: Bool) {
+        let start = unsafe copy(value)
+        unsafe append(
+            nghttp2_nv(
+                name: UnsafeMutablePointer(mutating: name.utf8Start), value: start, namelen: name.utf8CodeUnitCount,
+                valuelen: value.count, flags: Self.flags(isSensitive) | Self.keepsName))
+    }
+
+    mutating func add(_ name: StaticString, _ value: StaticString, isSensitive: Bool) {
+        unsafe append(
+            nghttp2_nv(
+                name: UnsafeMutablePointer(mutating: name.utf8Start),
+                value: UnsafeMutablePointer(mutating: value.utf8Start), namelen: name.utf8CodeUnitCount,
+                valuelen: value.utf8CodeUnitCount, flags: Self.flags(isSensitive) | Self.keepsName | Self.keepsValue))
+    }
+
+    mutating func add(_ header: HTTP2Header) {
+        reserve(header.name.count + header.value.count)
+        let name = unsafe copy(header.name.span)
+        let value = unsafe copy(header.value.span)
+        unsafe append(
+            nghttp2_nv(
+                name: name, value: value, namelen: header.name.count, valuelen: header.value.count, flags: 0))
+    }
+
+    /// Lends the fields; they are valid until the block is changed.
+    func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>, Int) -> Result) -> Result {
+        unsafe body(UnsafePointer(fields), fieldCount)
+    }
+
+    private static var keepsName: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue) }
+    private static var keepsValue: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue) }
+
+    private static func flags(_ isSensitive: Bool) -> UInt8 {
+        isSensitive ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
+    }
+
+    private mutating func append(_ field: nghttp2_nv) {
+        if fieldCount == fieldCapacity {
+            let larger = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: fieldCapacity * 2)
+            unsafe larger.update(from: fields, count: fieldCount)
+            unsafe fields.deallocate()
+            unsafe fields = larger
+            fieldCapacity *= 2
+        }
+        unsafe fields[fieldCount] = field
+        fieldCount += 1
+        size += unsafe field.namelen + field.valuelen + Self.overhead
+    }
+
+    private mutating func copy(_ bytes: Span<UInt8>) -> UnsafeMutablePointer<UInt8> {
+        reserve(bytes.count)
+        let start = unsafe text + textCount
+        unsafe bytes.withUnsafeBufferPointer { source in
+            if let base = source.baseAddress { unsafe start.update(from: base, count: source.count) }
+        }
+        textCount += bytes.count
+        return unsafe start
+    }
+
+    /// Makes room for text; when that moves the text, the fields follow it.
+    private mutating func reserve(_ count: Int) {
+        guard textCount + count > textCapacity else { return }
+        let old = unsafe text
+        while textCapacity < textCount + count { textCapacity *= 2 }
+        unsafe text = .allocate(capacity: textCapacity)
+        unsafe text.update(from: old, count: textCount)
+        for index in 0..<fieldCount {
+            if unsafe fields[index].flags & Self.keepsName == 0 {
+                unsafe fields[index].name = text + (fields[index].name - old)
+            }
+            if unsafe fields[index].flags & Self.keepsValue == 0 {
+                unsafe fields[index].value = text + (fields[index].value - old)
+            }
+        }
+        unsafe old.deallocate()
+    }
+}

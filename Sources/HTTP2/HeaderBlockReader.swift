@@ -1,0 +1,160 @@
+import Core
+
+/// Reads along in a client's bytes how each header field was written, which nghttp2 does not tell: its flags know
+/// "never indexed" from the rest and nothing more.
+///
+/// It only counts and classifies; it decodes no text, and what is malformed it leaves to nghttp2 to refuse.
+///
+/// Source: RFC 9113, sections 3.4, 4.1, 6.2 and 6.10; RFC 7541, sections 5.1, 5.2 and 6.
+struct HeaderBlockReader {
+    struct Block {
+        var stream: Int32
+        var representations: [HeaderRepresentation] = []
+        /// In bytes.
+        var length = 0
+    }
+
+    private enum Expectation {
+        case preface
+        case frameHeader
+        case payload
+    }
+
+    private static let prefaceLength = 24
+    private static let frameHeaderLength = 9
+    /// Longer header blocks are not kept; nghttp2 refuses them as well.
+    private static let maximumBlockLength = 64 * 1024
+
+    private var expectation = Expectation.preface
+    private var missing = HeaderBlockReader.prefaceLength
+    /// Header of the current frame, as far as it has come.
+    private var header: [UInt8] = []
+    private var type: UInt8 = 0
+    private var flags: UInt8 = 0
+    private var stream: Int32 = 0
+    private var payload: [UInt8] = []
+    /// The block so far: HEADERS without padding and priority fields, and their CONTINUATIONs.
+    private var fragments: [UInt8] = []
+    private var finished: [Block] = []
+    private var taken = 0
+
+    private var isHeaderFrame: Bool { type == 0x1 || type == 0x9 }
+
+    mutating func receive(_ bytes: Span<UInt8>) {
+        var position = 0
+        while position < bytes.count {
+            let count = min(missing, bytes.count - position)
+            let part = bytes.extracting(position..<position + count)
+            switch expectation {
+            case .preface: break
+            case .frameHeader: header.append(part)
+            case .payload: if isHeaderFrame, payload.count < Self.maximumBlockLength { payload.append(part) }
+            }
+            position += count
+            missing -= count
+            while missing == 0 { advance() }
+        }
+    }
+
+    /// The oldest block of that stream; those before it belong to messages that nghttp2 refused.
+    mutating func take(stream: Int32) -> Block {
+        while taken < finished.count {
+            let block = finished[taken]
+            taken += 1
+            if taken == finished.count {
+                finished.removeAll(keepingCapacity: true)
+                taken = 0
+            }
+            if block.stream == stream { return block }
+        }
+        return Block(stream: stream)
+    }
+
+    private mutating func advance() {
+        switch expectation {
+        case .preface:
+            expectFrameHeader()
+        case .frameHeader:
+            missing = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+            type = header[3]
+            flags = header[4]
+            stream = Int32(header[5] & 0x7f) << 24 | Int32(header[6]) << 16 | Int32(header[7]) << 8 | Int32(header[8])
+            payload.removeAll(keepingCapacity: true)
+            expectation = .payload
+        case .payload:
+            if isHeaderFrame { frameEnded() }
+            expectFrameHeader()
+        }
+    }
+
+    private mutating func expectFrameHeader() {
+        header.removeAll(keepingCapacity: true)
+        expectation = .frameHeader
+        missing = Self.frameHeaderLength
+    }
+
+    private mutating func frameEnded() {
+        var start = 0
+        var end = payload.count
+        if type == 0x1 {
+            fragments.removeAll(keepingCapacity: true)
+            if flags & 0x8 != 0, let padding = payload.first {
+                start += 1
+                end -= Int(padding)
+            }
+            if flags & 0x20 != 0 { start += 5 }
+        }
+        if start < end, fragments.count < Self.maximumBlockLength { fragments.append(contentsOf: payload[start..<end]) }
+        guard flags & 0x4 != 0 else { return }
+        finished.append(
+            Block(
+                stream: stream, representations: Self.representations(in: fragments.span), length: fragments.count))
+    }
+
+    /// What each field of a header block is, by the first bits of its representation.
+    static func representations(in block: Span<UInt8>) -> [HeaderRepresentation] {
+        var result: [HeaderRepresentation] = []
+        result.reserveCapacity(16)
+        var position = 0
+        while position < block.count {
+            let first = block[position]
+            if first & 0x80 != 0 {
+                _ = integer(in: block, at: &position, bits: 7)
+                result.append(.indexed)
+            } else if first & 0xe0 == 0x20 {
+                _ = integer(in: block, at: &position, bits: 5)
+            } else {
+                let isIncremental = first & 0x40 != 0
+                let index = integer(in: block, at: &position, bits: isIncremental ? 6 : 4)
+                if index == 0 { skipString(in: block, at: &position) }
+                skipString(in: block, at: &position)
+                result.append(
+                    isIncremental ? .incrementalIndexing : first & 0x10 != 0 ? .neverIndexed : .withoutIndexing)
+            }
+        }
+        return result
+    }
+
+    private static func skipString(in block: Span<UInt8>, at position: inout Int) {
+        let length = integer(in: block, at: &position, bits: 7)
+        position = min(block.count, position + length)
+    }
+
+    /// An integer with a prefix of so many bits; cut off at 2^28, which no block reaches.
+    private static func integer(in block: Span<UInt8>, at position: inout Int, bits: Int) -> Int {
+        guard position < block.count else { return 0 }
+        let mask = 1 << bits - 1
+        var value = Int(block[position]) & mask
+        position += 1
+        guard value == mask else { return value }
+        var shift = 0
+        while position < block.count, shift <= 21 {
+            let byte = Int(block[position])
+            position += 1
+            value += (byte & 0x7f) << shift
+            if byte & 0x80 == 0 { break }
+            shift += 7
+        }
+        return value
+    }
+}

@@ -1,0 +1,156 @@
+import CNghttp2
+import Core
+
+/// A session of nghttp2: what both ends of a connection have in common.
+///
+/// nghttp2 calls back only from inside a call that is made here, and `nghttp2_session_del` calls nothing back.
+@safe
+struct RawSession: ~Copyable {
+    let pointer: OpaquePointer
+
+    /// What a session does when something happens, and how it behaves; both are copied by nghttp2.
+    @safe
+    struct Plan: ~Copyable {
+        let callbacks: OpaquePointer
+        let options: OpaquePointer
+
+        init() throws(HTTP2Error) {
+            var newCallbacks: OpaquePointer?
+            try unsafe check(nghttp2_session_callbacks_new(&newCallbacks))
+            var newOptions: OpaquePointer?
+            let failure = unsafe nghttp2_option_new(&newOptions)
+            guard failure == 0, let newOptions = unsafe newOptions else {
+                unsafe nghttp2_session_callbacks_del(newCallbacks)
+                throw HTTP2Error(library: failure)
+            }
+            unsafe callbacks = newCallbacks!
+            unsafe options = newOptions
+        }
+
+        deinit {
+            unsafe nghttp2_option_del(options)
+            unsafe nghttp2_session_callbacks_del(callbacks)
+        }
+    }
+
+    init(client plan: borrowing Plan) throws(HTTP2Error) {
+        var new: OpaquePointer?
+        try unsafe check(nghttp2_session_client_new2(&new, plan.callbacks, nil, plan.options))
+        unsafe pointer = new!
+    }
+
+    init(server plan: borrowing Plan) throws(HTTP2Error) {
+        var new: OpaquePointer?
+        try unsafe check(nghttp2_session_server_new2(&new, plan.callbacks, nil, plan.options))
+        unsafe pointer = new!
+    }
+
+    deinit {
+        unsafe nghttp2_session_del(pointer)
+    }
+
+    func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
+        guard bytes.count > 0 else { return }
+        let consumed = unsafe bytes.withUnsafeBufferPointer {
+            unsafe nghttp2_session_mem_recv(pointer, $0.baseAddress, $0.count)
+        }
+        guard consumed >= 0 else { throw HTTP2Error(library: Int32(consumed)) }
+        precondition(consumed == bytes.count, "nghttp2 takes everything unless a callback pauses it, and none does")
+    }
+
+    /// Appends whole frames until there are no more, or `limit` bytes have been reached.
+    func drain(into output: inout ByteQueue, upTo limit: Int) throws(HTTP2Error) {
+        var total = 0
+        while total < limit {
+            let frame = unsafe try nextFrame()
+            guard !frame.isEmpty else { return }
+            unsafe output.append(Span(_unsafeElements: frame))
+            total += frame.count
+        }
+    }
+
+    /// A frame, whole or in part, that is valid until the next call; empty when there is none.
+    ///
+    /// A function of its own, because a span of a variable would put the variable on the heap, for each frame anew.
+    private func nextFrame() throws(HTTP2Error) -> UnsafeBufferPointer<UInt8> {
+        var start: UnsafePointer<UInt8>?
+        let count = unsafe nghttp2_session_mem_send(pointer, &start)
+        guard count >= 0 else { throw HTTP2Error(library: Int32(count)) }
+        return unsafe UnsafeBufferPointer(start: start, count: count)
+    }
+
+    func submitSettings(_ entries: [(nghttp2_settings_id, UInt32)]) throws(HTTP2Error) {
+        let entries = entries.map { nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: $0.1) }
+        try check(
+            unsafe entries.withUnsafeBufferPointer {
+                unsafe nghttp2_submit_settings(pointer, 0, $0.baseAddress, $0.count)
+            })
+    }
+
+    /// Sets how much the peer may send before it must wait for us; stream 0 is the connection.
+    func setLocalWindow(_ size: Int32, stream: Int32 = 0) throws(HTTP2Error) {
+        try check(unsafe nghttp2_session_set_local_window_size(pointer, 0, stream, size))
+    }
+
+    func submitPing(_ opaque: UInt64) throws(HTTP2Error) {
+        var bytes = opaque.bigEndian
+        try check(
+            unsafe withUnsafeBytes(of: &bytes) {
+                unsafe nghttp2_submit_ping(pointer, 0, $0.baseAddress!.assumingMemoryBound(to: UInt8.self))
+            })
+    }
+
+    func submitGoaway(lastStreamID: Int32, code: HTTP2ErrorCode, debugData: [UInt8]) throws(HTTP2Error) {
+        try check(
+            unsafe debugData.withUnsafeBufferPointer {
+                unsafe nghttp2_submit_goaway(pointer, 0, lastStreamID, code.rawValue, $0.baseAddress, $0.count)
+            })
+    }
+
+    func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
+        try check(unsafe nghttp2_submit_rst_stream(pointer, 0, stream, code.rawValue))
+    }
+
+    /// The slot that was given to a stream; `nil` when nghttp2 does not know the stream (any more, or yet).
+    func slot(of stream: Int32) -> UInt32? {
+        guard let data = unsafe nghttp2_session_get_stream_user_data(pointer, stream) else { return nil }
+        return UInt32(UInt(bitPattern: data) - 1)
+    }
+
+    /// What nghttp2 keeps with a stream for us: the slot plus one, because zero means none.
+    static func streamData(slot: UInt32) -> UnsafeMutableRawPointer? {
+        unsafe UnsafeMutableRawPointer(bitPattern: UInt(slot) + 1)
+    }
+}
+
+/// Turns nghttp2's return values into errors.
+func check(_ result: Int32) throws(HTTP2Error) {
+    guard result == 0 else { throw HTTP2Error(library: result) }
+}
+
+extension nghttp2_frame_hd {
+    func has(_ flag: nghttp2_flag) -> Bool {
+        flags & UInt8(flag.rawValue) != 0
+    }
+
+    func isOf(_ type: nghttp2_frame_type) -> Bool {
+        self.type == UInt8(type.rawValue)
+    }
+}
+
+extension nghttp2_ping {
+    var opaque: UInt64 {
+        unsafe withUnsafeBytes(of: opaque_data) { unsafe UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }
+    }
+}
+
+extension nghttp2_goaway {
+    /// The most debug data that is kept of a GOAWAY frame, in bytes.
+    static var maximumDebugData: Int { 4096 }
+
+    /// The debug data, cut to ``maximumDebugData``.
+    var debugData: [UInt8] {
+        guard let data = unsafe opaque_data else { return [] }
+        return unsafe Array(UnsafeBufferPointer(start: data, count: min(opaque_data_len, Self.maximumDebugData)))
+    }
+}

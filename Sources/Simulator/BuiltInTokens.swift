@@ -1,0 +1,40 @@
+import Core
+import HTTP2
+
+/// What device tokens of certain beginnings bring without a script, so that a demonstration has varied outcomes.
+///
+/// The words are spelt in hexadecimal digits, with 0 for o and 1 for l or i.
+enum BuiltInTokens {
+    struct Entry: Sendable {
+        let prefix: StaticString
+        let actions: [ScriptAction]
+    }
+
+    static let all: [Entry] = [
+        Entry(prefix: "dead", actions: [.answer(Answer(410, "Unregistered"))]),
+        Entry(prefix: "fade", actions: [.answer(Answer(410, "ExpiredToken"))]),
+        Entry(prefix: "bad0", actions: [.answer(Answer(400, "BadDeviceToken"))]),
+        Entry(prefix: "0dd0", actions: [.answer(Answer(400, "DeviceTokenNotForTopic"))]),
+        Entry(prefix: "f100d", actions: [.answer(Answer(429, "TooManyRequests"))]),
+        Entry(prefix: "fa11", actions: [.answer(Answer(500, "InternalServerError"))]),
+        Entry(prefix: "0ff0", actions: [.answer(Answer(503, "ServiceUnavailable"))]),
+        Entry(prefix: "1a7e", actions: [.delay(.seconds(1) ... .seconds(1))]),
+        Entry(prefix: "deaf", actions: [.silence]),
+        Entry(prefix: "dec1", actions: [.reset(.refusedStream)]),
+        Entry(prefix: "fa7a1", actions: [.reset(.internalError)]),
+        Entry(prefix: "c105e", actions: [.goaway(ScriptGoaway(reason: "Shutdown"))]),
+        Entry(prefix: "cede", actions: [.goaway(ceding)]),
+        Entry(prefix: "cab1e", actions: [.cut]),
+    ]
+
+    private static var ceding: ScriptGoaway {
+        var goaway = ScriptGoaway(reason: "Shutdown")
+        goaway.last = .before
+        return goaway
+    }
+
+    /// - Parameter token: in lower case.
+    static func actions(for token: ArraySlice<UInt8>) -> [ScriptAction]? {
+        all.first { token.hasPrefix($0.prefix) }?.actions
+    }
+}

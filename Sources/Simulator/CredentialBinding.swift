@@ -1,0 +1,91 @@
+import Core
+import TLS
+
+/// The provider token of one connection: which one is in use, and whether the next is welcome.
+///
+/// A connection is bound to the team and the key of its first valid token. A token is renewed too often when the
+/// connection took the one before less than 20 minutes ago in an update of its own, or when the two were issued less
+/// than 20 minutes apart: a connection that was opened with an old token may therefore renew it at once.
+///
+/// Sources: "Establishing a token-based connection to APNs" and "Handling notification responses from APNs".
+struct CredentialBinding {
+    enum Verdict: Equatable {
+        /// The bundle IDs of the key; empty for all.
+        case valid(keyTopics: [[UInt8]])
+        case refused(Answer)
+    }
+
+    private struct Bound {
+        var header: [UInt8]
+        var issuedAt: Int64
+        let keyID: [UInt8]
+        let teamID: [UInt8]
+        let topics: [[UInt8]]
+        var updatedAt: Instant?
+    }
+
+    private var bound: Bound?
+    /// How often the connection changed its provider token.
+    private(set) var updates = 0
+
+    var isBound: Bool { bound != nil }
+
+    mutating func check(
+        _ authorization: [UInt8]?, at now: Moment, _ keys: ProviderKeyRing, _ configuration: SimulatorConfiguration
+    ) -> Verdict {
+        guard let authorization, authorization.count > 7, Self.isBearer(authorization.prefix(7)) else {
+            return .refused(Answer(403, "MissingProviderToken"))
+        }
+        if let bound, bound.header == authorization {
+            return isExpired(bound.issuedAt, now, configuration) ? Self.expired : .valid(keyTopics: bound.topics)
+        }
+        guard let token = ProviderToken(authorization.dropFirst(7)) else { return Self.invalid }
+        guard let key = keys.entry(for: token) else { return Self.invalid }
+        if let verifier = key.verifier {
+            guard verifier.verifyES256(token.signed.span, signature: token.signature.span) else { return Self.invalid }
+        }
+        guard key.environment == nil || key.environment == configuration.environment else {
+            return .refused(Answer(403, "BadEnvironmentKeyIdInToken"))
+        }
+        let skew = configuration.clockSkew.components.seconds
+        guard token.issuedAt <= now.wall.seconds + skew else { return Self.invalid }
+        if isExpired(token.issuedAt, now, configuration) { return Self.expired }
+        return bind(token, authorization, key.topics, at: now.instant, configuration)
+    }
+
+    private mutating func bind(
+        _ token: ProviderToken, _ header: [UInt8], _ topics: [[UInt8]], at now: Instant,
+        _ configuration: SimulatorConfiguration
+    ) -> Verdict {
+        guard var bound else {
+            bound = Bound(
+                header: header, issuedAt: token.issuedAt, keyID: token.keyID, teamID: token.teamID, topics: topics)
+            return .valid(keyTopics: topics)
+        }
+        guard bound.teamID == token.teamID else { return Self.invalid }
+        guard bound.keyID == token.keyID else { return .refused(Answer(403, "UnrelatedKeyIdInToken")) }
+        let interval = configuration.tokenRefreshInterval
+        let isFresh = bound.updatedAt.map { now - $0 < interval } ?? false
+        guard !isFresh, abs(token.issuedAt - bound.issuedAt) >= interval.components.seconds else {
+            return .refused(Answer(429, "TooManyProviderTokenUpdates"))
+        }
+        bound.header = header
+        bound.issuedAt = token.issuedAt
+        bound.updatedAt = now
+        self.bound = bound
+        updates += 1
+        return .valid(keyTopics: topics)
+    }
+
+    private func isExpired(_ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration) -> Bool {
+        // Subtracting from the clock cannot overflow, whatever a client claims.
+        issuedAt < now.wall.seconds - configuration.tokenLifetime.components.seconds
+    }
+
+    private static func isBearer(_ scheme: ArraySlice<UInt8>) -> Bool {
+        scheme.elementsEqual("bearer ".utf8) { $0 == $1 || $0 | 0x20 == $1 }
+    }
+
+    private static let invalid = Verdict.refused(Answer(403, "InvalidProviderToken"))
+    private static let expired = Verdict.refused(Answer(403, "ExpiredProviderToken"))
+}

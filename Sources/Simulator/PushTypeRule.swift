@@ -1,0 +1,94 @@
+import Core
+
+/// One row of Apple's table of push types.
+///
+/// Source: "Sending notification requests to APNs", "Know when to use push types". The simulator keeps a reading of its
+/// own instead of sharing the sender's, so that a mistake in one of the two shows.
+struct PushTypeRule: Sendable {
+    let name: StaticString
+    /// What follows the bundle ID in `apns-topic`; empty where the topic is the bundle ID (or the UID of an MDM
+    /// certificate) itself.
+    let suffix: StaticString
+    /// Bytes.
+    let maximumPayload: Int
+    /// Whether Apple's examples of this type all carry an `aps` dictionary. PushKit, File Provider and MDM payloads need none.
+    let needsAps: Bool
+    /// Whether a certificate may send it; the others are for provider tokens only.
+    let allowsCertificate: Bool
+
+    private init(
+        _ name: StaticString, _ suffix: StaticString = "", maximumPayload: Int = 4096, needsAps: Bool = true,
+        allowsCertificate: Bool = true
+    ) {
+        self.name = name
+        self.suffix = suffix
+        self.maximumPayload = maximumPayload
+        self.needsAps = needsAps
+        self.allowsCertificate = allowsCertificate
+    }
+
+    static let all = [
+        PushTypeRule("alert"),
+        PushTypeRule("background"),
+        PushTypeRule("complication", ".complication", needsAps: false),
+        PushTypeRule("controls", ".push-type.controls"),
+        PushTypeRule("fileprovider", ".pushkit.fileprovider", needsAps: false),
+        PushTypeRule("liveactivity", ".push-type.liveactivity", allowsCertificate: false),
+        PushTypeRule("location", ".location-query", needsAps: false, allowsCertificate: false),
+        PushTypeRule("mdm", needsAps: false),
+        PushTypeRule("pushtotalk", ".voip-ptt", needsAps: false),
+        PushTypeRule("voip", ".voip", maximumPayload: 5120, needsAps: false),
+        PushTypeRule("widgets", ".push-type.widgets"),
+    ]
+
+    /// What a request without `apns-push-type` is held to, when its topic has none of the suffixes.
+    static let unstated = PushTypeRule("")
+
+    static func named(_ name: some Collection<UInt8>) -> PushTypeRule? {
+        all.first { name.equals($0.name) }
+    }
+
+    /// The row whose suffix ends `topic`.
+    static func suffixed(_ topic: ArraySlice<UInt8>) -> PushTypeRule? {
+        all.first { $0.suffix.utf8CodeUnitCount > 0 && topic.hasSuffix($0.suffix) }
+    }
+}
+
+extension ArraySlice where Element == UInt8 {
+    func hasSuffix(_ text: StaticString) -> Bool {
+        count >= text.utf8CodeUnitCount && suffix(text.utf8CodeUnitCount).equals(text)
+    }
+
+    func hasPrefix(_ text: StaticString) -> Bool {
+        count >= text.utf8CodeUnitCount && prefix(text.utf8CodeUnitCount).equals(text)
+    }
+
+    /// Whether these are dot-separated words of letters, digits and hyphens: the form of a bundle ID.
+    var isBundleID: Bool {
+        var wordIsEmpty = true
+        for byte in self {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                wordIsEmpty = false
+            case UInt8(ascii: "."):
+                if wordIsEmpty { return false }
+                wordIsEmpty = true
+            default:
+                return false
+            }
+        }
+        return !wordIsEmpty
+    }
+
+    var isHexadecimal: Bool {
+        allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "A")...UInt8(ascii: "F"):
+                true
+            default: false
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import Core
+
+/// What APNs checks in a request, apart from who sent it.
+///
+/// The order is the order of this file, and ``SimulatorEngine`` puts the provider token between ``open(_:)`` and
+/// the rest: method, path, repeated headers; provider token; `apns-id`, device token, push type, topic, expiration,
+/// priority, collapse id; payload. Apple documents the rules but not their order, so a request that breaks two of
+/// them may meet another reason at Apple's.
+///
+/// Sources: "Sending notification requests to APNs", "Handling notification responses from APNs" and, where the two
+/// are silent, the APNs Provider API of 2016.
+package struct RequestRules: Sendable {
+    /// Bytes. Source: "Sending notification requests to APNs", `apns-collapse-id`.
+    static let maximumCollapseID = 64
+
+    let configuration: SimulatorConfiguration
+    private let topics: [[UInt8]]
+
+    package init(_ configuration: SimulatorConfiguration) {
+        self.configuration = configuration
+        topics = configuration.topics.map { Array($0.utf8) }
+    }
+
+    package enum Opening: Equatable, Sendable {
+        case target(RequestTarget)
+        case refused(Answer)
+    }
+
+    /// Method, path and repeated headers.
+    package func open(_ fields: RequestFields) -> Opening {
+        let method = fields.method ?? []
+        let path = fields.path ?? []
+        let isManagement = path[...].hasPrefix("/1/")
+        guard method.equals("POST") || isManagement else { return .refused(Answer(405, "MethodNotAllowed")) }
+        guard let target = RequestTarget(path: path) else { return .refused(Answer(404, "BadPath")) }
+        switch target {
+        case .channels:
+            guard method.equals("POST") || method.equals("GET") || method.equals("DELETE") else {
+                return .refused(Answer(405, "MethodNotAllowed"))
+            }
+        case .allChannels:
+            guard method.equals("GET") else { return .refused(Answer(405, "MethodNotAllowed")) }
+        case .device(let token):
+            guard !token.isEmpty else { return .refused(Answer(400, "MissingDeviceToken")) }
+        case .broadcast: break
+        }
+        guard !fields.hasDuplicates else { return .refused(Answer(400, "DuplicateHeaders")) }
+        return .target(target)
+    }
+
+    /// The headers and the payload of a notification to a device.
+    ///
+    /// - Parameters:
+    ///   - certificateTopics: what the client's certificate may push to; `nil` with provider tokens.
+    ///   - keyTopics: the bundle IDs of the provider token's key; empty for all.
+    /// - Returns: `nil` if there is nothing to complain about.
+    package func check(
+        device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
+        certificateTopics: [[UInt8]]? = nil, keyTopics: [[UInt8]] = []
+    ) -> Answer? {
+        guard Self.isCanonicalUUID(fields.id) else { return Answer(400, "BadMessageId") }
+        guard token.count % 2 == 0, token.isHexadecimal else { return Answer(400, "BadDeviceToken") }
+
+        let stated: PushTypeRule?
+        if let name = fields.pushType {
+            guard let rule = PushTypeRule.named(name) else { return Answer(400, "InvalidPushType") }
+            stated = rule
+        } else {
+            stated = nil
+        }
+        guard let topic = topic(fields, certificateTopics) else { return Answer(400, "MissingTopic") }
+        let rule = stated ?? PushTypeRule.suffixed(topic) ?? .unstated
+        if let answer = check(topic: topic, rule, certificateTopics, keyTopics) { return answer }
+
+        if let expiration = fields.expiration, Self.seconds(expiration) == nil {
+            return Answer(400, "BadExpirationDate")
+        }
+        if let priority = fields.priority {
+            guard Self.isPriority(priority) else { return Answer(400, "BadPriority") }
+            if rule.name.description == "background", priority.equals("10") { return Answer(400, "BadPriority") }
+        }
+        if let collapseID = fields.collapseID, collapseID.count > Self.maximumCollapseID {
+            return Answer(400, "BadCollapseId")
+        }
+        return check(payload: body, rule, isPriority10: stated == nil && fields.priority?.equals("10") == true)
+    }
+
+    private func topic(_ fields: RequestFields, _ certificateTopics: [[UInt8]]?) -> ArraySlice<UInt8>? {
+        if let topic = fields.topic, !topic.isEmpty { return topic[...] }
+        // A certificate for one topic is its own default.
+        guard let certificateTopics, certificateTopics.count == 1 else { return nil }
+        return certificateTopics[0][...]
+    }
+
+    private func check(
+        topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificateTopics: [[UInt8]]?, _ keyTopics: [[UInt8]]
+    ) -> Answer? {
+        guard topic.isBundleID else { return Answer(400, "BadTopic") }
+        let bundleID: ArraySlice<UInt8>
+        if rule.suffix.utf8CodeUnitCount == 0 {
+            guard PushTypeRule.suffixed(topic) == nil else { return Answer(400, "BadTopic") }
+            bundleID = topic
+        } else {
+            guard topic.hasSuffix(rule.suffix) else { return Answer(400, "BadTopic") }
+            bundleID = topic.dropLast(rule.suffix.utf8CodeUnitCount)
+        }
+        if let certificateTopics {
+            let covers = certificateTopics.contains { $0.elementsEqual(topic) || $0.elementsEqual(bundleID) }
+            guard rule.allowsCertificate, covers else { return Answer(400, "TopicDisallowed") }
+        }
+        return isAllowed(bundleID, keyTopics) ? nil : Answer(400, "TopicDisallowed")
+    }
+
+    /// Whether both the service and the provider token's key know a bundle ID.
+    func isAllowed(_ bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Bool {
+        (topics.isEmpty || topics.contains { $0.elementsEqual(bundleID) })
+            && (keyTopics.isEmpty || keyTopics.contains { $0.elementsEqual(bundleID) })
+    }
+
+    private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) -> Answer? {
+        guard !payload.isEmpty else { return Answer(400, "PayloadEmpty") }
+        guard payload.count <= rule.maximumPayload else { return Answer(413, "PayloadTooLarge") }
+        guard configuration.checksPayload else { return nil }
+        // Apple has no reason for a body that is no JSON object: the nearest is that there is no payload in it.
+        guard let object = JSONObject(payload[...]) else { return Answer(400, "PayloadEmpty") }
+        guard rule.needsAps else { return nil }
+        guard let aps = object["aps"], aps.kind == .object else { return Answer(400, "PayloadEmpty") }
+        // "It is an error to use this priority for a push notification that contains only the content-available key."
+        if isPriority10, let members = JSONObject(aps.value)?.members, members.count == 1,
+            members[0].key.equals("content-available")
+        {
+            return Answer(400, "BadPriority")
+        }
+        return nil
+    }
+
+    /// Absent is fine: APNs makes one.
+    static func isCanonicalUUID(_ id: [UInt8]?) -> Bool {
+        guard let id else { return true }
+        guard NotificationID(id[...]) != nil else { return false }
+        return id.allSatisfy { !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+    }
+
+    /// Seconds since 1970 UTC; `nil` unless `value` is digits and nothing else. The past is fine: the device decides.
+    static func seconds(_ value: [UInt8]) -> Int64? {
+        guard !value.isEmpty, value.count < 19 else { return nil }
+        var result: Int64 = 0
+        for byte in value {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            result = result * 10 + Int64(byte - UInt8(ascii: "0"))
+        }
+        return result
+    }
+
+    static func isPriority(_ value: [UInt8]) -> Bool {
+        value.equals("10") || value.equals("5") || value.equals("1")
+    }
+}

@@ -1,0 +1,211 @@
+import HTTP2
+
+extension ScriptParser {
+    private static let verbs = ["status", "delay", "silence", "rst", "goaway", "cut", "settings"]
+
+    private static let errorCodes: [(name: String, code: UInt32)] = [
+        ("NO_ERROR", 0x0), ("PROTOCOL_ERROR", 0x1), ("INTERNAL_ERROR", 0x2), ("FLOW_CONTROL_ERROR", 0x3),
+        ("SETTINGS_TIMEOUT", 0x4), ("STREAM_CLOSED", 0x5), ("FRAME_SIZE_ERROR", 0x6), ("REFUSED_STREAM", 0x7),
+        ("CANCEL", 0x8), ("COMPRESSION_ERROR", 0x9), ("CONNECT_ERROR", 0xA), ("ENHANCE_YOUR_CALM", 0xB),
+        ("INADEQUATE_SECURITY", 0xC), ("HTTP_1_1_REQUIRED", 0xD),
+    ]
+
+    func actions(_ words: inout ScriptWords, _ trigger: ScriptTrigger) throws(ScriptComplaint) -> [ScriptAction] {
+        var actions: [ScriptAction] = []
+        repeat {
+            let word = words.peek
+            let action = try action(&words)
+            if let word, !trigger.isRequest, action.needsRequest {
+                throw ScriptComplaint(
+                    word.column, "\"\(word.text)\" needs a request, and this line is about a connection")
+            }
+            actions.append(action)
+        } while words.take(",")
+        try words.expectEnd()
+        return actions
+    }
+
+    private func action(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptAction {
+        let word = try words.next("what is to happen, as in status 503 ServiceUnavailable")
+        if let status = UInt16(word.text) { return .answer(try answer(status, word.column, &words)) }
+        switch word.text {
+        case "status":
+            let number = try words.next("a status from 200 to 599")
+            guard let status = UInt16(number.text) else {
+                throw ScriptComplaint(number.column, "\"\(number.text)\" is no status from 200 to 599")
+            }
+            return .answer(try answer(status, number.column, &words))
+        case "delay": return .delay(try delay(&words))
+        case "silence": return .silence
+        case "cut": return .cut
+        case "rst": return .reset(try errorCode(try words.next("an error code, as in REFUSED_STREAM")))
+        case "goaway": return .goaway(try goaway(&words))
+        case "settings": return .settings(try settings(&words))
+        default: throw ScriptComplaint(word, "\"\(word.text)\" is nothing that can happen", known: Self.verbs)
+        }
+    }
+
+    private func answer(_ status: UInt16, _ column: Int, _ words: inout ScriptWords) throws(ScriptComplaint) -> Answer {
+        guard (200...599).contains(status) else {
+            throw ScriptComplaint(column, "\(status) is no status from 200 to 599")
+        }
+        var answer = Answer(status)
+        if let word = words.peek, !word.isSymbol(","), word.isQuoted || !word.text.contains("=") {
+            answer.reason = try reason(&words)
+        }
+        while let option = try words.option() {
+            switch option.name {
+            case "timestamp":
+                guard let number = Int64(option.value) else {
+                    throw ScriptComplaint(option.column, "\"\(option.value)\" is no time in milliseconds since 1970")
+                }
+                answer.timestamp = number
+            case "body":
+                answer.body = try option.choice(Answer.Body.allCases)
+            default: throw option.unknown(["timestamp", "body"])
+            }
+        }
+        return answer
+    }
+
+    private func reason(_ words: inout ScriptWords) throws(ScriptComplaint) -> String {
+        let word = try words.next("a reason")
+        if word.isQuoted {
+            guard word.text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\\") }) else {
+                throw ScriptComplaint(word.column, "a reason has no backslashes or control characters")
+            }
+            return word.text
+        }
+        guard Reasons.all.contains(word.text) else {
+            throw ScriptComplaint(
+                word, "\"\(word.text)\" is none of Apple's reasons (another one goes in quotes)", known: Reasons.all)
+        }
+        return word.text
+    }
+
+    private func delay(_ words: inout ScriptWords) throws(ScriptComplaint) -> ClosedRange<Duration> {
+        let word = try words.next("how long, as in 200ms or 100ms..2s")
+        guard let dots = word.text.firstRange(of: "..") else {
+            let duration = try ScriptWords.duration(word.text, word.column)
+            return duration...duration
+        }
+        let least = try ScriptWords.duration(word.text[..<dots.lowerBound], word.column)
+        let most = try ScriptWords.duration(word.text[dots.upperBound...], word.column)
+        guard least <= most else { throw ScriptComplaint(word.column, "the shorter duration stands first") }
+        return least...most
+    }
+
+    private func errorCode(_ word: ScriptWord) throws(ScriptComplaint) -> HTTP2ErrorCode {
+        guard let known = Self.errorCodes.first(where: { $0.name == word.text }) else {
+            throw ScriptComplaint(word, "\"\(word.text)\" is no HTTP/2 error code", known: Self.errorCodes.map(\.name))
+        }
+        return HTTP2ErrorCode(rawValue: known.code)
+    }
+
+    private func goaway(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptGoaway {
+        var goaway = ScriptGoaway()
+        if let word = words.peek, !word.isSymbol(","), word.isQuoted || !word.text.contains("=") {
+            goaway.reason = try reason(&words)
+        }
+        while let option = try words.option() {
+            switch option.name {
+            case "last":
+                switch option.value {
+                case "all": goaway.last = .all
+                case "this": goaway.last = .this
+                case "before": goaway.last = .before
+                case "none": goaway.last = .none
+                default:
+                    guard let stream = Int32(option.value), stream >= 0, stream == 0 || stream % 2 == 1 else {
+                        throw ScriptComplaint(
+                            option.column, "last is all, this, before, none or the odd number of a stream")
+                    }
+                    goaway.last = .stream(stream)
+                }
+            case "code":
+                goaway.code = try errorCode(ScriptWord(text: option.value, column: option.column, isQuoted: false))
+            case "close": goaway.closing = try option.choice(ScriptGoaway.Closing.allCases)
+            case "announced": goaway.announcedBy = try ScriptWords.duration(option.value, option.column)
+            default: throw option.unknown(["last", "code", "close", "announced"])
+            }
+        }
+        return goaway
+    }
+
+    private func settings(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptSettings {
+        var settings = ScriptSettings()
+        while let option = try words.option() {
+            switch option.name {
+            case "streams": settings.streams = try option.number(upTo: .max)
+            case "window": settings.window = try option.number(upTo: UInt32(Int32.max))
+            case "table": settings.table = try option.number(upTo: 1 << 20)
+            default: throw option.unknown(["streams", "window", "table"])
+            }
+        }
+        guard settings != ScriptSettings() else {
+            throw ScriptComplaint(words.column, "here the line needs streams=, window= or table=")
+        }
+        return settings
+    }
+}
+
+extension ScriptTrigger {
+    var isRequest: Bool {
+        if case .request = self { true } else { false }
+    }
+}
+
+extension ScriptAction {
+    var needsRequest: Bool {
+        switch self {
+        case .answer, .delay, .silence, .reset: true
+        case .goaway(let goaway): goaway.last == .before || goaway.last == .this
+        case .cut, .settings: false
+        }
+    }
+}
+
+/// A word like `name=value`.
+struct ScriptOption {
+    let name: String
+    let value: String
+    let column: Int
+
+    func unknown(_ known: [String]) -> ScriptComplaint {
+        ScriptComplaint(
+            ScriptWord(text: name, column: column, isQuoted: false), "\"\(name)\" is not known here", known: known)
+    }
+
+    func choice<Choice: RawRepresentable<String>>(_ choices: [Choice]) throws(ScriptComplaint) -> Choice {
+        guard let choice = Choice(rawValue: value) else {
+            throw ScriptComplaint(
+                column, "\(name) is one of \(choices.map(\.rawValue).joined(separator: ", ")), not \"\(value)\"")
+        }
+        return choice
+    }
+
+    func number(upTo limit: UInt32) throws(ScriptComplaint) -> UInt32 {
+        guard let number = UInt32(value), number <= limit else {
+            throw ScriptComplaint(column, "\(name) is a number from 0 to \(limit), not \"\(value)\"")
+        }
+        return number
+    }
+}
+
+extension ScriptWords {
+    /// Where the next word stands, or the end of the line.
+    var column: Int { peek?.column ?? end }
+
+    /// The next word if it is an option; a word without `=` is a mistake unless it is a comma.
+    mutating func option() throws(ScriptComplaint) -> ScriptOption? {
+        guard let word = peek, !word.isSymbol(","), !word.isSymbol(":") else { return nil }
+        guard let equals = word.text.firstIndex(of: "="), !word.isQuoted else {
+            throw ScriptComplaint(
+                word.column, "here the line needs name=value, a comma or its end, not \"\(word.text)\"")
+        }
+        skip()
+        return ScriptOption(
+            name: String(word.text[..<equals]), value: String(word.text[word.text.index(after: equals)...]),
+            column: word.column)
+    }
+}

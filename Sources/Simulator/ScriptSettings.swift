@@ -1,0 +1,126 @@
+import Core
+
+extension ScriptParser {
+    static let settings = [
+        "environment", "streams", "streams-before-token", "window", "table", "topic", "key", "public-key", "channel",
+        "built-in-tokens",
+        "payload-checks", "unknown-channels", "token-lifetime", "token-refresh", "seed",
+    ]
+
+    /// A line `set NAME VALUE`.
+    mutating func set(_ words: inout ScriptWords) throws(ScriptComplaint) {
+        let name = try words.next("the name of a setting")
+        switch name.text {
+        case "environment":
+            let value = try words.next("production or development")
+            configuration.environment = try Self.environment(value.text, value.column)
+        case "streams": configuration.streams = try words.number(upTo: .max)
+        case "streams-before-token": configuration.streamsBeforeToken = try words.number(upTo: .max)
+        case "window": configuration.initialWindow = try words.number(upTo: UInt32(Int32.max))
+        case "table": configuration.headerTableSize = try words.number(upTo: 1 << 20)
+        case "topic": configuration.topics.append(try words.bundleID())
+        case "key": configuration.keys.append(try key(&words))
+        case "public-key":
+            let path = try words.next("a PEM file")
+            configuration.publicKeyPEM = try read(path.text, path.column)
+        case "channel": script.channels.append(try channel(&words))
+        case "built-in-tokens": configuration.hasBuiltInTokens = try words.isOn()
+        case "payload-checks": configuration.checksPayload = try words.isOn()
+        case "unknown-channels": configuration.acceptsUnknownChannels = try words.isOn()
+        case "token-lifetime": configuration.tokenLifetime = try words.duration("how long, as in 60m")
+        case "token-refresh": configuration.tokenRefreshInterval = try words.duration("how long, as in 20m")
+        case "seed": configuration.seed = UInt64(try words.number(upTo: .max))
+        default: throw ScriptComplaint(name, "\"\(name.text)\" is no setting", known: Self.settings)
+        }
+        try words.expectEnd()
+    }
+
+    private static func environment(_ name: String, _ column: Int) throws(ScriptComplaint) -> Environment {
+        guard let environment = Environment(rawValue: name) else {
+            throw ScriptComplaint(column, "an environment is production or development, not \"\(name)\"")
+        }
+        return environment
+    }
+
+    private func read(_ path: String, _ column: Int) throws(ScriptComplaint) -> String {
+        do {
+            return try TextFile.read(path, beside: file)
+        } catch {
+            throw ScriptComplaint(column, error.message)
+        }
+    }
+
+    /// `KEYID team=TEAMID [file=PATH] [environment=NAME] [topic=BUNDLEID]…`
+    private func key(_ words: inout ScriptWords) throws(ScriptComplaint) -> ProviderKey {
+        let id = try words.next("a key ID of ten characters")
+        guard id.text.utf8.count == 10 else { throw ScriptComplaint(id.column, "a key ID has ten characters") }
+        var key = ProviderKey(keyID: id.text, teamID: "")
+        while let option = try words.option() {
+            switch option.name {
+            case "team":
+                guard option.value.utf8.count == 10 else {
+                    throw ScriptComplaint(option.column, "a team ID has ten characters")
+                }
+                key.teamID = option.value
+            case "file": key.publicKeyPEM = try read(option.value, option.column)
+            case "environment": key.environment = try Self.environment(option.value, option.column)
+            case "topic": key.topics.append(option.value)
+            default: throw option.unknown(["team", "file", "environment", "topic"])
+            }
+        }
+        guard !key.teamID.isEmpty else {
+            throw ScriptComplaint(words.column, "here the line needs team= and a team ID")
+        }
+        return key
+    }
+
+    /// `ID app=BUNDLEID [storage=none|latest]`
+    private func channel(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptChannel {
+        let id = try words.next("a channel ID in base64")
+        // "=" at the end belongs to the base64, so the ID may look like an option and is none.
+        guard RequestRules.isBase64(Array(id.text.utf8)) else {
+            throw ScriptComplaint(id.column, "a channel ID is base64")
+        }
+        var channel = ScriptChannel(bundleID: "", channelID: id.text, policy: .mostRecentMessageStored)
+        while let option = try words.option() {
+            switch option.name {
+            case "app": channel.bundleID = option.value
+            case "storage":
+                switch option.value {
+                case "none": channel.policy = .noMessageStored
+                case "latest": channel.policy = .mostRecentMessageStored
+                default: throw ScriptComplaint(option.column, "storage is none or latest, not \"\(option.value)\"")
+                }
+            default: throw option.unknown(["app", "storage"])
+            }
+        }
+        guard Array(channel.bundleID.utf8)[...].isBundleID else {
+            throw ScriptComplaint(words.column, "here the line needs app= and a bundle ID")
+        }
+        return channel
+    }
+}
+
+extension ScriptWords {
+    fileprivate mutating func number(upTo limit: UInt32) throws(ScriptComplaint) -> UInt32 {
+        let word = try next("a number")
+        return try ScriptOption(name: "this", value: word.text, column: word.column).number(upTo: limit)
+    }
+
+    fileprivate mutating func bundleID() throws(ScriptComplaint) -> String {
+        let word = try next("a bundle ID")
+        guard Array(word.text.utf8)[...].isBundleID else {
+            throw ScriptComplaint(word.column, "\"\(word.text)\" is no bundle ID")
+        }
+        return word.text
+    }
+
+    fileprivate mutating func isOn() throws(ScriptComplaint) -> Bool {
+        let word = try next("on or off")
+        switch word.text {
+        case "on": return true
+        case "off": return false
+        default: throw ScriptComplaint(word.column, "here the line needs on or off, not \"\(word.text)\"")
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package import Core
+package import TLS
+
+/// What the connections of one simulator share on their thread.
+package final class SimulatorContext {
+    package let configuration: SimulatorConfiguration
+    package let script: Script
+    package let ledger: SimulatorLedger
+    package let channels: ChannelRegistry
+    let rules: RequestRules
+    let keys: ProviderKeyRing
+    let tls: TLSContext
+    var counters: ScriptCounters
+    var random: SplitMix64
+    /// The open connections by number.
+    private var engines: [Int: WeakEngine] = [:]
+    private var opened = 0
+    private var anchor: Moment
+
+    /// - Parameters:
+    ///   - identity: the server's certificate and key.
+    ///   - now: what both clocks say; later instants are put on the wall clock by it.
+    package init(
+        _ configuration: SimulatorConfiguration = SimulatorConfiguration(), script: Script = Script(),
+        identity: TLSContext.Identity, ledger: SimulatorLedger? = nil, channels: ChannelRegistry? = nil, now: Moment
+    ) throws(SimulatorError) {
+        self.configuration = configuration
+        self.script = script
+        self.ledger =
+            ledger
+            ?? SimulatorLedger(
+                maximumRecords: configuration.maximumRecords,
+                maximumNotificationIDs: configuration.maximumNotificationIDs)
+        self.channels = channels ?? ChannelRegistry(limit: configuration.maximumChannels)
+        rules = RequestRules(configuration)
+        keys = try ProviderKeyRing(configuration.keys, publicKeyPEM: configuration.publicKeyPEM)
+        tls = try Self.tls(configuration, identity)
+        counters = ScriptCounters(script)
+        random = SplitMix64(seed: configuration.seed)
+        anchor = now
+        for channel in script.channels {
+            self.channels.add(Array(channel.channelID.utf8), of: Array(channel.bundleID.utf8)[...], channel.policy)
+        }
+    }
+
+    private static func tls(
+        _ configuration: SimulatorConfiguration, _ identity: TLSContext.Identity
+    ) throws(SimulatorError) -> TLSContext {
+        do {
+            switch configuration.authentication {
+            case .providerToken:
+                return try TLSContext(role: .server, trust: .none, identity: identity, protocols: ["h2"])
+            case .certificate(let trust):
+                return try TLSContext(
+                    role: .server, trust: .pem(trust), identity: identity, protocols: ["h2"],
+                    requiresPeerCertificate: true)
+            }
+        } catch {
+            throw SimulatorError(.credential, "the server's certificate cannot be used", underlying: error)
+        }
+    }
+
+    /// An engine for one connection.
+    package func makeEngine() throws(SimulatorError) -> SimulatorEngine {
+        opened += 1
+        return try SimulatorEngine(context: self, number: opened)
+    }
+
+    func opened(_ engine: SimulatorEngine, number: Int) {
+        engines[number] = WeakEngine(engine: engine)
+    }
+
+    func closed(number: Int) {
+        engines[number] = nil
+    }
+
+    /// Does something to all open connections at once, as if their scripts had said so.
+    ///
+    /// - Parameter actions: those that need no request.
+    package func disturb(_ actions: [ScriptAction], at now: Instant) {
+        for (_, entry) in engines.sorted(by: { $0.key < $1.key }) { entry.engine?.perform(actions, at: now) }
+    }
+
+    /// Puts the wall clock right, which may have been set since.
+    package func synchronize(at now: Moment) {
+        anchor = now
+    }
+
+    func moment(at instant: Instant) -> Moment {
+        let elapsed = (instant - anchor.instant).nanoseconds / 1_000_000
+        return Moment(instant: instant, wall: WallTime(milliseconds: anchor.wall.milliseconds + elapsed))
+    }
+
+    /// A version 4 UUID (RFC 9562, section 5.4).
+    func makeID() -> NotificationID {
+        NotificationID(
+            high: random.next() & ~0xF000 | 0x4000, low: random.next() & ~(0b11 << 62) | 0b10 << 62)
+    }
+}
+
+/// An engine belongs to its connection; the context only knows it.
+private struct WeakEngine {
+    weak var engine: SimulatorEngine?
+}

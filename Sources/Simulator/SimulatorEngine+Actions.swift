@@ -1,0 +1,140 @@
+import Core
+import HTTP2
+
+/// What a script, a built-in token or an answer does to the connection.
+extension SimulatorEngine {
+    func carryOut(_ plan: Plan, _ reply: Reply, isBroadcast: Bool, on stream: Int32, at now: Instant) {
+        // A connection that is given up before the answer, or a GOAWAY that leaves the stream out, comes first.
+        let isCut = plan.connectionActions.contains(.cut)
+        if isCut, plan.ending == nil {
+            ended(reply.record, .lost, at: now)
+            return cut(withOutput: false, at: now)
+        }
+        for case .goaway(let goaway) in plan.connectionActions where !covers(goaway, stream) {
+            ledger.count { $0.ceded += 1 }
+            return perform(plan.connectionActions, trigger: stream, at: now)
+        }
+        var reply = reply
+        switch plan.ending {
+        case .silence:
+            silent.insert(stream)
+            ended(reply.record, .silent, at: now)
+        case .reset(let code):
+            ended(reply.record, .reset(code), at: now)
+            attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
+        case .answer(let answer):
+            reply.answer = answer
+            if answer.status == 410, answer.timestamp == nil { reply.answer.timestamp = dayBefore(now) }
+            schedule(&reply, plan.delay, isBroadcast: isBroadcast, on: stream, at: now)
+        case nil:
+            schedule(&reply, plan.delay, isBroadcast: isBroadcast, on: stream, at: now)
+        }
+        perform(plan.connectionActions, trigger: stream, at: now)
+    }
+
+    private func schedule(
+        _ reply: inout Reply, _ delay: ClosedRange<Duration>?, isBroadcast: Bool, on stream: Int32, at now: Instant
+    ) {
+        if reply.answer.status == 200 { addUniqueID(to: &reply, isBroadcast: isBroadcast) }
+        guard let delay else { return send(reply, on: stream, at: now) }
+        let range = delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds
+        waiting[stream] = reply
+        timers.insert(.answer(stream: stream), due: now + .nanoseconds(Int64.random(in: range, using: &context.random)))
+    }
+
+    func send(_ reply: Reply, on stream: Int32, at now: Instant) {
+        var isSent = false
+        attempt { () throws(HTTP2Error) in isSent = try reply.send(on: http, stream: stream) }
+        ended(reply.record, isSent ? .answered(reply.answer.status, reason: reply.answer.reason) : .lost, at: now)
+    }
+
+    /// When APNs says that a token died, unless the script knows better: a day ago.
+    private func dayBefore(_ now: Instant) -> Int64 {
+        context.moment(at: now).wall.milliseconds - 86_400_000
+    }
+
+    // MARK: Connection
+
+    func perform(_ actions: [ScriptAction], trigger: Int32? = nil, at now: Instant) {
+        for action in actions {
+            switch action {
+            case .goaway(let goaway): begin(goaway, trigger: trigger, at: now)
+            case .cut: cut(withOutput: trigger != nil, at: now)
+            case .settings(let settings):
+                change(
+                    ServerSettings(
+                        maxConcurrentStreams: settings.streams, initialWindow: settings.window,
+                        headerTableSize: settings.table))
+            case .answer, .delay, .silence, .reset: continue
+            }
+        }
+    }
+
+    /// Whether a GOAWAY leaves its trigger to be worked on.
+    private func covers(_ goaway: ScriptGoaway, _ stream: Int32) -> Bool {
+        switch goaway.last {
+        case .all, .this: true
+        case .before, .none: false
+        case .stream(let last): stream <= last
+        }
+    }
+
+    private func begin(_ goaway: ScriptGoaway, trigger: Int32?, at now: Instant) {
+        let last: Int32? =
+            switch goaway.last {
+            case .all: nil
+            case .this: trigger
+            case .before: max(0, (trigger ?? 1) - 2)
+            case .none: 0
+            case .stream(let stream): stream
+            }
+        guard let notice = goaway.announcedBy else { return send(goaway, last: last, at: now) }
+        if let last { lastAllowed = min(lastAllowed, last) }
+        attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: .max) }
+        timers.insert(.goaway(goaway, last: last), due: now + notice)
+    }
+
+    /// - Parameter last: `nil` for the highest stream seen.
+    func send(_ goaway: ScriptGoaway, last: Int32?, at now: Instant) {
+        // A later GOAWAY never takes back what an earlier one refused (RFC 9113, section 6.8).
+        let last = min(lastAllowed, last ?? http.lastStreamID)
+        lastAllowed = last
+        let reason = goaway.reason.map { Answer(503, $0).bodyBytes } ?? []
+        attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: last, code: goaway.code, debugData: reason) }
+        let ceded = waiting.keys.filter { $0 > last }
+        for stream in ceded { waiting[stream] = nil }
+        ledger.count {
+            $0.goaways += 1
+            $0.ceded += ceded.count
+        }
+        guard case .open = phase else { return }
+        switch goaway.closing {
+        case .answered: phase = .draining
+        case .now:
+            loseWaiting(at: now)
+            phase = .ending(withFarewell: true)
+        case .never: break
+        }
+    }
+
+    /// Ends the connection without a farewell.
+    private func cut(withOutput: Bool, at now: Instant) {
+        if case .ended = phase { return }
+        ledger.count { $0.cuts += 1 }
+        loseWaiting(at: now)
+        phase = withOutput ? .ending(withFarewell: false) : .ended
+    }
+
+    func change(_ settings: ServerSettings) {
+        attempt { () throws(HTTP2Error) in try http.updateSettings(settings) }
+    }
+
+    /// Asks something of the HTTP/2 session; one that fails is of no more use.
+    private func attempt(_ body: () throws(HTTP2Error) -> Void) {
+        do {
+            try body()
+        } catch {
+            fail(error)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Core
+import HTTP2
+
+/// Requests against the rules, in Apple's order as far as it is known: see ``RequestRules``.
+extension SimulatorEngine {
+    func take(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
+        guard stream <= lastAllowed else { return ledger.count { $0.ceded += 1 } }
+        let fields = RequestFields(request.headers)
+        observe(request)
+        let given = RequestRules.isCanonicalUUID(fields.id) ? fields.id.flatMap { NotificationID($0[...]) } : nil
+        let id = given ?? context.makeID()
+        let attempt = ledger.received(id, headerBytes: request.headerBlockLength, payloadBytes: request.body.count)
+        let record = SimulatorLedger.Record(
+            apnsID: id, fields: fields, payload: ledger.keepsPayloads ? request.body : nil, connection: number,
+            stream: stream, receivedAt: now, endedAt: now, ending: .lost)
+        let idBytes = given == nil ? id.bytes : fields.id ?? []
+
+        let target: RequestTarget
+        switch context.rules.open(fields) {
+        case .refused(let answer):
+            return send(Reply(answer: answer, headers: [Reply.id(idBytes)], record: record), on: stream, at: now)
+        case .target(let found): target = found
+        }
+        var reply = Reply(answer: .accepted, headers: headers(for: target, fields, idBytes), record: record)
+        let keyTopics: [[UInt8]]
+        switch authenticate(fields, at: now) {
+        case .refused(let answer):
+            reply.answer = answer
+            return send(reply, on: stream, at: now)
+        case .valid(let topics): keyTopics = topics
+        }
+        switch target {
+        case .device(let token):
+            let refusal = context.rules.check(
+                device: token, fields, body: request.body, certificateTopics: certificateTopics, keyTopics: keyTopics)
+            finish(&reply, refusal, token, fields, attempt, stream, at: now)
+        case .broadcast(let bundleID):
+            let channels = context.channels
+            let refusal = context.rules.check(
+                broadcastTo: bundleID, fields, body: request.body, keyTopics: keyTopics
+            ) { channels.policy(of: $0, bundleID) }
+            finish(&reply, refusal, nil, fields, attempt, stream, at: now)
+        case .channels(let bundleID):
+            let result = context.rules.manage(
+                channelsOf: bundleID, fields, body: request.body, keyTopics: keyTopics, context.channels,
+                random: &context.random)
+            if let channelID = result.channelID { reply.headers.append(Reply.channelID(channelID)) }
+            reply.answer = result.answer
+            reply.body = result.body
+            send(reply, on: stream, at: now)
+        case .allChannels(let bundleID):
+            let result = context.rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
+            reply.answer = result.answer
+            reply.body = result.body
+            send(reply, on: stream, at: now)
+        }
+    }
+
+    /// A notification's answer: the rules' refusal, or what script and built-in tokens have for it, or 200.
+    private func finish(
+        _ reply: inout Reply, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int,
+        _ stream: Int32, at now: Instant
+    ) {
+        if let refusal {
+            reply.answer = refusal
+            return send(reply, on: stream, at: now)
+        }
+        let plan = plan(token, fields, attempt)
+        if plan == Plan() {
+            addUniqueID(to: &reply, isBroadcast: token == nil)
+            return send(reply, on: stream, at: now)
+        }
+        carryOut(plan, reply, isBroadcast: token == nil, on: stream, at: now)
+    }
+
+    private func plan(_ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int) -> Plan {
+        var plan = Plan()
+        guard !context.script.rules.isEmpty || context.configuration.hasBuiltInTokens else { return plan }
+        let token = token.map(Self.lowered)
+        if !context.script.rules.isEmpty {
+            let topic = fields.topic?[...] ?? fields.path?.split(separator: UInt8(ascii: "/")).last ?? []
+            let subject = ScriptSubject(token: token, topic: topic, pushType: fields.pushType ?? [], attempt: attempt)
+            plan = context.script.plan(for: subject, &counters, &context.counters, random: &context.random)
+        }
+        if context.configuration.hasBuiltInTokens, plan.ending == nil, plan.delay == nil, let token,
+            let actions = BuiltInTokens.actions(for: token)
+        {
+            plan.add(actions)
+        }
+        return plan
+    }
+
+    private static func lowered(_ token: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard token.contains(where: { $0 < 0x61 && $0 > 0x40 }) else { return token }
+        return ArraySlice(token.map { $0 > 0x40 ? $0 | 0x20 : $0 })
+    }
+
+    func addUniqueID(to reply: inout Reply, isBroadcast: Bool) {
+        guard isBroadcast || context.configuration.environment == .development else { return }
+        reply.headers.append(Reply.uniqueID(context.makeID().bytes))
+    }
+
+    /// What every answer to a target carries.
+    private func headers(for target: RequestTarget, _ fields: RequestFields, _ id: [UInt8]) -> [HTTP2Header] {
+        if case .device = target { return [Reply.id(id)] }
+        let isGood = RequestRules.isCanonicalUUID(fields.requestID)
+        return [Reply.requestID(isGood ? fields.requestID ?? context.makeID().bytes : context.makeID().bytes)]
+    }
+
+    private func authenticate(_ fields: RequestFields, at now: Instant) -> CredentialBinding.Verdict {
+        guard certificateTopics == nil else { return .valid(keyTopics: []) }
+        let wasBound = credential.isBound
+        let updates = credential.updates
+        let verdict = credential.check(
+            fields.authorization, at: context.moment(at: now), context.keys, context.configuration)
+        if credential.updates > updates { ledger.count { $0.tokenUpdates += 1 } }
+        if !wasBound, credential.isBound { authenticated(at: now) }
+        return verdict
+    }
+
+    /// The first valid provider token lifts the limit of one stream.
+    private func authenticated(at now: Instant) {
+        if context.configuration.streams != context.configuration.streamsBeforeToken {
+            change(ServerSettings(maxConcurrentStreams: context.configuration.streams))
+        }
+        for rule in context.script.rules where rule.trigger == .authenticated { perform(rule.actions, at: now) }
+    }
+
+    private func observe(_ request: HTTP2Request) {
+        let violations = indexing.violations(in: request)
+        guard violations > 0 || request.hasPriority else { return }
+        ledger.count {
+            $0.wronglyIndexedHeaders += violations
+            if request.hasPriority { $0.priorityFrames += 1 }
+        }
+    }
+}

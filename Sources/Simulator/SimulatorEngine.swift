@@ -1,0 +1,246 @@
+package import Core
+import HTTP2
+import TLS
+
+/// APNs' end of one connection: TLS, HTTP/2, the rules of Apple's text, and the script's behaviour.
+///
+/// Answers are ready as soon as a request is complete, or when its delay has passed: delays are deadlines, so that
+/// virtual time is enough to wait for them. What was seen stands in the ledger.
+package final class SimulatorEngine: Engine {
+    enum Phase {
+        case handshaking, open
+        /// GOAWAY was sent: the connection ends with the last answer.
+        case draining
+        /// What is ready still goes out, with or without a farewell.
+        case ending(withFarewell: Bool)
+        case ended
+    }
+
+    /// Something that happens later.
+    enum Timer {
+        case answer(stream: Int32)
+        case rule(Int)
+        case goaway(ScriptGoaway, last: Int32?)
+    }
+
+    let context: SimulatorContext
+    let ledger: SimulatorLedger
+    /// From 1, in the order in which the simulator's connections were opened.
+    let number: Int
+    let http: HTTP2ServerSession
+    private let tls: TLSSession
+    var phase = Phase.handshaking
+
+    var credential = CredentialBinding()
+    var certificateTopics: [[UInt8]]?
+    var indexing = HeaderIndexing()
+    var counters: ScriptCounters
+    var timers = DeadlineQueue<Timer>()
+    /// Answers that are not due yet, by stream.
+    var waiting: [Int32: Reply] = [:]
+    /// Streams that never get an answer.
+    var silent: Set<Int32> = []
+    /// The highest stream that is still worked on.
+    var lastAllowed = Int32.max
+
+    /// The script's lines for idle connections: how long, and which; the shortest first.
+    private let idleRules: [(Duration, Int)]
+    private var nextIdleRule = 0
+    private var lastActivity = Instant.distantFuture
+
+    private var arrived = ByteQueue()
+    private var leaving = ByteQueue()
+    private var wasClosed = false
+    private var hasFailed = false
+
+    init(context: SimulatorContext, number: Int) throws(SimulatorError) {
+        self.context = context
+        self.number = number
+        ledger = context.ledger
+        tls = TLSSession(context: context.tls, serverName: nil)
+        counters = ScriptCounters(context.script)
+        idleRules = context.script.rules.indices
+            .compactMap { index in
+                if case .idle(let duration) = context.script.rules[index].trigger { (duration, index) } else { nil }
+            }
+            .sorted { $0.0 < $1.0 }
+        do {
+            http = try HTTP2ServerSession(settings: Self.settings(context.configuration))
+        } catch {
+            throw SimulatorError(.listener, "HTTP/2 has no session to give", underlying: error)
+        }
+    }
+
+    private static func settings(_ configuration: SimulatorConfiguration) -> HTTP2ServerSession.Settings {
+        let isBound = configuration.authentication != .providerToken
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial = ServerSettings(
+            maxConcurrentStreams: isBound ? configuration.streams : configuration.streamsBeforeToken,
+            initialWindow: configuration.initialWindow, headerTableSize: configuration.headerTableSize,
+            maxHeaderListSize: configuration.maximumHeaderList)
+        return settings
+    }
+
+    // MARK: Engine
+
+    package func transportOpened(at now: Instant) {
+        ledger.count {
+            $0.connections += 1
+            $0.openConnections += 1
+        }
+        context.opened(self, number: number)
+        lastActivity = now
+    }
+
+    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        switch phase {
+        case .handshaking, .open, .draining: break
+        case .ending, .ended: return
+        }
+        tls.receive(bytes)
+        do {
+            if case .handshaking = phase {
+                guard try tls.handshake() else { return }
+                guard tls.negotiatedProtocol == "h2" else { return fail(noProtocol) }
+                opened(at: now)
+            }
+            try read()
+        } catch {
+            fail(error)
+        }
+        takeEvents(at: now)
+    }
+
+    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+        guard !wasClosed else { return }
+        wasClosed = true
+        phase = .ended
+        loseWaiting(at: now)
+        context.closed(number: number)
+        ledger.count { $0.openConnections -= 1 }
+    }
+
+    package func drain(into output: inout ByteQueue) {
+        if case .ended = phase { return tls.drain(into: &output) }
+        if case .handshaking = phase { return tls.drain(into: &output) }
+        do {
+            try http.drain(into: &leaving)
+        } catch {
+            fail(error)
+        }
+        do {
+            try tls.write(from: &leaving)
+        } catch {
+            fail(error)
+        }
+        takeEvents(at: lastMoment)
+        if case .draining = phase, http.openStreams <= silent.count, waiting.isEmpty {
+            phase = .ending(withFarewell: true)
+        }
+        if case .ending(let withFarewell) = phase {
+            if withFarewell { tls.close() }
+            phase = .ended
+        }
+        tls.drain(into: &output)
+    }
+
+    package var wantsDisconnect: Bool {
+        if case .ended = phase { true } else { false }
+    }
+
+    package var nextDeadline: Instant? {
+        if case .ended = phase { return nil }
+        guard nextIdleRule < idleRules.count else { return timers.earliest }
+        let idle = lastActivity + idleRules[nextIdleRule].0
+        return min(idle, timers.earliest ?? .distantFuture)
+    }
+
+    package func expire(at now: Instant) {
+        lastMoment = now
+        while let timer = timers.popDue(at: now) {
+            switch timer {
+            case .answer(let stream):
+                if let reply = waiting.removeValue(forKey: stream) { send(reply, on: stream, at: now) }
+            case .rule(let index): perform(context.script.rules[index].actions, at: now)
+            case .goaway(let goaway, let last): send(goaway, last: last, at: now)
+            }
+        }
+        while nextIdleRule < idleRules.count, lastActivity + idleRules[nextIdleRule].0 <= now {
+            nextIdleRule += 1
+            perform(context.script.rules[idleRules[nextIdleRule - 1].1].actions, at: now)
+        }
+    }
+
+    // MARK: Connection
+
+    /// When something last happened, for events that appear while output is made.
+    private var lastMoment = Instant(nanoseconds: 0)
+
+    private func opened(at now: Instant) {
+        phase = .open
+        if context.configuration.authentication != .providerToken {
+            certificateTopics = [Array((tls.peerCertificate?.subjectUID ?? "").utf8)]
+        }
+        for (index, rule) in context.script.rules.enumerated() {
+            switch rule.trigger {
+            case .connected: perform(rule.actions, at: now)
+            case .age(let duration): timers.insert(.rule(index), due: now + duration)
+            case .request, .authenticated, .idle: continue
+            }
+        }
+    }
+
+    private func read() throws {
+        while case .bytes = try tls.read(into: &arrived) {
+            try arrived.withBytes { (bytes) throws(HTTP2Error) in try http.receive(bytes) }
+            arrived.removeAll()
+        }
+        if case .closed = try tls.read(into: &arrived) { phase = .ending(withFarewell: true) }
+    }
+
+    private func takeEvents(at now: Instant) {
+        lastMoment = now
+        while let event = http.nextEvent() {
+            switch event {
+            case .request(let stream, let request):
+                lastActivity = now
+                nextIdleRule = 0
+                take(request, on: stream, at: now)
+            case .closed(let stream, _):
+                silent.remove(stream)
+                if let reply = waiting.removeValue(forKey: stream) { ended(reply.record, .lost, at: now) }
+            case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
+            case .ping: ledger.count { $0.pings += 1 }
+            case .settings, .settingsAcknowledged, .headers, .goaway, .pong: continue
+            }
+        }
+    }
+
+    private var noProtocol: SimulatorError {
+        SimulatorError(.noProtocol, "the client does not offer h2 in ALPN: APNs speaks HTTP/2 only", blame: .remote)
+    }
+
+    /// Ends the connection because the client broke TLS or HTTP/2; what tells it so still goes out.
+    func fail(_ error: any Error) {
+        switch phase {
+        case .ending, .ended: phase = .ended
+        case .handshaking: phase = .ended
+        case .open, .draining: phase = error is HTTP2Error ? .ending(withFarewell: true) : .ended
+        }
+        guard !hasFailed else { return }
+        hasFailed = true
+        ledger.failed(connection: number, error)
+    }
+
+    func loseWaiting(at now: Instant) {
+        for (_, reply) in waiting.sorted(by: { $0.key < $1.key }) { ended(reply.record, .lost, at: now) }
+        waiting = [:]
+    }
+
+    func ended(_ record: SimulatorLedger.Record, _ ending: SimulatorLedger.Ending, at now: Instant) {
+        var record = record
+        record.ending = ending
+        record.endedAt = now
+        ledger.ended(record)
+    }
+}

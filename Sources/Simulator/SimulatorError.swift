@@ -1,0 +1,36 @@
+package import Core
+
+/// What ends the simulator, or keeps it from starting.
+package struct SimulatorError: ComponentError {
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: String
+
+        package init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// A script does not say what it means; every complaint is a line of the message, as `file:line:column: text`.
+        package static let badScript = Code(rawValue: "badScript")
+        /// A file could not be read or written.
+        package static let file = Code(rawValue: "file")
+        /// The server's certificate or a key could not be used.
+        package static let credential = Code(rawValue: "credential")
+        /// A client offered no `h2` in ALPN.
+        package static let noProtocol = Code(rawValue: "noProtocol")
+        /// The listener or its loop could not be made.
+        package static let listener = Code(rawValue: "listener")
+    }
+
+    package let code: Code
+    package let message: String
+    package let underlying: (any Error)?
+    package let blame: Blame
+    package let isTransient = false
+
+    init(_ code: Code, _ message: String, underlying: (any Error)? = nil, blame: Blame = .local) {
+        self.blame = blame
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+    }
+}

@@ -1,0 +1,137 @@
+package import Core
+package import HTTP2
+
+/// What all connections of a simulator have seen, for whoever checks that nothing was lost or sent twice.
+package final class SimulatorLedger: Sendable {
+    package enum Ending: Equatable, Sendable {
+        case answered(UInt16, reason: String?)
+        /// Left without an answer on purpose.
+        case silent
+        case reset(HTTP2ErrorCode)
+        /// Its stream or connection ended before the answer was due.
+        case lost
+    }
+
+    /// One request.
+    package struct Record: Sendable {
+        /// The client's; one of our own if it gave none, or a bad one.
+        package var apnsID: NotificationID
+        package var fields: RequestFields
+        /// Only if ``SimulatorLedger/keepsPayloads``.
+        package var payload: [UInt8]?
+        /// From 1, in the order in which they were opened.
+        package var connection: Int
+        package var stream: Int32
+        package var receivedAt: Instant
+        package var endedAt: Instant
+        package var ending: Ending
+
+        /// As it stood in the path; empty if the path named none.
+        package var deviceToken: ArraySlice<UInt8> {
+            guard let path = fields.path, path[...].hasPrefix("/3/device/") else { return [] }
+            return path.dropFirst(10)
+        }
+    }
+
+    fileprivate struct Sightings {
+        var seen = 0
+        var accepted = 0
+    }
+
+    private struct State {
+        var statistics = SimulatorStatistics()
+        var failures: [String] = []
+        var records: [Record] = []
+        var sightings: [NotificationID: Sightings] = [:]
+    }
+
+    /// How many failures are kept with their reasons; all are counted.
+    package static let maximumFailures = 100
+
+    private let state = Guarded(State())
+    private let maximumRecords: Int
+    private let maximumIDs: Int
+    package let keepsPayloads: Bool
+
+    package init(maximumRecords: Int = 100_000, maximumNotificationIDs: Int = 2_000_000, keepsPayloads: Bool = false) {
+        self.maximumRecords = maximumRecords
+        maximumIDs = maximumNotificationIDs
+        self.keepsPayloads = keepsPayloads
+    }
+
+    // MARK: Reading
+
+    package var statistics: SimulatorStatistics { state.withLock { $0.statistics } }
+
+    /// The first requests, in the order in which they ended, as many as the ledger keeps one by one.
+    package var records: [Record] { state.withLock { $0.records } }
+
+    /// Why connections failed, one sentence each: the first ``maximumFailures``.
+    package var failures: [String] { state.withLock { $0.failures } }
+
+    /// How often a request with this apns-id came.
+    package func timesSeen(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.seen ?? 0 } }
+
+    /// How often one with this apns-id was answered 200.
+    package func timesAccepted(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.accepted ?? 0 } }
+
+    /// The apns-ids that were answered 200.
+    package var acceptedIDs: [NotificationID] {
+        state.withLock { state in state.sightings.compactMap { $0.value.accepted > 0 ? $0.key : nil } }
+    }
+
+    // MARK: Writing
+
+    func count(_ body: (inout SimulatorStatistics) -> Void) {
+        state.withLock { body(&$0.statistics) }
+    }
+
+    func failed(connection: Int, _ error: any Error) {
+        state.withLock { state in
+            state.statistics.failedConnections += 1
+            guard state.failures.count < Self.maximumFailures else { return }
+            state.failures.append("connection \(connection): \(error)")
+        }
+    }
+
+    /// - Returns: the number of this attempt, from 1.
+    func received(_ id: NotificationID, headerBytes: Int, payloadBytes: Int) -> Int {
+        state.withLock { state in
+            state.statistics.requests += 1
+            state.statistics.headerBytes += headerBytes
+            state.statistics.payloadBytes += payloadBytes
+            guard state.sightings.count < maximumIDs || state.sightings[id] != nil else { return 1 }
+            let attempt = state.sightings[id, default: Sightings()].next()
+            if attempt > 1 { state.statistics.repeated += 1 }
+            return attempt
+        }
+    }
+
+    func ended(_ record: Record) {
+        state.withLock { state in
+            switch record.ending {
+            case .answered(let status, let reason):
+                state.statistics.answers[status, default: 0] += 1
+                if let reason { state.statistics.reasons[reason, default: 0] += 1 }
+                if status == 200, state.sightings[record.apnsID]?.accept() == true { state.statistics.duplicates += 1 }
+            case .silent: state.statistics.silences += 1
+            case .reset: state.statistics.resets += 1
+            case .lost: state.statistics.lost += 1
+            }
+            if state.records.count < maximumRecords { state.records.append(record) }
+        }
+    }
+}
+
+extension SimulatorLedger.Sightings {
+    fileprivate mutating func next() -> Int {
+        seen += 1
+        return seen
+    }
+
+    /// - Returns: whether it had been accepted before.
+    fileprivate mutating func accept() -> Bool {
+        accepted += 1
+        return accepted > 1
+    }
+}

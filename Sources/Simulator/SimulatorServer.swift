@@ -1,0 +1,96 @@
+import Core
+import EventLoop
+
+/// A simulator on a thread of its own.
+package final class SimulatorServer: Sendable {
+    private enum Command: Sendable {
+        case disturb([ScriptAction])
+        case stop
+    }
+
+    package let port: UInt16
+    package let ledger: SimulatorLedger
+    package let channels: ChannelRegistry
+    /// What a client has to trust, in PEM; `nil` if the options brought a certificate.
+    package let authorityPEM: String?
+    private let commands: Mailbox<Command>
+    private let thread: Thread
+
+    /// Listens when this returns; runs until ``stop()``.
+    package convenience init(_ options: SimulatorOptions = SimulatorOptions()) throws(SimulatorError) {
+        do {
+            try self.init(starting: options)
+        } catch let error as SimulatorError {
+            throw error
+        } catch {
+            throw SimulatorError(.listener, "the simulator cannot start", underlying: error)
+        }
+    }
+
+    private init(starting options: SimulatorOptions) throws {
+        let loop = try EventLoop()
+        let network = try SocketNetwork(loop: loop, resolver: Resolver())
+        let service = try SimulatorService(options, loop: loop, network: network)
+        let commands = try Mailbox<Command>()
+        port = service.port
+        ledger = service.context.ledger
+        channels = service.context.channels
+        authorityPEM = service.authorityPEM
+        self.commands = commands
+        let owner = Owner(loop: loop, network: network, service: service)
+        try loop.attach(commands) { [unowned owner, unowned loop] command in
+            switch command {
+            case .disturb(let actions): owner.disturb(actions)
+            case .stop: loop.stop()
+            }
+        }
+        thread = try Thread.start(name: "simulator", stackSize: 1 << 20) { owner.run() }
+    }
+
+    /// Does something to all open connections at once.
+    ///
+    /// - Parameter actions: those that need no request: GOAWAY, cut, settings.
+    package func disturb(_ actions: [ScriptAction]) {
+        commands.post(.disturb(actions))
+    }
+
+    /// Closes all connections and waits for the thread's end. To be called exactly once.
+    package func stop() {
+        commands.post(.stop)
+        thread.join()
+    }
+
+    /// What lives on the thread.
+    private final class Owner: LoopOwner {
+        private let loop: EventLoop
+        private let network: SocketNetwork
+        private let service: SimulatorService
+
+        init(loop: EventLoop, network: SocketNetwork, service: SimulatorService) {
+            self.loop = loop
+            self.network = network
+            self.service = service
+        }
+
+        let nextDeadline: Instant? = nil
+
+        func run() {
+            do {
+                try loop.run(owner: self)
+            } catch {
+                service.context.ledger.failed(connection: 0, error)
+            }
+            service.close()
+        }
+
+        func disturb(_ actions: [ScriptAction]) {
+            service.context.disturb(actions, at: loop.now.instant)
+        }
+
+        func expire(at now: Moment) {}
+
+        func endTurn(at now: Moment) {
+            service.context.synchronize(at: now)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Core
+package import EventLoop
+
+/// A simulator on a loop of the caller's.
+///
+/// Its owner lets it know the time once per turn by ``SimulatorContext/synchronize(at:)`` if the wall clock may be set.
+package final class SimulatorService {
+    package let context: SimulatorContext
+    /// What a client has to trust, in PEM; `nil` if the options brought a certificate.
+    package let authorityPEM: String?
+    private let listener: SocketListener
+
+    /// Listens from now on.
+    package init(_ options: SimulatorOptions, loop: EventLoop, network: SocketNetwork) throws(SimulatorError) {
+        let now = SystemClock.now()
+        let (identity, authorityPEM) = try options.makeIdentity(now: now.wall)
+        let ledger = SimulatorLedger(
+            maximumRecords: options.configuration.maximumRecords,
+            maximumNotificationIDs: options.configuration.maximumNotificationIDs, keepsPayloads: options.keepsPayloads)
+        let context = try SimulatorContext(
+            options.configuration, script: options.script, identity: identity, ledger: ledger, now: now)
+        self.context = context
+        self.authorityPEM = authorityPEM
+        do {
+            listener = try SocketListener(loop: loop, address: options.address, port: options.port) { socket in
+                do {
+                    network.adopt(socket, try context.makeEngine())
+                } catch {
+                    ledger.failed(connection: 0, error)
+                }
+            }
+        } catch {
+            throw SimulatorError(.listener, "cannot listen", underlying: error)
+        }
+    }
+
+    package var port: UInt16 { listener.port }
+
+    /// Stops accepting; open connections stay.
+    package func close() {
+        listener.close()
+    }
+}

@@ -1,0 +1,94 @@
+import COpenSSL
+package import Core
+
+/// A certificate authority that lives in memory: the simulator and the tests get their certificates from it.
+///
+/// All keys are on P-256. A copy of the value is the same authority.
+package struct CertificateAuthority: Sendable {
+    /// What the holder of a certificate may do with it (RFC 5280 section 4.2.1.12).
+    package enum Usage: String, Sendable {
+        case server = "serverAuth"
+        case client = "clientAuth"
+    }
+
+    /// The authority's own certificate: what a peer has to trust.
+    package let certificatePEM: String
+
+    private let privateKeyPEM: String
+    private let notBefore: WallTime
+    private let notAfter: WallTime
+
+    /// A new authority, valid from a day before `now` until `lifetime` after it.
+    package init(commonName: String, now: WallTime, lifetime: Duration = .seconds(3650 * 86400)) {
+        self.init(
+            commonName: commonName, notBefore: WallTime(milliseconds: now.milliseconds - 86_400_000),
+            notAfter: WallTime(milliseconds: now.milliseconds + lifetime.nanoseconds / 1_000_000), issuer: nil)
+    }
+
+    private init(commonName: String, notBefore: WallTime, notAfter: WallTime, issuer: CertificateAuthority?) {
+        let key = ES256.generate()
+        var builder = CertificateBuilder(key: key, notBefore: notBefore, notAfter: notAfter)
+        builder.addToSubject(NID_commonName, commonName)
+        builder.addExtension(NID_basic_constraints, "critical,CA:TRUE")
+        builder.addExtension(NID_key_usage, "critical,keyCertSign,cRLSign")
+        builder.addExtension(NID_subject_key_identifier, "hash")
+        certificatePEM = if let issuer { builder.signed(by: issuer) } else { builder.signed(by: key) }
+        privateKeyPEM = PEM.pkcs8(key)
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+    }
+
+    /// An intermediate authority, as long valid as this one.
+    package func issueAuthority(commonName: String) -> CertificateAuthority {
+        CertificateAuthority(commonName: commonName, notBefore: notBefore, notAfter: notAfter, issuer: self)
+    }
+
+    /// Issues a certificate with a new key.
+    ///
+    /// - Parameters:
+    ///   - names: DNS names for the subject alternative name; the first label may be `*`.
+    ///   - addresses: IPv4 and IPv6 addresses for it.
+    ///   - validFrom: unless given, as early as the authority itself; `validUntil` likewise.
+    ///   - commonName: the subject's; the first name or address unless given.
+    ///   - subjectUID: the subject's user ID: the topic, in certificates for APNs.
+    package func issue(
+        names: [String] = [], addresses: [String] = [], validFrom: WallTime? = nil, validUntil: WallTime? = nil,
+        usage: Usage, commonName: String? = nil, subjectUID: String? = nil
+    ) -> (certificatePEM: String, privateKeyPEM: String) {
+        let key = ES256.generate()
+        var builder = CertificateBuilder(key: key, notBefore: validFrom ?? notBefore, notAfter: validUntil ?? notAfter)
+        if let name = commonName ?? names.first ?? addresses.first { builder.addToSubject(NID_commonName, name) }
+        if let subjectUID { builder.addToSubject(NID_userId, subjectUID) }
+        builder.addExtension(NID_basic_constraints, "critical,CA:FALSE")
+        builder.addExtension(NID_key_usage, "critical,digitalSignature")
+        builder.addExtension(NID_ext_key_usage, usage.rawValue)
+        builder.addAlternativeNames(names: names, addresses: addresses)
+        return (builder.signed(by: self), PEM.pkcs8(key))
+    }
+
+    /// A server's certificate that nobody but itself has issued, valid for a year.
+    package static func selfSigned(
+        names: [String], addresses: [String] = [], now: WallTime
+    ) -> (certificatePEM: String, privateKeyPEM: String) {
+        let key = ES256.generate()
+        var builder = CertificateBuilder(
+            key: key, notBefore: WallTime(milliseconds: now.milliseconds - 86_400_000),
+            notAfter: WallTime(milliseconds: now.milliseconds + 365 * 86_400_000))
+        if let name = names.first ?? addresses.first { builder.addToSubject(NID_commonName, name) }
+        builder.addExtension(NID_ext_key_usage, Usage.server.rawValue)
+        builder.addAlternativeNames(names: names, addresses: addresses)
+        return (builder.signed(by: key), PEM.pkcs8(key))
+    }
+
+    /// Lends the authority's certificate and key to `body`.
+    func withCertificateAndKey(_ body: (OpaquePointer, borrowing Owned) -> Void) {
+        do {
+            let key = try PEM.privateKey(in: privateKeyPEM, "the authority's key")
+            try unsafe PEM.forEachCertificate(in: certificatePEM, "the authority's certificate") { certificate in
+                unsafe body(certificate, key)
+            }
+        } catch {
+            preconditionFailure("an authority reads what it wrote: \(error)")
+        }
+    }
+}

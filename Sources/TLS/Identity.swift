@@ -1,0 +1,101 @@
+import COpenSSL
+import Core
+
+extension TLSContext {
+    /// Who we are: a certificate with its chain, and its private key.
+    package struct Identity: Sendable {
+        private enum Source {
+            case files(certificate: String, privateKey: String)
+            case text(certificates: String, privateKey: String)
+            case pkcs12(file: String, password: String)
+        }
+
+        private let source: Source
+
+        /// Two PEM files, or twice the same one: the certificate first and then those that issued it, and the
+        /// unencrypted private key.
+        package static func pem(certificateFile: String, privateKeyFile: String) -> Identity {
+            Identity(source: .files(certificate: certificateFile, privateKey: privateKeyFile))
+        }
+
+        /// The same as PEM texts.
+        package static func pemText(certificates: String, privateKey: String) -> Identity {
+            Identity(source: .text(certificates: certificates, privateKey: privateKey))
+        }
+
+        /// A PKCS #12 file (RFC 7292), as keychains export it.
+        package static func pkcs12(file: String, password: String = "") -> Identity {
+            Identity(source: .pkcs12(file: file, password: password))
+        }
+
+        /// The certificate itself. Reads the files.
+        package func certificate() throws(TLSError) -> Certificate {
+            let material = try load()
+            return try Certificate(pem: material.certificates, material.certificateName)
+        }
+
+        /// Gives certificate, chain and key to an `SSL_CTX`.
+        func install(in context: OpaquePointer) throws(TLSError) {
+            let material = try load()
+            let (certificateName, keyName) = (material.certificateName, material.keyName)
+            let key = try PEM.privateKey(in: material.privateKey, keyName)
+            var isFirst = true
+            try unsafe PEM.forEachCertificate(in: material.certificates, certificateName) {
+                (certificate) throws(TLSError) in
+                if isFirst {
+                    isFirst = false
+                    try unsafe Self.requireMatch(certificate, certificateName, key, keyName)
+                    guard unsafe SSL_CTX_use_certificate(context, certificate) == 1 else {
+                        throw .openSSL("\(certificateName) cannot be used", blame: .local)
+                    }
+                } else if unsafe shim_SSL_CTX_add1_chain_cert(context, certificate) != 1 {
+                    throw .openSSL("\(certificateName) cannot be used", blame: .local)
+                }
+            }
+            guard unsafe SSL_CTX_use_PrivateKey(context, key.pointer) == 1 else {
+                throw .openSSL("\(keyName) cannot be used", blame: .local)
+            }
+        }
+
+        private static func requireMatch(
+            _ certificate: OpaquePointer, _ certificateName: String, _ key: borrowing Owned, _ keyName: String
+        ) throws(TLSError) {
+            guard unsafe X509_check_private_key(certificate, key.pointer) != 1 else { return }
+            ErrorQueue.clear()
+            throw TLSError(
+                .keyMismatch,
+                "\(keyName) does not belong to \(certificateName): it needs the key that the certificate was requested "
+                    + "with", blame: .local)
+        }
+
+        /// PEM texts, and what to call them in errors.
+        private struct Material {
+            var certificates: String
+            var certificateName: String
+            var privateKey: String
+            var keyName: String
+        }
+
+        private func load() throws(TLSError) -> Material {
+            switch source {
+            case .text(let certificates, let privateKey):
+                return Material(
+                    certificates: certificates, certificateName: "the certificate", privateKey: privateKey,
+                    keyName: "the private key")
+            case .files(let certificateFile, let keyFile):
+                return try Material(
+                    certificates: File.text(certificateFile, "the certificate file"),
+                    certificateName: "the certificate file \(certificateFile)",
+                    privateKey: File.text(keyFile, "the private key file"),
+                    keyName: "the private key file \(keyFile)")
+            case .pkcs12(let file, let password):
+                let what = "the PKCS #12 file"
+                let name = "\(what) \(file)"
+                let (certificates, key) = try PKCS12.pem(of: File.bytes(file, what), password: password, name)
+                return Material(
+                    certificates: certificates, certificateName: "the certificate in \(name)", privateKey: key,
+                    keyName: "the private key in \(name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import COpenSSL
+import Core
+
+/// Reads PKCS #12 files (RFC 7292).
+enum PKCS12 {
+    /// The certificate followed by those that issued it, and the private key, as PEM.
+    static func pem(
+        of file: [UInt8], password: String, _ what: String
+    ) throws(TLSError) -> (certificates: String, privateKey: String) {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        return try pem(of: file, password: password, what, Library())
+    }
+
+    /// A library context that reads what older programs write as well: RC2 with 40 bits is only in the legacy provider,
+    /// and nothing else should get to use that. Where it is not installed, newer files are read all the same.
+    @safe
+    private struct Library: ~Copyable {
+        let pointer: OpaquePointer
+        private let standard: OpaquePointer?
+        private let legacy: OpaquePointer?
+
+        init() {
+            unsafe pointer = OSSL_LIB_CTX_new()!
+            unsafe standard = OSSL_PROVIDER_load(pointer, "default")
+            unsafe legacy = OSSL_PROVIDER_load(pointer, "legacy")
+        }
+
+        deinit {
+            if let legacy = unsafe legacy { unsafe OSSL_PROVIDER_unload(legacy) }
+            if let standard = unsafe standard { unsafe OSSL_PROVIDER_unload(standard) }
+            unsafe OSSL_LIB_CTX_free(pointer)
+        }
+    }
+
+    private static func pem(
+        of file: [UInt8], password: String, _ what: String, _ library: borrowing Library
+    ) throws(TLSError) -> (certificates: String, privateKey: String) {
+        let source = PEM.reader(of: file)
+        var parsed = unsafe PKCS12_init_ex(NID_pkcs7_data, library.pointer, nil)
+        let isRead = unsafe d2i_PKCS12_bio(source.pointer, &parsed) != nil
+        // Whether a failed reading has freed the object depends on how far it came.
+        guard let store = unsafe Owned(parsed, { unsafe PKCS12_free($0) }), isRead else {
+            throw TLSError(.badPKCS12, "\(what) is no PKCS #12 file, or a damaged one", blame: .local)
+        }
+
+        var keyPointer: OpaquePointer?
+        var certificatePointer: OpaquePointer?
+        var issuersPointer: OpaquePointer?
+        let done = unsafe PKCS12_parse(store.pointer, password, &keyPointer, &certificatePointer, &issuersPointer)
+        let key = unsafe Owned(keyPointer, { unsafe EVP_PKEY_free($0) })
+        let certificate = unsafe Owned(certificatePointer, { unsafe X509_free($0) })
+        let issuers = unsafe Owned(issuersPointer, { unsafe shim_sk_X509_pop_free($0) })
+        guard done == 1 else {
+            let entry = ErrorQueue.take(favouring: ERR_LIB_PKCS12)
+            if let entry, entry.library == ERR_LIB_PKCS12, entry.reason == PKCS12_R_MAC_VERIFY_FAILURE {
+                throw TLSError(.wrongPassword, "the password of \(what) is wrong", blame: .local)
+            }
+            throw TLSError(.badPKCS12, "\(what) cannot be read (\(entry?.text ?? "unknown"))", blame: .local)
+        }
+        guard let key, let certificate else {
+            throw TLSError(.badPKCS12, "\(what) lacks a private key with its certificate", blame: .local)
+        }
+        var certificates = unsafe PEM.text { unsafe PEM_write_bio_X509($0, certificate.pointer) }
+        if let issuers {
+            for index in unsafe 0..<shim_sk_X509_num(issuers.pointer) {
+                let issuer = unsafe shim_sk_X509_value(issuers.pointer, index)
+                certificates += unsafe PEM.text { unsafe PEM_write_bio_X509($0, issuer) }
+            }
+        }
+        return (certificates, PEM.pkcs8(key))
+    }
+}

@@ -1,0 +1,59 @@
+import COpenSSL
+
+/// A private ECDSA key on the curve P-256 that signs with ES256 (RFC 7518 section 3.4): the key in a `.p8` file of Apple.
+@safe
+package final class SigningKey {
+    private let key: Owned
+
+    /// A private key as PEM: PKCS#8 as Apple gives it, unencrypted.
+    package convenience init(pkcs8PEM: String) throws(TLSError) {
+        try self.init(pkcs8PEM, "the signing key")
+    }
+
+    /// A `.p8` file.
+    package convenience init(file: String) throws(TLSError) {
+        let what = "the signing key file"
+        try self.init(File.text(file, what), "\(what) \(file)")
+    }
+
+    private init(_ pem: String, _ what: String) throws(TLSError) {
+        key = try PEM.privateKey(in: pem, what)
+        try ES256.requireP256(key, what)
+    }
+
+    private init(_ key: consuming Owned) {
+        self.key = key
+    }
+
+    /// A new key.
+    package static func generate() -> SigningKey {
+        SigningKey(ES256.generate())
+    }
+
+    /// The signature of `message`: 64 bytes, r and s as 32 big-endian bytes each.
+    package func signES256(_ message: Span<UInt8>) -> [UInt8] {
+        let context = unsafe Owned(EVP_MD_CTX_new(), { unsafe EVP_MD_CTX_free($0) })!
+        let signature = unsafe message.withUnsafeBufferPointer { message in
+            var count = ES256.maximumDERSize
+            return unsafe [UInt8](unsafeUninitializedCapacity: count) { room, filled in
+                let done =
+                    unsafe EVP_DigestSignInit(context.pointer, nil, shim_sha256(), nil, key.pointer) == 1
+                    && EVP_DigestSign(context.pointer, room.baseAddress, &count, message.baseAddress, message.count)
+                        == 1
+                precondition(done, "a P-256 key signs whatever it is given")
+                filled = count
+            }
+        }
+        return ES256.rawSignature(der: signature)
+    }
+
+    /// The public half, as `SubjectPublicKeyInfo` in PEM.
+    package var publicKeyPEM: String {
+        unsafe PEM.text { unsafe PEM_write_bio_PUBKEY($0, key.pointer) }
+    }
+
+    /// The private key, as unencrypted PKCS#8 in PEM: a secret.
+    package var pkcs8PEM: String {
+        PEM.pkcs8(key)
+    }
+}

@@ -1,0 +1,137 @@
+import COpenSSL
+package import Core
+import Glibc
+
+/// What all TLS sessions of one kind share: identity, trust and the protocols offered.
+///
+/// A context belongs to one worker. TLS 1.2 is the oldest version (Apple, "Establishing a connection to APNs"). Sessions
+/// are never resumed and never renegotiated: connections live for hours, a full handshake costs about a millisecond.
+@safe
+package final class TLSContext {
+    package enum Role: Sendable {
+        case client, server
+    }
+
+    package enum Version: Int32, Comparable, Sendable {
+        case tls12 = 0x0303
+        case tls13 = 0x0304
+
+        package static func < (left: Version, right: Version) -> Bool {
+            left.rawValue < right.rawValue
+        }
+    }
+
+    package let role: Role
+
+    /// The application protocols offered or accepted (ALPN, RFC 7301), best first.
+    package let protocols: [String]
+
+    let hasIdentity: Bool
+
+    /// Whether any certificate of the peer will do.
+    let acceptsAnyCertificate: Bool
+
+    let pointer: OpaquePointer
+
+    /// ``protocols`` as they stand in the extension. `SSL_select_next_proto` answers with a pointer into it.
+    let protocolList: UnsafeMutableBufferPointer<UInt8>
+
+    /// - Parameters:
+    ///   - identity: a server needs one.
+    ///   - protocols: empty: no ALPN. Otherwise a client fails with ``TLSError/Code/noProtocol`` when the server agrees
+    ///     to none of them, and so does a server when the client offers others only.
+    ///   - requiresPeerCertificate: only a server has the choice. Without trust any certificate will do; with trust and
+    ///     without this, a client's certificate is asked for, checked if it comes, and not missed. A client always
+    ///     requires and checks the server's, unless its trust is `none`.
+    ///   - versions: narrower ranges are for tests.
+    ///   - checkedAt: the time at which certificates have to be valid; the system's clock unless given.
+    package init(
+        role: Role, trust: Trust, identity: Identity? = nil, protocols: [String] = [],
+        requiresPeerCertificate: Bool? = nil, versions: ClosedRange<Version> = .tls12 ... .tls13,
+        checkedAt: WallTime? = nil
+    ) throws(TLSError) {
+        precondition(role == .client || identity != nil, "a server needs a certificate")
+        precondition(protocols.allSatisfy { 1...255 ~= $0.utf8.count }, "a protocol's name has 1 to 255 bytes")
+        ErrorQueue.clear()
+        guard let context = unsafe SSL_CTX_new(TLS_method()) else {
+            throw .openSSL("OpenSSL gives no TLS context", blame: .local)
+        }
+        let list = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        self.role = role
+        self.protocols = protocols
+        unsafe pointer = context
+        unsafe protocolList = .allocate(capacity: list.count)
+        _ = unsafe protocolList.initialize(from: list)
+        hasIdentity = identity != nil
+        let isRequired = role == .server && requiresPeerCertificate == true
+        acceptsAnyCertificate = isRequired && !trust.checksPeer
+
+        unsafe shim_SSL_CTX_set_min_proto_version(context, versions.lowerBound.rawValue)
+        unsafe shim_SSL_CTX_set_max_proto_version(context, versions.upperBound.rawValue)
+        unsafe SSL_CTX_set_options(
+            context, shim_SSL_OP_NO_RENEGOTIATION | shim_SSL_OP_NO_TICKET | shim_SSL_OP_NO_COMPRESSION)
+        unsafe SSL_CTX_set_num_tickets(context, 0)
+        unsafe shim_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
+        unsafe shim_SSL_CTX_set_mode(
+            context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE) | Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER))
+        unsafe shim_SSL_CTX_set_read_ahead(context, 1)
+
+        try unsafe identity?.install(in: context)
+        try unsafe trust.install(in: context, role: role)
+        unsafe setVerification(context, checks: trust.checksPeer || isRequired, isRequired: isRequired, at: checkedAt)
+        unsafe setCallbacks(context)
+        ErrorQueue.clear()
+    }
+
+    deinit {
+        unsafe SSL_CTX_free(pointer)
+        unsafe protocolList.deallocate()
+    }
+
+    private func setVerification(_ context: OpaquePointer, checks: Bool, isRequired: Bool, at time: WallTime?) {
+        guard checks else { return unsafe SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nil) }
+        let mode = SSL_VERIFY_PEER | (isRequired ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0)
+        unsafe SSL_CTX_set_verify(context, mode) { isValid, store in
+            unsafe TLSSession.verified(isValid: isValid == 1, store) ? 1 : 0
+        }
+        let parameters = unsafe SSL_CTX_get0_param(context)
+        // What the operator names is trusted, be it a root or not.
+        unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        // Host names are matched against subject alternative names only (RFC 9525 section 6.3).
+        unsafe X509_VERIFY_PARAM_set_hostflags(
+            parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS) | UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
+        if let time { unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(time.seconds)) }
+    }
+
+    private func setCallbacks(_ context: OpaquePointer) {
+        switch role {
+        case .client:
+            if !protocols.isEmpty {
+                let failed = unsafe SSL_CTX_set_alpn_protos(
+                    context, protocolList.baseAddress, UInt32(protocolList.count))
+                precondition(failed == 0, "the list of protocols is well formed")
+            }
+            // A client calls this only when the server asks for a certificate.
+            unsafe SSL_CTX_set_cert_cb(
+                context,
+                { ssl, _ in
+                    unsafe TLSSession.of(ssl)?.certificateRequested()
+                    return 1
+                }, nil)
+        case .server:
+            guard !protocols.isEmpty else { return }
+            unsafe SSL_CTX_set_alpn_select_cb(
+                context,
+                { ssl, chosen, count, offered, offeredCount, _ in
+                    guard let own = unsafe TLSSession.of(ssl)?.context.protocolList else {
+                        return SSL_TLSEXT_ERR_ALERT_FATAL
+                    }
+                    var match: UnsafeMutablePointer<UInt8>?
+                    let result = unsafe SSL_select_next_proto(
+                        &match, count, own.baseAddress, UInt32(own.count), offered, offeredCount)
+                    unsafe chosen?.pointee = unsafe UnsafePointer(match)
+                    return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL
+                }, nil)
+        }
+    }
+}

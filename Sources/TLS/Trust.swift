@@ -1,0 +1,49 @@
+import COpenSSL
+import Core
+
+extension TLSContext {
+    /// Whose certificates we believe.
+    package enum Trust: Sendable {
+        /// The authorities that the operating system trusts.
+        case system
+        /// The authorities in a PEM file, and no others.
+        case file(String)
+        /// The authorities in a PEM text, and no others.
+        case pem(String)
+        /// Nothing is checked: for tests, and for servers that ask for no client certificate.
+        case none
+
+        var checksPeer: Bool {
+            if case .none = self { false } else { true }
+        }
+
+        /// Gives the authorities to an `SSL_CTX`; a server also names them to its clients (RFC 8446 section 4.2.4).
+        func install(in context: OpaquePointer, role: Role) throws(TLSError) {
+            switch self {
+            case .none:
+                break
+            case .system:
+                guard unsafe SSL_CTX_set_default_verify_paths(context) == 1 else {
+                    throw .openSSL("the system's authorities cannot be loaded", blame: .local)
+                }
+            case .file(let path):
+                let what = "the CA file"
+                try unsafe Self.add(File.text(path, what), "\(what) \(path)", to: context, role: role)
+            case .pem(let text):
+                try unsafe Self.add(text, "the CA certificates", to: context, role: role)
+            }
+        }
+
+        private static func add(
+            _ text: String, _ what: String, to context: OpaquePointer, role: Role
+        ) throws(TLSError) {
+            let store = unsafe SSL_CTX_get_cert_store(context)
+            try unsafe PEM.forEachCertificate(in: text, what) { (certificate) throws(TLSError) in
+                guard
+                    unsafe X509_STORE_add_cert(store, certificate) == 1,
+                    unsafe role == .client || SSL_CTX_add_client_CA(context, certificate) == 1
+                else { throw .openSSL("\(what) cannot be used", blame: .local) }
+            }
+        }
+    }
+}

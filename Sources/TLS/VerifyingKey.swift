@@ -1,0 +1,48 @@
+import COpenSSL
+import Core
+
+/// A public ECDSA key on the curve P-256 that checks ES256 signatures (RFC 7518 section 3.4).
+@safe
+package final class VerifyingKey {
+    private let key: Owned
+
+    /// A public key as PEM; from a private key or a certificate the public key is taken.
+    package init(publicKeyPEM pem: String) throws(TLSError) {
+        let what = "the public key"
+        switch PEM.labels(in: pem).first {
+        case "CERTIFICATE":
+            var found: OpaquePointer?
+            try unsafe PEM.forEachCertificate(in: pem, what) { (certificate) throws(TLSError) in
+                if unsafe found == nil { unsafe found = unsafe X509_get_pubkey(certificate) }
+            }
+            key = try unsafe Self.checked(found, what)
+        case "PUBLIC KEY":
+            ErrorQueue.clear()
+            let source = PEM.reader(of: Array(pem.utf8))
+            key = try unsafe Self.checked(PEM_read_bio_PUBKEY(source.pointer, nil, nil, nil), what)
+        default:
+            key = try PEM.privateKey(in: pem, what)
+        }
+        try ES256.requireP256(key, what)
+    }
+
+    private static func checked(_ key: OpaquePointer?, _ what: String) throws(TLSError) -> Owned {
+        guard let owned = unsafe Owned(key, { unsafe EVP_PKEY_free($0) }) else {
+            let reason = ErrorQueue.take()?.text ?? "unknown"
+            throw TLSError(.badPEM, "\(what) is damaged (\(reason))", blame: .local)
+        }
+        return owned
+    }
+
+    /// Whether `signature` (64 bytes, r and s) is this key's signature of `message`.
+    package func verifyES256(_ message: Span<UInt8>, signature: Span<UInt8>) -> Bool {
+        guard let der = ES256.derSignature(raw: signature) else { return false }
+        let context = unsafe Owned(EVP_MD_CTX_new(), { unsafe EVP_MD_CTX_free($0) })!
+        let isValid = unsafe message.withUnsafeBufferPointer { message in
+            unsafe EVP_DigestVerifyInit(context.pointer, nil, shim_sha256(), nil, key.pointer) == 1
+                && EVP_DigestVerify(context.pointer, der, der.count, message.baseAddress, message.count) == 1
+        }
+        ErrorQueue.clear()
+        return isValid
+    }
+}

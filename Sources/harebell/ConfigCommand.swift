@@ -1,0 +1,15 @@
+import ArgumentParser
+import Bridge
+
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Shows what the configuration file may say.")
+
+    @Flag(help: "Print every key with its type, default, range and one sentence.")
+    var reference = false
+
+    func run() throws {
+        guard reference else { throw CleanExit.helpRequest(self) }
+        say(ConfigurationReference.text)
+    }
+}

@@ -1,0 +1,45 @@
+import ArgumentParser
+import Bridge
+import Core
+import EventLoop
+import Logging
+
+/// `--config FILE`, for every command that reads one.
+struct ConfigurationOption: ParsableArguments {
+    @Option(name: .customLong("config"), help: ArgumentHelp("The configuration file.", valueName: "file"))
+    var file: String
+
+    /// Reads the file; says all of its problems and ends the command where there are errors.
+    func load() throws -> ConfigurationDocument {
+        let document = try read()
+        for warning in document.warnings { complain(warning.description) }
+        return document
+    }
+
+    /// Reads the file and the keys and certificates that it names; likewise.
+    func loadWithCredentials() throws -> ConfigurationDocument {
+        let document = try read()
+        let problems = document.check(now: SystemClock.now().wall)
+        for problem in problems { complain(problem.description) }
+        guard problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
+        return document
+    }
+
+    private func read() throws -> ConfigurationDocument {
+        do throws(ConfigurationError) {
+            return try ConfigurationDocument.load(path: file)
+        } catch {
+            complain(error.description)
+            throw Status.configuration
+        }
+    }
+}
+
+extension Configuration.Log {
+    func logger(_ label: String) -> Logger {
+        let (level, format) = (level, format)
+        return Logger(label: label) { label in
+            LineLogHandler(label: label, level: level, format: format, clock: { SystemClock.now().wall })
+        }
+    }
+}

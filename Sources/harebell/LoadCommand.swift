@@ -1,0 +1,128 @@
+import AMQP
+import ArgumentParser
+import Bridge
+import Core
+import Glibc
+
+struct LoadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "load",
+        abstract: "Publishes a load, collects the replies, prints throughput, latencies, losses and duplicates.",
+        discussion: """
+            Each message carries reply_to, a queue of this run's own. The run survives a restart of the broker and of the \
+            worker; what comes back twice is counted as a duplicate. Exit code 65 if a message was not answered.
+            """)
+
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Option(help: "The queue to publish to.")
+    var queue: String
+
+    @Option(help: "How many messages.")
+    var count: Int
+
+    @Option(help: "Messages per second; as fast as the broker takes them if missing.")
+    var rate: Int?
+
+    @Option(help: "The topic of the messages; the first app's if missing.")
+    var topic: String?
+
+    @Option(help: "accepted, or varied: a mix with dead and bad tokens and broken messages.")
+    var mix = "accepted"
+
+    @Option(help: "Bytes of filling in each alert.")
+    var bodySize = 32
+
+    @Option(help: "How many seconds without a reply end the run.")
+    var patience = 30
+
+    @Flag(help: "One JSON object instead of a table.")
+    var json = false
+
+    func validate() throws {
+        guard (1...100_000_000).contains(count) else { throw ValidationError("--count is 1 to 100000000") }
+        guard rate.map((1...10_000_000).contains) ?? true else { throw ValidationError("--rate is 1 to 10000000") }
+        guard LoadPlan.Mix(rawValue: mix) != nil else { throw ValidationError("--mix is accepted or varied") }
+        guard (0...1_000_000).contains(bodySize) else { throw ValidationError("--body-size is 0 to 1000000") }
+        guard (1...86400).contains(patience) else { throw ValidationError("--patience is 1 to 86400") }
+    }
+
+    func run() throws {
+        let settings = try configuration.load().configuration
+        let runner = try LoopRunner()
+        let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        let replyQueue = "harebell.\(name)"
+        func connection(_ role: AMQPRole) throws -> AMQPConnection {
+            try BrokerConnections.connection(
+                role, name: "harebell load", settings.broker, network: runner.network,
+                seed: UInt64.random(in: 0 ... .max))
+        }
+        var options = LoadRun.Settings(queue: queue, count: count, rate: rate)
+        options.patience = .seconds(patience)
+        let run = LoadRun(
+            settings: options,
+            plan: LoadPlan(
+                run: name, topic: topic ?? settings.apps[0].topic, mix: LoadPlan.Mix(rawValue: mix) ?? .accepted,
+                bodySize: bodySize),
+            replyQueue: replyQueue, control: try connection(.control), publisher: try connection(.publisher),
+            consumer: try connection(.consumer([ConsumerQueue(name: replyQueue, prefetch: 1000)])), at: runner.now)
+        let progress = ProgressBar(total: count, isShown: !json && isatty(STDERR_FILENO) == 1)
+        try runner.run(
+            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
+        ) { now in
+            run.step(at: now.instant)
+            progress.show(run.ledger.answered, at: now.instant)
+            return run.isClosed
+        }
+        progress.clear()
+        try report(run)
+    }
+
+    private func report(_ run: LoadRun) throws {
+        let ledger = run.ledger
+        let latencies = ledger.latencies
+        let seconds = ledger.elapsed.inSeconds
+        let throughput = seconds > 0 ? Double(ledger.answered) / seconds : 0
+        func milliseconds(_ share: Double) -> Double {
+            (LoadLedger.percentile(share, of: latencies) ?? .zero).inSeconds * 1000
+        }
+        let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
+        if json {
+            say(
+                JSONAnswer.text(of: [
+                    ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
+                    ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
+                    ("seconds", .number(seconds)), ("per_second", .number(throughput)),
+                    ("p50_ms", .number(milliseconds(0.5))), ("p90_ms", .number(milliseconds(0.9))),
+                    ("p99_ms", .number(milliseconds(0.99))), ("p999_ms", .number(milliseconds(0.999))),
+                    ("max_ms", .number(milliseconds(1))),
+                    ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
+                ]))
+        } else {
+            say("published    \(ledger.published)")
+            say("answered     \(ledger.answered) in \(fixed(seconds, 2)) s, \(fixed(throughput, 0)) a second")
+            for outcome in outcomes { say("             \(outcome.value) \(outcome.key)") }
+            say("missing      \(ledger.missing)")
+            say("duplicates   \(ledger.duplicates)")
+            let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1)]
+            say(
+                "latency      " + shares.map { "\($0.0) \(fixed(milliseconds($0.1), 1))" }.joined(separator: "  ")
+                    + "  ms")
+        }
+        switch run.end {
+        case .complete?: return
+        case .failed(let message)?:
+            complain(message)
+            throw Status.unavailable
+        case .impatient?, .stopped?, nil: throw Status.refused
+        }
+    }
+
+    private func fixed(_ number: Double, _ digits: Int) -> String {
+        let scale = [1, 10, 100][digits]
+        let scaled = Int((number * Double(scale)).rounded())
+        guard digits > 0 else { return String(scaled) }
+        let fraction = String(scaled % scale)
+        return "\(scaled / scale)." + String(repeating: "0", count: digits - fraction.count) + fraction
+    }
+}

@@ -1,0 +1,51 @@
+import Core
+import EventLoop
+import Glibc
+
+/// Runs one sans-IO run (a load, a topology) on a loop with sockets until it says that it is over.
+final class LoopRunner: LoopOwner {
+    let loop: EventLoop
+    private var signals: SignalSource?
+    private var nextDeadlineOfRun: () -> Instant? = { nil }
+    private var expireRun: (Instant) -> Void = { _ in }
+    private var stepRun: (Moment) -> Bool = { _ in true }
+    let network: SocketNetwork
+
+    private static let handled: [Int32] = [SIGINT, SIGTERM]
+
+    init() throws {
+        SignalSource.ignoreBrokenPipes()
+        // Before the resolver's thread starts, which inherits the mask.
+        SignalSource.block(Self.handled)
+        loop = try EventLoop()
+        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+    }
+
+    var now: Instant { loop.now.instant }
+
+    /// Turns until `step` returns true.
+    ///
+    /// - Parameter interrupted: called on SIGINT and SIGTERM
+    func run(
+        nextDeadline: @escaping () -> Instant?, expire: @escaping (Instant) -> Void,
+        interrupted: @escaping () -> Void, step: @escaping (Moment) -> Bool
+    ) throws {
+        nextDeadlineOfRun = nextDeadline
+        expireRun = expire
+        stepRun = step
+        signals = try SignalSource(loop: loop, signals: Self.handled) { _ in interrupted() }
+        try loop.run(owner: self)
+    }
+
+    var nextDeadline: Instant? {
+        nextDeadlineOfRun()
+    }
+
+    func expire(at now: Moment) {
+        expireRun(now.instant)
+    }
+
+    func endTurn(at now: Moment) {
+        if stepRun(now) { loop.stop() }
+    }
+}

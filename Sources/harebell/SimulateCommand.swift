@@ -1,0 +1,105 @@
+import ArgumentParser
+import Core
+import EventLoop
+import Glibc
+import Simulator
+import TLS
+
+struct SimulateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Runs an APNs that validates as strictly as Apple's text and misbehaves on demand.",
+        discussion: """
+            Prints one line, ready, when it listens. Device tokens that begin with certain words (dead…, bad0…) have \
+            outcomes of their own without any script. SIGTERM and SIGINT end it and print what it has seen.
+            """)
+
+    @Option(help: "The port to listen on; 0 takes a free one and prints it.")
+    var port: UInt16
+
+    @Option(help: "The numeric address to listen on.")
+    var address = "127.0.0.1"
+
+    @Option(
+        help: ArgumentHelp("Where to write the certificate authority that clients have to trust.", valueName: "file"))
+    var caFile: String?
+
+    @Option(help: ArgumentHelp("A certificate of your own instead of one made for localhost.", valueName: "file"))
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("The private key of that certificate.", valueName: "file"))
+    var privateKey: String?
+
+    @Option(help: ArgumentHelp("The public key (PEM) that provider tokens must be signed with.", valueName: "file"))
+    var publicKey: String?
+
+    @Option(help: "The key ID of that key.")
+    var keyId: String?
+
+    @Option(help: "The team ID of that key.")
+    var teamId: String?
+
+    @Option(help: ArgumentHelp("How to misbehave, see docs/simulator.md.", valueName: "file"))
+    var script: String?
+
+    @Option(help: "production or development.")
+    var environment = "production"
+
+    func validate() throws {
+        guard (certificate == nil) == (privateKey == nil) else {
+            throw ValidationError("--certificate and --private-key go together")
+        }
+        guard (publicKey == nil) == (keyId == nil), (publicKey == nil) == (teamId == nil) else {
+            throw ValidationError("--public-key, --key-id and --team-id go together")
+        }
+        guard Environment(rawValue: environment) != nil else {
+            throw ValidationError("--environment is production or development")
+        }
+    }
+
+    func run() throws {
+        var options = SimulatorOptions()
+        options.port = port
+        options.address = address
+        options.authorityFile = caFile
+        options.configuration.environment = Environment(rawValue: environment) ?? .production
+        if let certificate, let privateKey {
+            options.identity = .pem(certificateFile: certificate, privateKeyFile: privateKey)
+        }
+        do {
+            if let publicKey, let keyID = keyId, let teamID = teamId {
+                options.configuration.keys = [
+                    try ProviderKey(keyID: keyID, teamID: teamID, publicKeyFile: publicKey)
+                ]
+            }
+            if let script { options.script = try Script(file: script, &options.configuration) }
+            try serve(options)
+        } catch let error as SimulatorError {
+            complain(error.description)
+            throw error.code == .listener ? Status.unavailable : Status.configuration
+        }
+    }
+
+    private func serve(_ options: SimulatorOptions) throws {
+        let runner = try LoopRunner()
+        let service = try SimulatorService(options, loop: runner.loop, network: runner.network)
+        if port == 0 { say("port \(service.port)") }
+        say("ready")
+        var isOver = false
+        try runner.run(nextDeadline: { nil }, expire: { _ in }, interrupted: { isOver = true }) { now in
+            service.context.synchronize(at: now)
+            return isOver
+        }
+        say(Self.summary(service.context.ledger.statistics))
+    }
+
+    private static func summary(_ statistics: SimulatorStatistics) -> String {
+        let answers = statistics.answers.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }
+        let reasons = statistics.reasons.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }
+        return """
+            connections \(statistics.connections), requests \(statistics.requests), duplicates \(statistics.duplicates)
+            answers: \(answers.joined(separator: ", "))
+            reasons: \(reasons.joined(separator: ", "))
+            """
+    }
+}

@@ -1,0 +1,30 @@
+import ArgumentParser
+import Glibc
+
+/// How a command ends. Source: sysexits.h.
+enum Status {
+    static let refused = ExitCode(65)
+    static let unavailable = ExitCode(69)
+    static let `internal` = ExitCode(70)
+    static let configuration = ExitCode(78)
+}
+
+/// Writes a line to standard error.
+func complain(_ text: String) {
+    write(text + "\n", to: STDERR_FILENO)
+}
+
+/// Writes a line to standard output at once, also where that is a pipe.
+func say(_ text: String) {
+    write(text + "\n", to: STDOUT_FILENO)
+}
+
+private func write(_ text: String, to descriptor: Int32) {
+    var rest = ArraySlice(text.utf8)
+    while !rest.isEmpty {
+        let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        // Nobody is left to be told when the other end of a pipe is gone.
+        guard written >= 0 || errno == EINTR else { return }
+        rest = rest.dropFirst(max(0, written))
+    }
+}

@@ -1,0 +1,95 @@
+import Testing
+
+@testable import AMQP
+
+@Suite("Connection machine")
+struct ConnectionMachineTests {
+    typealias Machine = ConnectionMachine
+
+    static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
+        ("transport opened", { $0.transportOpened() }),
+        ("start", { $0.startReceived() }),
+        ("tune", { $0.tuneReceived() }),
+        ("open-ok", { $0.openOkReceived() }),
+        ("channel open-ok", { $0.channelOpenOkReceived() }),
+        ("confirm select-ok", { $0.confirmSelectOkReceived() }),
+        ("channel lost", { $0.channelLost() }),
+        ("close-ok", { $0.closeOkReceived() }),
+    ]
+
+    /// A machine in every state, by the way that leads there.
+    static func machines(confirms: Bool) -> [Machine] {
+        var machine = Machine(confirms: confirms)
+        var machines = [machine]
+        for input in inputs.prefix(confirms ? 6 : 5) {
+            _ = input.apply(&machine)
+            machines.append(machine)
+        }
+        _ = machine.close()
+        machines.append(machine)
+        _ = machine.closeOkReceived()
+        machines.append(machine)
+        return machines
+    }
+
+    @Test(
+        "Each word of the broker is right in one state, ignored at the end and refused elsewhere",
+        arguments: [false, true])
+    func everyStateAndInput(confirms: Bool) {
+        for machine in Self.machines(confirms: confirms) {
+            for input in Self.inputs {
+                var next = machine
+                let action = input.apply(&next)
+                let expected: (Machine.State, Machine.Action)? =
+                    switch (input.name, machine.state) {
+                    case ("transport opened", .connecting): (.awaitingStart, .sendProtocolHeader)
+                    case ("start", .awaitingStart): (.awaitingTune, .sendStartOk)
+                    case ("tune", .awaitingTune): (.awaitingOpen, .sendTuneOkAndOpen)
+                    case ("open-ok", .awaitingOpen): (.awaitingChannel, .openChannel)
+                    case ("channel open-ok", .awaitingChannel) where confirms: (.awaitingConfirms, .selectConfirms)
+                    case ("channel open-ok", .awaitingChannel): (.open, .announceOpen)
+                    case ("confirm select-ok", .awaitingConfirms): (.open, .announceOpen)
+                    case ("channel lost", .open): (.awaitingChannel, .openChannel)
+                    case ("close-ok", .closing): (.closed, .disconnect)
+                    default: nil
+                    }
+                let isEnding = machine.state == .closing || machine.state == .closed
+                #expect(next.state == expected?.0 ?? machine.state, "\(input.name) in \(machine.state)")
+                #expect(
+                    action == expected?.1 ?? (isEnding ? .ignore : .refuse), "\(input.name) in \(machine.state)")
+            }
+        }
+    }
+
+    @Test("A close is asked for once the broker can answer it, and before that the transport just ends")
+    func close() {
+        for machine in Self.machines(confirms: true) {
+            var next = machine
+            let expected: Machine.Action =
+                switch machine.state {
+                case .connecting, .awaitingStart, .awaitingTune, .awaitingOpen: .disconnect
+                case .awaitingChannel, .awaitingConfirms, .open: .sendClose
+                case .closing, .closed: .ignore
+                }
+            #expect(next.close() == expected)
+            #expect(next.close() == .ignore)
+            var closed = machine
+            #expect(closed.closeReceived() == (machine.state == .closed ? .ignore : .sendCloseOk))
+            #expect(closed.state == .closed)
+        }
+    }
+
+    @Test("Publishing is possible only on an open channel with confirms that is not blocked")
+    func law() {
+        for confirms in [false, true] {
+            for machine in Self.machines(confirms: confirms) {
+                var machine = machine
+                #expect(machine.canPublish == (confirms && machine.state == .open))
+                machine.blockedReceived()
+                #expect(!machine.canPublish)
+                machine.unblockedReceived()
+                #expect(machine.canPublish == (confirms && machine.state == .open))
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+import AMQP
+import Core
+import TestSupport
+import Testing
+
+@Suite("Connection")
+struct ConnectionTests {
+    /// A connection, its network and a broker; hosts in `down` refuse.
+    final class Setup {
+        let broker = Broker()
+        let network: MemoryNetwork
+        let connection: AMQPConnection
+        var down: Set<String> = []
+        private(set) var hosts: [String] = []
+        private(set) var events: [AMQPConnection.Event] = []
+
+        init(_ role: AMQPRole, hosts: [String] = ["a"], seed: UInt64 = 1) {
+            let addresses = hosts.map { BrokerAddress(endpoint: Endpoint(host: $0, port: 5672)) }
+            let network = MemoryNetwork { _ in nil }
+            self.network = network
+            connection = AMQPConnection(
+                configuration: AMQPConfiguration(address: addresses[0], role: role), addresses: addresses,
+                network: network, random: SplitMix64(seed: seed))
+            network.accept = { [unowned self] endpoint in
+                self.hosts.append(endpoint.host)
+                return down.contains(endpoint.host) ? nil : BrokerEngine(broker: broker)
+            }
+        }
+
+        func start() {
+            connection.start(at: network.now)
+            settle()
+        }
+
+        func settle() {
+            network.settle(turn)
+        }
+
+        func advance(by duration: Duration) {
+            network.advance(by: duration, deadline: { self.connection.nextDeadline }, turn: turn)
+        }
+
+        private func turn() -> Bool {
+            var isBusy = false
+            if let due = connection.nextDeadline, due <= network.now {
+                connection.expire(at: network.now)
+                isBusy = true
+            }
+            while let event = connection.nextEvent(at: network.now) {
+                events.append(event)
+                isBusy = true
+            }
+            return isBusy
+        }
+
+        func takeEvents() -> [AMQPConnection.Event] {
+            defer { events.removeAll() }
+            return events
+        }
+
+        func takeDeliveries() -> [Delivery] {
+            takeEvents().compactMap { if case .engine(.delivery(let delivery)) = $0 { delivery } else { nil } }
+        }
+    }
+
+    @Test("A broken connection comes back in a new epoch, and an old tag settles nothing there")
+    func epochs() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
+        for number: UInt8 in 0..<2 { try setup.broker.put([number], into: "work") }
+        setup.start()
+        let first = setup.takeDeliveries()
+        #expect(first.map(\.epoch) == [1, 1])
+        setup.network.cut(try #require(setup.network.links.first))
+        setup.settle()
+        #expect(setup.connection.epoch == 1)
+        #expect(!setup.connection.ack(epoch: 1, tag: 2, at: setup.network.now), "nobody is there to hear it")
+        setup.advance(by: .seconds(1))
+        let second = setup.takeDeliveries()
+        #expect(second.map(\.epoch) == [2, 2])
+        #expect(second.map(\.redelivered) == [true, true])
+        #expect(!setup.connection.ack(epoch: 1, tag: 1, at: setup.network.now))
+        #expect(setup.connection.ack(epoch: 2, tag: 1, at: setup.network.now))
+        setup.advance(by: .seconds(1))
+        #expect(setup.connection.held == 1)
+        #expect(setup.broker.engines.first?.unsettledCount == 1)
+        #expect(setup.broker.violations.isEmpty)
+    }
+
+    @Test("Publishes are numbered through all epochs, and each ends once")
+    func sequences() throws {
+        let setup = Setup(.publisher)
+        setup.broker.declare("q")
+        setup.broker.holdsConfirms = true
+        setup.start()
+        let publication = Publication(routingKey: bytes("q")[...], body: [])
+        #expect(try setup.connection.publish(publication) == 1)
+        #expect(try setup.connection.publish(publication) == 2)
+        setup.settle()
+        setup.broker.closeAll()
+        setup.advance(by: .seconds(1))
+        #expect(try setup.connection.publish(publication) == 3)
+        setup.settle()
+        setup.broker.engines.first?.releaseConfirms(1)
+        setup.settle()
+        let ends = setup.takeEvents().compactMap { event -> (UInt64, AMQP.Confirmation)? in
+            if case .engine(.confirmed(let sequence, let confirmation)) = event {
+                (sequence, confirmation)
+            } else {
+                nil
+            }
+        }
+        #expect(ends.map(\.0) == [1, 2, 3])
+        #expect(ends.map(\.1) == [.lost, .lost, .acked])
+    }
+
+    @Test("When a broker is down the others are tried at once, each in turn")
+    func failover() {
+        for seed: UInt64 in 0..<20 {
+            let setup = Setup(.publisher, hosts: ["a", "b", "c"], seed: seed)
+            setup.down = ["a", "b"]
+            setup.start()
+            #expect(setup.connection.isOpen)
+            #expect(setup.hosts.last == "c")
+            #expect(Set(setup.hosts).count == setup.hosts.count)
+        }
+    }
+
+    @Test("Attempts get rarer while all brokers are down, and stop when the connection is closed")
+    func backoff() {
+        let setup = Setup(.publisher)
+        setup.down = ["a"]
+        setup.start()
+        setup.advance(by: .seconds(600))
+        // 30 s at most and 15 s on average, after a quick start.
+        #expect((25...70).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
+        for case .disconnected(_, let error, _) in setup.takeEvents() {
+            #expect(error.code == .transport)
+            #expect(error.isTransient)
+        }
+        let attempts = setup.network.attempts
+        setup.connection.close(at: setup.network.now)
+        setup.advance(by: .seconds(600))
+        #expect(setup.network.attempts == attempts)
+        guard case .closed? = setup.takeEvents().last else {
+            Issue.record("its end was not told")
+            return
+        }
+    }
+
+    @Test("A queue that is missing does not make a storm of attempts")
+    func missingQueue() {
+        let setup = Setup(.consumer([ConsumerQueue(name: "missing", prefetch: 1)]))
+        setup.start()
+        setup.advance(by: .seconds(600))
+        #expect(setup.network.attempts < 70)
+        setup.broker.declare("missing")
+        setup.advance(by: .seconds(31))
+        #expect(setup.broker.queues["missing"]?.consumerCount == 1)
+    }
+
+    @Test("Consumers that were paused stay so in the next epoch")
+    func paused() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
+        setup.broker.declare("work")
+        setup.start()
+        setup.connection.cancelConsumers(at: setup.network.now)
+        setup.settle()
+        setup.broker.closeAll()
+        setup.advance(by: .seconds(5))
+        #expect(setup.connection.isOpen)
+        #expect(setup.broker.queues["work"]?.consumerCount == 0)
+        setup.connection.resumeConsumers(at: setup.network.now)
+        setup.settle()
+        #expect(setup.broker.queues["work"]?.consumerCount == 1)
+    }
+
+    @Test("Closing ends at once at every step of the handshake")
+    func closeEarly() {
+        for steps in 0..<6 {
+            let setup = Setup(.publisher)
+            let server = BrokerEngine(broker: setup.broker)
+            var turns = 0
+            setup.network.accept = { _ in server }
+            setup.connection.start(at: setup.network.now)
+            setup.network.settle {
+                turns += 1
+                if turns == steps { setup.connection.close(at: setup.network.now) }
+                return false
+            }
+            if steps == 0 || turns < steps { setup.connection.close(at: setup.network.now) }
+            setup.settle()
+            guard case .closed? = setup.takeEvents().last else {
+                Issue.record("its end was not told after \(steps) steps")
+                continue
+            }
+            #expect(setup.network.links.isEmpty)
+        }
+    }
+
+    @Test("Closing sends the acks that are due, gives the rest back and ends")
+    func close() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
+        for number: UInt8 in 0..<3 { try setup.broker.put([number], into: "work") }
+        setup.start()
+        setup.connection.ack(epoch: 1, tag: 1, at: setup.network.now)
+        setup.connection.ack(epoch: 1, tag: 3, at: setup.network.now)
+        setup.connection.close(at: setup.network.now)
+        setup.settle()
+        #expect(setup.broker.messages(in: "work").map(\.body) == [[1]])
+        #expect(setup.broker.engines.isEmpty)
+        #expect(setup.broker.violations.isEmpty)
+        guard case .closed? = setup.takeEvents().last else {
+            Issue.record("its end was not told")
+            return
+        }
+    }
+}

@@ -1,0 +1,314 @@
+import AMQP
+import Core
+import TestSupport
+import Testing
+
+@Suite("Consuming")
+struct ConsumingTests {
+    static func consumer(_ broker: Broker, prefetch: UInt16 = 10, chunk: Int = .max) -> Pair {
+        broker.declare("work")
+        return Pair(.consumer([ConsumerQueue(name: "work", prefetch: prefetch)]), broker: broker, chunk: chunk)
+    }
+
+    static var everyType: FieldTable {
+        [
+            "t": .boolean(true), "b": .int8(-8), "B": .uint8(200), "s": .int16(-300), "u": .uint16(60_000),
+            "I": .int32(-70_000), "i": .uint32(4_000_000_000), "l": .int64(-5_000_000_000), "L": .uint64(5_000_000_000),
+            "f": .float(1.5), "d": .double(-2.25), "D": .decimal(scale: 2, value: 314), "S": .string("text"),
+            "x": .bytes([0, 255]), "T": .timestamp(1_700_000_000), "A": .array([.int32(1), .table(["in": .void])]),
+            "F": .table(["deep": .array([])]), "V": .void,
+        ]
+    }
+
+    @Test("A message arrives with every property and every type of header, however its bytes are cut")
+    func everyProperty() throws {
+        var properties = MessageProperties()
+        properties.contentType = bytes("application/json")
+        properties.contentEncoding = bytes("utf-8")
+        properties.headers = Self.everyType
+        properties.deliveryMode = 2
+        properties.priority = 3
+        properties.correlationID = bytes("correlation")
+        properties.replyTo = bytes("replies")
+        properties.expiration = bytes("60000")
+        properties.messageID = bytes("message")
+        properties.timestamp = 1_700_000_000
+        properties.type = bytes("type")
+        properties.userID = bytes("guest")
+        properties.appID = bytes("app")
+        properties.clusterID = bytes("")
+        for chunk in [1, 2, 3, 5, 7, 8, 9, 64, .max] {
+            let broker = Broker()
+            try broker.put(pattern(3000), properties: properties, into: "work")
+            let pair = Self.consumer(broker, chunk: chunk)
+            let delivery = try #require(pair.takeDeliveries().first)
+            #expect(delivery.epoch == 7)
+            #expect(delivery.tag == 1)
+            #expect(delivery.queue == 0)
+            #expect(delivery.body.elementsEqual(pattern(3000)))
+            #expect(delivery.routingKey.equals("work"))
+            #expect(delivery.exchange.isEmpty)
+            #expect(delivery.contentType?.equals("application/json") == true)
+            #expect(delivery.contentEncoding?.equals("utf-8") == true)
+            #expect(delivery.correlationID?.equals("correlation") == true)
+            #expect(delivery.replyTo?.equals("replies") == true)
+            #expect(delivery.expiration?.equals("60000") == true)
+            #expect(delivery.messageID?.equals("message") == true)
+            #expect(delivery.type?.equals("type") == true)
+            #expect(delivery.appID?.equals("app") == true)
+            #expect(delivery.timestamp == 1_700_000_000)
+            #expect(try MessageProperties(decoding: delivery.rawProperties) == properties)
+            #expect(delivery.headerCount == 18)
+            #expect(delivery.header("t") == .boolean(true))
+            #expect(delivery.header("b") == .integer(-8))
+            #expect(delivery.header("i") == .integer(4_000_000_000))
+            #expect(delivery.header("l") == .integer(-5_000_000_000))
+            #expect(delivery.header("d") == .number(-2.25))
+            #expect(delivery.header("S") == .text(bytes("text")[...]))
+            #expect(delivery.header("x") == .text([0, 255]))
+            #expect(delivery.header("T") == .integer(1_700_000_000))
+            #expect(delivery.header("F") == .other)
+            #expect(delivery.header("missing") == nil)
+        }
+    }
+
+    @Test("The stream may be cut at every byte")
+    func everyCut() throws {
+        // What the broker sends once, replayed into fresh engines with one cut at every place.
+        let broker = Broker()
+        broker.declare("work")
+        try broker.put(pattern(40), into: "work")
+        let recorder = Recorder(broker)
+        let configuration = AMQPConfiguration(
+            address: BrokerAddress(endpoint: Endpoint(host: "b", port: 1)),
+            role: .consumer([ConsumerQueue(name: "work", prefetch: 1)]))
+        let network = MemoryNetwork { _ in recorder }
+        let first = AMQPEngine(configuration: configuration, epoch: 1)
+        network.connect(first, to: Endpoint(host: "b", port: 1), timeout: .seconds(1))
+        network.settle()
+        let stream = recorder.sent
+        for cut in 1..<stream.count {
+            let engine = AMQPEngine(configuration: configuration, epoch: 1)
+            engine.transportOpened(at: network.now)
+            for part in [stream[..<cut], stream[cut...]] { engine.receive(part.span, at: network.now) }
+            var names: [String] = []
+            var body: [UInt8] = []
+            while let event = engine.nextEvent() {
+                names += [event].names
+                if case .delivery(let delivery) = event { body = Array(delivery.body) }
+            }
+            #expect(names == ["opened", "consuming", "delivery"], "cut at \(cut)")
+            #expect(body == pattern(40), "cut at \(cut)")
+        }
+    }
+
+    @Test(
+        "Bodies around the frame's size arrive whole",
+        arguments: [0, 1, 4087, 4088, 4089, 8176, 131_064, 131_065, 262_128])
+    func bodySizes(size: Int) throws {
+        for frameMax: UInt32 in [4096, 131_072] {
+            let broker = Broker()
+            broker.frameMax = frameMax
+            try broker.put(pattern(size), into: "work")
+            let pair = Self.consumer(broker)
+            let delivery = try #require(pair.takeDeliveries().first)
+            #expect(delivery.body.elementsEqual(pattern(size)))
+        }
+    }
+
+    @Test("A body of 10 MiB is skipped and told, and the connection lives on")
+    func oversize() throws {
+        let broker = Broker()
+        var properties = MessageProperties()
+        properties.messageID = bytes("large")
+        try broker.put([UInt8](repeating: 1, count: 10 << 20), properties: properties, into: "work")
+        try broker.put(bytes("next"), into: "work")
+        let pair = Self.consumer(broker, chunk: 65_536)
+        let events = pair.takeEvents()
+        guard events.count == 4, case .oversize(let delivery, let size) = events[2],
+            case .delivery(let next) = events[3]
+        else {
+            Issue.record("unexpected \(events.names)")
+            return
+        }
+        #expect(size == 10 << 20)
+        #expect(delivery.body.isEmpty)
+        #expect(delivery.messageID?.equals("large") == true)
+        #expect(next.body.equals("next"))
+        pair.engine.nack(tag: delivery.tag, requeue: false, at: pair.now)
+        pair.engine.ack(tag: next.tag, at: pair.now)
+        pair.settle()
+        #expect(pair.server.unsettledCount == 0)
+        #expect(broker.queues["work"]?.discarded == 1)
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("Headers that are nested too deeply arrive, and only their decoding is refused")
+    func nested() throws {
+        var value = FieldValue.void
+        for _ in 0..<100 { value = .array([value]) }
+        var properties = MessageProperties()
+        properties.headers = ["deep": value, "flat": .int32(1)]
+        let broker = Broker()
+        try broker.put([], properties: properties, into: "work")
+        let delivery = try #require(Self.consumer(broker).takeDeliveries().first)
+        #expect(delivery.header("flat") == .integer(1))
+        let error = #expect(throws: AMQPError.self) { try MessageProperties(decoding: delivery.rawProperties) }
+        #expect(error?.code == .badTable)
+    }
+
+    @Test("Prefetch limits what is in flight, and acks let more come")
+    func prefetch() throws {
+        let broker = Broker()
+        for number in 0..<100 { try broker.put([UInt8(number)], into: "work") }
+        let pair = Self.consumer(broker, prefetch: 10)
+        var seen: [UInt8] = []
+        while true {
+            let deliveries = pair.takeDeliveries()
+            if deliveries.isEmpty { break }
+            #expect(deliveries.count <= 10)
+            for delivery in deliveries {
+                seen += delivery.body
+                #expect(pair.engine.ack(tag: delivery.tag, at: pair.now))
+                #expect(!pair.engine.ack(tag: delivery.tag, at: pair.now), "an ack is sent once")
+            }
+            pair.settle()
+        }
+        #expect(seen == (0..<100).map { UInt8($0) })
+        #expect(pair.server.unsettledCount == 0)
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("What goes back comes again as redelivered, what is rejected does not")
+    func nack() throws {
+        let broker = Broker()
+        for number: UInt8 in 0..<3 { try broker.put([number], into: "work") }
+        let pair = Self.consumer(broker, prefetch: 3)
+        let first = pair.takeDeliveries()
+        #expect(first.map(\.redelivered) == [false, false, false])
+        pair.engine.ack(tag: 1, at: pair.now)
+        pair.engine.nack(tag: 2, requeue: true, at: pair.now)
+        pair.engine.nack(tag: 3, requeue: false, at: pair.now)
+        pair.settle()
+        let second = pair.takeDeliveries()
+        #expect(second.map { Array($0.body) } == [[1]])
+        #expect(second.map(\.redelivered) == [true])
+        #expect(broker.queues["work"]?.discarded == 1)
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("What was held when the connection broke comes again, and its old tag settles nothing")
+    func epochs() throws {
+        let broker = Broker()
+        try broker.put([1], into: "work")
+        let pair = Self.consumer(broker)
+        let old = try #require(pair.takeDeliveries().first)
+        pair.network.cut(try #require(pair.network.links.first))
+        pair.settle()
+        #expect(pair.takeError()?.isTransient == true)
+        pair.engine.ack(tag: old.tag, at: pair.now)
+        var output = ByteQueue()
+        pair.engine.drain(into: &output)
+        #expect(output.copy().isEmpty)
+        let again = try #require(Self.consumer(broker).takeDeliveries().first)
+        #expect(again.redelivered)
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("A consumer that the broker cancels settles what it holds and comes back when it can")
+    func serverCancel() throws {
+        let broker = Broker()
+        try broker.put([1], into: "work")
+        let pair = Self.consumer(broker)
+        let delivery = try #require(pair.takeDeliveries().first)
+        broker.delete("work")
+        pair.settle()
+        guard case .cancelled(queue: 0, byBroker: true)? = pair.takeEvents().first else {
+            Issue.record("not told")
+            return
+        }
+        pair.engine.ack(tag: delivery.tag, at: pair.now)
+        broker.declare("work")
+        pair.advance(by: .seconds(3))
+        #expect(pair.takeEvents().names == ["consuming"])
+        try broker.put([2], into: "work")
+        pair.settle()
+        #expect(pair.takeDeliveries().first?.body == [2])
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("A drained consumer gets nothing new, can still settle, and resumes")
+    func cancelAndResume() throws {
+        let broker = Broker()
+        try broker.put([1], into: "work")
+        let pair = Self.consumer(broker)
+        let delivery = try #require(pair.takeDeliveries().first)
+        pair.engine.cancelConsumers(at: pair.now)
+        pair.settle()
+        guard case .cancelled(queue: 0, byBroker: false)? = pair.takeEvents().first else {
+            Issue.record("not told")
+            return
+        }
+        try broker.put([2], into: "work")
+        pair.engine.ack(tag: delivery.tag, at: pair.now)
+        pair.settle()
+        #expect(pair.takeDeliveries().isEmpty)
+        #expect(pair.server.unsettledCount == 0)
+        pair.engine.resumeConsumers(at: pair.now)
+        pair.settle()
+        #expect(pair.takeDeliveries().map { Array($0.body) } == [[2]])
+    }
+
+    @Test("A new prefetch is used by a new registration")
+    func changedPrefetch() throws {
+        let broker = Broker()
+        for number: UInt8 in 0..<20 { try broker.put([number], into: "work") }
+        let pair = Self.consumer(broker, prefetch: 1)
+        #expect(pair.takeDeliveries().count == 1)
+        pair.engine.setPrefetch(8, queue: 0, at: pair.now)
+        pair.settle()
+        #expect(pair.takeDeliveries().count == 8)
+    }
+
+    @Test("Acks wait for company for 5 ms, and not when nothing else is held")
+    func acknowledgementDelay() throws {
+        let broker = Broker()
+        for number: UInt8 in 0..<3 { try broker.put([number], into: "work") }
+        let pair = Self.consumer(broker)
+        pair.engine.ack(tag: 1, at: pair.now)
+        pair.settle()
+        #expect(pair.server.unsettledCount == 3)
+        pair.advance(by: .milliseconds(5))
+        #expect(pair.server.unsettledCount == 2)
+        pair.engine.ack(tag: 3, at: pair.now)
+        pair.advance(by: .milliseconds(249))
+        #expect(pair.server.unsettledCount == 2)
+        pair.advance(by: .milliseconds(1))
+        #expect(pair.server.unsettledCount == 1)
+        pair.engine.ack(tag: 2, at: pair.now)
+        pair.settle()
+        #expect(pair.server.unsettledCount == 0)
+    }
+}
+
+/// A broker's end that keeps what it sent.
+final class Recorder: Engine {
+    private let inner: BrokerEngine
+    private(set) var sent: [UInt8] = []
+
+    init(_ broker: Broker) {
+        inner = BrokerEngine(broker: broker)
+    }
+
+    func transportOpened(at now: Instant) { inner.transportOpened(at: now) }
+    func receive(_ bytes: Span<UInt8>, at now: Instant) { inner.receive(bytes, at: now) }
+    func transportClosed(_ failure: TransportError?, at now: Instant) { inner.transportClosed(failure, at: now) }
+    func drain(into output: inout ByteQueue) {
+        let before = output.count
+        inner.drain(into: &output)
+        sent += output.copy().dropFirst(before)
+    }
+    var wantsDisconnect: Bool { inner.wantsDisconnect }
+    var nextDeadline: Instant? { inner.nextDeadline }
+    func expire(at now: Instant) { inner.expire(at: now) }
+}

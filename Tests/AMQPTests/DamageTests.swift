@@ -1,0 +1,68 @@
+import AMQP
+import Core
+import TestSupport
+import Testing
+
+@Suite("Damaged streams")
+struct DamageTests {
+    @Test("A damaged stream ends the connection or passes, and never traps")
+    func damaged() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        let broker = Broker()
+        var properties = MessageProperties()
+        properties.headers = ConsumingTests.everyType
+        properties.messageID = bytes("m")
+        for size in [0, 10, 200] { try broker.put(pattern(size), properties: properties, into: "work") }
+        let recorder = Recorder(broker)
+        let configuration = AMQPConfiguration(
+            address: BrokerAddress(endpoint: Endpoint(host: "b", port: 1)),
+            role: .consumer([ConsumerQueue(name: "work", prefetch: 9)]))
+        let network = MemoryNetwork { _ in recorder }
+        network.connect(
+            AMQPEngine(configuration: configuration, epoch: 1), to: Endpoint(host: "b", port: 1), timeout: .seconds(1))
+        network.settle()
+        var ended = 0
+        for _ in 0..<1000 {
+            var stream = recorder.sent
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                stream[Int.random(in: 0..<stream.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            let engine = AMQPEngine(configuration: configuration, epoch: 1)
+            engine.transportOpened(at: network.now)
+            for start in stride(from: 0, to: stream.count, by: 100) {
+                let part = stream[start..<min(start + 100, stream.count)]
+                engine.receive(part.span, at: network.now)
+            }
+            var closes = 0
+            while let event = engine.nextEvent() {
+                switch event {
+                case .closed: closes += 1
+                case .delivery(let delivery): _ = try? MessageProperties(decoding: delivery.rawProperties)
+                default: #expect(closes == 0, "nothing comes after the end, seed \(seed)")
+                }
+            }
+            #expect(closes <= 1, "seed \(seed)")
+            ended += closes
+        }
+        #expect(ended > 0, "seed \(seed)")
+    }
+
+    @Test(
+        "Frames out of order end the connection",
+        arguments: [
+            // A body without a method, a content header without a method, a delivery for nobody, another channel.
+            [3, 0, 1, 0, 0, 0, 1, 9, 0xCE],
+            [2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE],
+            [1, 0, 1, 0, 0, 0, 17, 0, 60, 0, 60, 1, 120, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0xCE],
+            [1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE],
+        ] as [[UInt8]])
+    func outOfOrder(frame: [UInt8]) throws {
+        let broker = Broker()
+        broker.declare("work")
+        let pair = ConsumingTests.consumer(broker)
+        pair.server.send(raw: frame)
+        pair.settle()
+        #expect(try #require(pair.takeError()).code == .unexpectedFrame)
+    }
+}

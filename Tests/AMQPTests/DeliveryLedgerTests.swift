@@ -1,0 +1,140 @@
+import AMQP
+import Core
+import Testing
+
+@Suite("Delivery ledger")
+struct DeliveryLedgerTests {
+    /// What the broker would know of the acks.
+    struct Sent {
+        var open: Set<UInt64> = []
+        var wrong = 0
+
+        mutating func receive(_ acknowledgement: DeliveryLedger.Acknowledgement) -> Set<UInt64> {
+            var closed: Set<UInt64>
+            switch acknowledgement {
+            case .one(let tag): closed = [tag]
+            case .upTo(let tag):
+                if !open.contains(tag) { wrong += 1 }
+                closed = open.filter { $0 <= tag }
+            }
+            if !closed.isSubset(of: open) { wrong += 1 }
+            open.subtract(closed)
+            return closed
+        }
+    }
+
+    static let start = Instant(nanoseconds: 0)
+
+    @Test("Every order of settling five deliveries acks each once and none before it is settled")
+    func everyOrder() {
+        for order in permutations([1, 2, 3, 4, 5]) {
+            var ledger = DeliveryLedger(epoch: 1)
+            var sent = Sent()
+            for tag: UInt64 in 1...5 {
+                #expect(ledger.deliveryReceived(tag) == true)
+                sent.open.insert(tag)
+            }
+            var settled: Set<UInt64> = []
+            for (step, tag) in order.enumerated() {
+                let now = Self.start + .milliseconds(step * 10)
+                #expect(ledger.settle(tag, epoch: 1, at: now) == true)
+                settled.insert(tag)
+                while let acknowledgement = ledger.nextAcknowledgement(at: now + .milliseconds(5)) {
+                    #expect(sent.receive(acknowledgement).isSubset(of: settled))
+                }
+                #expect(ledger.isConserved)
+            }
+            #expect(sent.open.isEmpty, "order \(order)")
+            #expect(sent.wrong == 0)
+            #expect(ledger.nextDeadline == nil)
+        }
+    }
+
+    @Test("Random walks conserve deliveries, and no ack covers one that is held")
+    func randomWalks() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<50 {
+            var ledger = DeliveryLedger(epoch: 3)
+            var sent = Sent()
+            var held: [UInt64] = []
+            var settled: Set<UInt64> = []
+            var next: UInt64 = 1
+            var now = Self.start
+            for _ in 0..<1000 {
+                now = now + .microseconds(Int.random(in: 0...20_000, using: &random))
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0..<5:
+                    #expect(ledger.deliveryReceived(next) == true)
+                    held.append(next)
+                    sent.open.insert(next)
+                    next += 1
+                case 5..<8 where !held.isEmpty:
+                    let tag = held.remove(at: Int.random(in: 0..<held.count, using: &random))
+                    #expect(ledger.settle(tag, epoch: 3, at: now) == true)
+                    #expect(ledger.settle(tag, epoch: 3, at: now) == false)
+                    settled.insert(tag)
+                case 8 where !held.isEmpty:
+                    let tag = held.remove(at: Int.random(in: 0..<held.count, using: &random))
+                    #expect(ledger.reject(tag, epoch: 3, at: now) == true)
+                    sent.open.remove(tag)
+                default:
+                    #expect(ledger.settle(UInt64.random(in: 0...next + 5, using: &random), epoch: 2, at: now) == false)
+                }
+                while let acknowledgement = ledger.nextAcknowledgement(at: now) {
+                    #expect(sent.receive(acknowledgement).isSubset(of: settled), "seed \(seed)")
+                }
+                #expect(ledger.isConserved, "seed \(seed)")
+                #expect(ledger.held == held.count)
+            }
+            for tag in held { ledger.settle(tag, epoch: 3, at: now) }
+            ledger.flush()
+            while let acknowledgement = ledger.nextAcknowledgement(at: now) { _ = sent.receive(acknowledgement) }
+            #expect(sent.open.isEmpty, "seed \(seed)")
+            #expect(sent.wrong == 0, "seed \(seed)")
+            #expect(ledger.acknowledged + ledger.rejected == ledger.delivered)
+        }
+    }
+
+    @Test("64 neighbours are acked by one ack, at once")
+    func batch() {
+        var ledger = DeliveryLedger(epoch: 1)
+        for tag: UInt64 in 1...100 { #expect(ledger.deliveryReceived(tag) == true) }
+        for tag: UInt64 in 1...63 { ledger.settle(tag, epoch: 1, at: Self.start) }
+        #expect(ledger.nextAcknowledgement(at: Self.start) == nil)
+        ledger.settle(64, epoch: 1, at: Self.start)
+        #expect(ledger.nextAcknowledgement(at: Self.start) == .upTo(64))
+        #expect(ledger.nextAcknowledgement(at: Self.start) == nil)
+    }
+
+    @Test("A multiple ack names a tag that the broker still knows, not one that went back")
+    func multipleAfterNack() {
+        var ledger = DeliveryLedger(epoch: 1)
+        for tag: UInt64 in 1...4 { #expect(ledger.deliveryReceived(tag) == true) }
+        ledger.settle(1, epoch: 1, at: Self.start)
+        ledger.settle(2, epoch: 1, at: Self.start)
+        #expect(ledger.reject(3, epoch: 1, at: Self.start) == true)
+        #expect(ledger.nextAcknowledgement(at: Self.start + .milliseconds(5)) == .upTo(2))
+    }
+
+    @Test("A tag of another epoch, of the future or out of order is refused")
+    func strangers() {
+        var ledger = DeliveryLedger(epoch: 1)
+        #expect(ledger.deliveryReceived(2) == false)
+        #expect(ledger.deliveryReceived(1) == true)
+        #expect(ledger.settle(1, epoch: 0, at: Self.start) == false)
+        #expect(ledger.settle(2, epoch: 1, at: Self.start) == false)
+        #expect(ledger.settle(0, epoch: 1, at: Self.start) == false)
+        #expect(ledger.reject(1, epoch: 2, at: Self.start) == false)
+        #expect(ledger.holds(1))
+    }
+
+    private func permutations(_ tags: [UInt64]) -> [[UInt64]] {
+        guard tags.count > 1 else { return [tags] }
+        return tags.indices.flatMap { index in
+            var rest = tags
+            let first = rest.remove(at: index)
+            return permutations(rest).map { [first] + $0 }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import AMQP
+import Core
+import Testing
+
+@Suite("Addresses, tables and properties")
+struct FormatTests {
+    @Test("A URI gives host, port, credentials and virtual host")
+    func addresses() throws {
+        #expect(
+            try BrokerAddress("amqp://u%40x:p%3Aw@rabbit.example:1234/%2f")
+                == BrokerAddress(
+                    endpoint: Endpoint(host: "rabbit.example", port: 1234), user: "u@x", password: "p:w"))
+        #expect(try BrokerAddress("amqp://h") == BrokerAddress(endpoint: Endpoint(host: "h", port: 5672)))
+        #expect(try BrokerAddress("amqps://h").endpoint.port == 5671)
+        #expect(try BrokerAddress("amqps://h").usesTLS)
+        #expect(try BrokerAddress("amqp://h/").virtualHost == "")
+        #expect(try BrokerAddress("amqp://h/push").virtualHost == "push")
+        #expect(try BrokerAddress("amqp://[::1]:99").endpoint == Endpoint(host: "::1", port: 99))
+        #expect(try BrokerAddress("amqp://user@").endpoint == Endpoint(host: "localhost", port: 5672))
+        #expect(try BrokerAddress("amqp://user@").user == "user")
+    }
+
+    @Test(
+        "A wrong URI is refused by the part that is wrong, and its password is not repeated",
+        arguments: [
+            ("http://u:secret@h", "scheme"), ("amqp://u:secret@h:0", "port"), ("amqp://u:secret@h:99999", "port"),
+            ("amqp://u:secret@h:+5672", "port"),
+            ("amqp://u:secret@h/a/b", "virtual host"), ("amqp://u:secret%zz@h", "password"),
+            ("amqp://u:secret@[::1", "bracket"), ("amqp://u:secret@h/%ff", "virtual host"),
+            ("amqp://u:secret@h?heartbeat=1", "query"),
+        ])
+    func wrongAddresses(uri: String, part: String) {
+        let error = #expect(throws: AMQPError.self) { try BrokerAddress(uri) }
+        #expect(error?.code == .badAddress)
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+        #expect(error?.description.contains("secret") == false)
+    }
+
+    @Test("An address shows no password, described or dumped")
+    func secrecy() throws {
+        let address = try BrokerAddress("amqp://u:secret@h")
+        var dumped = ""
+        dump(address, to: &dumped)
+        #expect(!"\(address) \(String(reflecting: address)) \(dumped)".contains("secret"))
+    }
+
+    @Test("Every type of field survives encoding and decoding")
+    func roundTrip() throws {
+        let table = ConsumingTests.everyType
+        #expect(try FieldTable(decoding: table.encoded()[...]) == table)
+    }
+
+    @Test("A table that ends early is refused at every length")
+    func truncated() throws {
+        let encoded = try ConsumingTests.everyType.encoded()
+        var accepted = 0
+        for count in 1..<encoded.count {
+            if (try? FieldTable(decoding: encoded.prefix(count))) != nil { accepted += 1 }
+        }
+        // Only between two entries is a shorter table a table.
+        #expect(accepted == ConsumingTests.everyType.entries.count - 1)
+    }
+
+    @Test("16 levels of nesting are read, 17 are not", arguments: [false, true])
+    func depth(asTables: Bool) throws {
+        func nested(_ levels: Int) throws -> [UInt8] {
+            var value = FieldValue.void
+            for _ in 1..<levels { value = asTables ? .table(["a": value]) : .array([value]) }
+            return try (["a": value] as FieldTable).encoded()
+        }
+        #expect(try FieldTable(decoding: nested(16)[...]).entries.count == 1)
+        #expect(throws: AMQPError.self) { try FieldTable(decoding: nested(17)[...]) }
+    }
+
+    @Test("A table keeps its order when an entry is replaced, and loses all of a removed name")
+    func editing() {
+        var table: FieldTable = ["a": .int32(1), "b": .int32(2), "a": .int32(3)]
+        #expect(table["a"] == .int32(3))
+        table["a"] = .int32(4)
+        #expect(table == ["a": .int32(4), "b": .int32(2)])
+        table["a"] = nil
+        #expect(table == ["b": .int32(2)])
+    }
+
+    @Test("Properties can be edited, and keep what is not touched")
+    func properties() throws {
+        var properties = MessageProperties()
+        properties.messageID = bytes("m")
+        properties.expiration = bytes("1000")
+        properties.headers = ["x-death": .array([]), "traceparent": .string("00")]
+        properties.timestamp = .max
+        var edited = try MessageProperties(decoding: properties.encoded()[...])
+        #expect(edited == properties)
+        edited.expiration = nil
+        edited.headers?["x-death"] = nil
+        let again = try MessageProperties(decoding: edited.encoded()[...])
+        #expect(again.expiration == nil)
+        #expect(again.headers == ["traceparent": .string("00")])
+        #expect(again.messageID == bytes("m"))
+        properties.type = [UInt8](repeating: 97, count: 256)
+        #expect(throws: AMQPError.self) { try properties.encoded() }
+    }
+
+    @Test("Random bytes are refused or read, and never trap")
+    func garbage() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        var read = 0
+        for _ in 0..<20_000 {
+            let bytes = (0..<Int.random(in: 0...60, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
+            if (try? MessageProperties(decoding: bytes[...])) != nil { read += 1 }
+        }
+        #expect(read > 0, "seed \(seed)")
+    }
+}

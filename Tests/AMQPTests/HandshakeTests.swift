@@ -1,0 +1,152 @@
+import AMQP
+import Core
+import TestSupport
+import Testing
+
+@Suite("Handshake")
+struct HandshakeTests {
+    @Test("Each role opens, and the client says who it is")
+    func opens() {
+        let broker = Broker()
+        broker.declare("work")
+        for role in [AMQPRole.publisher, .control, .consumer([ConsumerQueue(name: "work", prefetch: 5)])] {
+            let pair = Pair(role, broker: broker) { $0.connectionName = "the name" }
+            #expect(pair.engine.isOpen)
+            let events = pair.takeEvents()
+            guard case .opened(let server)? = events.first else {
+                Issue.record("not opened: \(events)")
+                return
+            }
+            #expect(server == ServerProperties(product: "Memory", version: "3.10.0"))
+            let table = try? FieldTable(decoding: pair.server.clientProperties[...])
+            #expect(table?["connection_name"] == .string("the name"))
+            guard case .table(let capabilities)? = table?["capabilities"] else {
+                Issue.record("no capabilities")
+                return
+            }
+            for name in [
+                "consumer_cancel_notify", "connection.blocked", "basic.nack", "publisher_confirms",
+                "authentication_failure_close", "exchange_exchange_bindings",
+            ] {
+                #expect(capabilities[name] == .boolean(true), "\(name)")
+            }
+        }
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test(
+        "The lower heartbeat is agreed on, and a broker without a wish takes ours",
+        arguments: [(60, 15), (1, 1), (0, 15)])
+    func heartbeat(offered: Int, agreed: Int) {
+        let broker = Broker()
+        broker.heartbeat = UInt16(offered)
+        let pair = Pair(.publisher, broker: broker)
+        #expect(pair.server.heartbeat == .seconds(agreed))
+    }
+
+    @Test("A refused login says so, whether the broker explains it or hangs up", arguments: [false, true])
+    func refusedLogin(hangsUp: Bool) throws {
+        let broker = Broker()
+        broker.users = ["guest": "secret"]
+        broker.loginRefusal = hangsUp ? .hangUp : .closeFrame
+        let pair = Pair(.publisher, broker: broker)
+        let error = try #require(pair.takeError())
+        #expect(error.code == .accessRefused)
+        #expect(!error.isTransient)
+        #expect(!error.description.contains("secret"))
+    }
+
+    @Test("An unknown virtual host is not allowed")
+    func unknownVirtualHost() throws {
+        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672), virtualHost: "other")
+        let error = try #require(Pair(.publisher, address: address).takeError())
+        #expect(error.code == .notAllowed)
+        #expect(error.replyCode == 530)
+        #expect(!error.isTransient)
+    }
+
+    @Test("Consuming from a missing queue ends the connection with NOT_FOUND")
+    func missingQueue() throws {
+        let pair = Pair(.consumer([ConsumerQueue(name: "nowhere", prefetch: 1)]))
+        let error = try #require(pair.takeError())
+        #expect(error.code == .notFound)
+        #expect(error.message.contains("nowhere"))
+        #expect(!error.isTransient)
+    }
+
+    @Test(
+        "A peer that speaks something else is recognised",
+        arguments: [
+            bytes("HTTP/1.1 400 Bad Request\r\n\r\n"), bytes("AMQP") + [0, 1, 0, 0], [21, 3, 3, 0, 2, 2, 40, 0],
+        ])
+    func otherProtocol(greeting: [UInt8]) throws {
+        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 80))
+        let engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
+        let now = Instant(nanoseconds: 0)
+        engine.transportOpened(at: now)
+        engine.receive(greeting.span, at: now)
+        guard case .closed(let error?)? = engine.nextEvent() else {
+            Issue.record("not recognised")
+            return
+        }
+        #expect(error.code == .protocolMismatch)
+        #expect(!error.isTransient)
+        var output = ByteQueue()
+        engine.drain(into: &output)
+        #expect(engine.wantsDisconnect)
+    }
+
+    @Test("A silent peer runs into the handshake's deadline")
+    func silence() throws {
+        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
+        let engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
+        let start = Instant(nanoseconds: 0)
+        engine.transportOpened(at: start)
+        #expect(engine.nextDeadline == start + .seconds(10))
+        engine.expire(at: start + .seconds(10))
+        guard case .closed(let error?)? = engine.nextEvent() else {
+            Issue.record("no end")
+            return
+        }
+        #expect(error.code == .handshakeTimeout)
+        #expect(error.isTransient)
+    }
+
+    @Test("Heartbeats keep an idle connection open for an hour, and two missing ones end it")
+    func heartbeats() throws {
+        let pair = Pair(.publisher)
+        pair.advance(by: .seconds(3600))
+        #expect(pair.engine.isOpen)
+        #expect(pair.server.heartbeatsReceived >= 480)
+        try #require(pair.network.links.first).isFrozen = true
+        pair.advance(by: .seconds(22))
+        #expect(pair.engine.isOpen)
+        pair.advance(by: .seconds(9))
+        let error = try #require(pair.takeError())
+        #expect(error.code == .heartbeatTimeout)
+        #expect(error.isTransient)
+    }
+
+    @Test(
+        "The broker's end is transient, an operator's mistake is not",
+        arguments: [(320, true), (541, true), (501, false)])
+    func closeCodes(code: Int, isTransient: Bool) throws {
+        let pair = Pair(.publisher)
+        pair.server.closeConnection(code: UInt16(code), text: "because")
+        pair.settle()
+        let error = try #require(pair.takeError())
+        #expect(error.replyCode == UInt16(code))
+        #expect(error.isTransient == isTransient)
+        #expect(error.message.contains("because"))
+    }
+
+    @Test("An orderly close ends without an error")
+    func close() {
+        let pair = Pair(.publisher)
+        pair.engine.close(at: pair.now)
+        pair.settle()
+        #expect(pair.takeEvents().names == ["opened", "closed"])
+        #expect(pair.broker.engines.isEmpty)
+        #expect(pair.broker.violations.isEmpty)
+    }
+}

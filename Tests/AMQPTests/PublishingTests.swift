@@ -1,0 +1,207 @@
+import AMQP
+import Core
+import TestSupport
+import Testing
+
+@Suite("Publishing")
+struct PublishingTests {
+    @Test("A message reaches its queue as it was, and is confirmed once")
+    func publish() throws {
+        let broker = Broker()
+        broker.declare("results")
+        let pair = Pair(.publisher, broker: broker)
+        var properties = PublicationProperties()
+        properties.contentType = bytes("application/json")[...]
+        properties.correlationID = bytes("c")[...]
+        properties.messageID = bytes("m")[...]
+        properties.type = bytes("harebell.result")[...]
+        properties.timestamp = 5
+        properties.priority = 1
+        properties.headers = try ConsumingTests.everyType.encoded()[...]
+        let sequence = try pair.engine.publish(
+            Publication(routingKey: bytes("results")[...], properties: properties, body: pattern(300_000)[...]))
+        #expect(sequence == 1)
+        pair.settle()
+        let confirmations = pair.takeConfirmations()
+        #expect(confirmations.map(\.0) == [1])
+        #expect(confirmations.map(\.1) == [.acked])
+        let message = try #require(broker.messages(in: "results").first)
+        #expect(message.body == pattern(300_000))
+        let decoded = try #require(message.decodedProperties)
+        #expect(decoded.contentType == bytes("application/json"))
+        #expect(decoded.correlationID == bytes("c"))
+        #expect(decoded.messageID == bytes("m"))
+        #expect(decoded.type == bytes("harebell.result"))
+        #expect(decoded.timestamp == 5)
+        #expect(decoded.priority == 1)
+        #expect(decoded.deliveryMode == 2)
+        #expect(decoded.headers == ConsumingTests.everyType)
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("Bodies around the frame's size are cut right", arguments: [0, 1, 4087, 4088, 4089, 8176, 12_264])
+    func bodySizes(size: Int) throws {
+        let broker = Broker()
+        broker.frameMax = 4096
+        broker.declare("results")
+        let pair = Pair(.publisher, broker: broker, chunk: 1000)
+        try pair.publish(pattern(size), to: "results")
+        pair.settle()
+        #expect(broker.messages(in: "results").first?.body == pattern(size))
+        #expect(pair.takeConfirmations().map(\.1) == [.acked])
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("Confirms in any order and for several at once end each publish once")
+    func confirms() throws {
+        let broker = Broker()
+        broker.declare("results")
+        broker.holdsConfirms = true
+        let pair = Pair(.publisher, broker: broker)
+        for number: UInt8 in 1...6 { try pair.publish([number], to: "results") }
+        pair.settle()
+        #expect(pair.takeConfirmations().isEmpty)
+        #expect(pair.engine.unconfirmed == 6)
+        pair.server.releaseConfirms(4)
+        pair.server.releaseConfirms(2, acked: false)
+        pair.server.releaseConfirms(5, multiple: true)
+        pair.server.releaseConfirms(5)
+        pair.settle()
+        let confirmations = pair.takeConfirmations()
+        #expect(confirmations.map(\.0) == [4, 2, 1, 3, 5])
+        #expect(confirmations.map(\.1) == [.acked, .nacked, .acked, .acked, .acked])
+        #expect(pair.engine.unconfirmed == 1)
+    }
+
+    @Test("A message that no queue takes is returned and ends once, the others are not touched")
+    func returned() throws {
+        let broker = Broker()
+        broker.declare("results")
+        let pair = Pair(.publisher, broker: broker)
+        try pair.publish([1], to: "results", messageID: "a")
+        try pair.publish([2], to: "nowhere", messageID: "b")
+        try pair.publish([3], to: "results", messageID: "c")
+        try pair.publish([4], to: "nowhere", messageID: "d", mandatory: false)
+        try pair.publish([], to: "nowhere", messageID: "e")
+        pair.settle()
+        let noRoute = AMQP.Confirmation.returned(code: 312, text: "NO_ROUTE")
+        let confirmations = pair.takeConfirmations()
+        #expect(confirmations.map(\.0) == [1, 2, 3, 4, 5])
+        #expect(confirmations.map(\.1) == [.acked, noRoute, .acked, .acked, noRoute])
+    }
+
+    @Test("A full queue's nack is told")
+    func nacked() throws {
+        let broker = Broker()
+        broker.declare("results").rejectsPublishes = true
+        let pair = Pair(.publisher, broker: broker)
+        try pair.publish([1], to: "results")
+        pair.settle()
+        #expect(pair.takeConfirmations().map(\.1) == [.nacked])
+    }
+
+    @Test("A blocked broker stops publishing until it is free again")
+    func blocked() throws {
+        let broker = Broker()
+        broker.declare("results")
+        let pair = Pair(.publisher, broker: broker)
+        broker.setAlarm(true)
+        #expect(pair.engine.canPublish, "the broker tells at the first publish")
+        try pair.publish([1], to: "results")
+        pair.settle()
+        guard case .blocked("low on memory")? = pair.takeEvents().last else {
+            Issue.record("not told")
+            return
+        }
+        #expect(!pair.engine.canPublish)
+        pair.advance(by: .seconds(20))
+        broker.setAlarm(false)
+        pair.settle()
+        #expect(pair.engine.canPublish)
+        guard case .unblocked? = pair.takeEvents().last else {
+            Issue.record("not told")
+            return
+        }
+    }
+
+    @Test("Unconfirmed publishes have a limit")
+    func limit() throws {
+        let broker = Broker()
+        broker.declare("results")
+        broker.holdsConfirms = true
+        let pair = Pair(.publisher, broker: broker) { $0.maximumUnconfirmed = 3 }
+        for _ in 0..<3 { try pair.publish([], to: "results") }
+        #expect(!pair.engine.canPublish)
+        pair.settle()
+        pair.server.releaseConfirms(1)
+        pair.settle()
+        #expect(pair.engine.canPublish)
+    }
+
+    @Test("Strings over 255 bytes and properties over one frame are refused before a byte is written")
+    func refused() throws {
+        let broker = Broker()
+        broker.declare("results")
+        let pair = Pair(.publisher, broker: broker)
+        let long = [UInt8](repeating: 97, count: 256)[...]
+        var properties = PublicationProperties()
+        let fields: [WritableKeyPath<PublicationProperties, ArraySlice<UInt8>?>] = [
+            \.contentType, \.contentEncoding, \.correlationID, \.replyTo, \.expiration, \.messageID, \.type, \.userID,
+            \.appID,
+        ]
+        for field in fields {
+            properties = PublicationProperties()
+            properties[keyPath: field] = long
+            let error = #expect(throws: AMQPError.self) {
+                try pair.engine.publish(Publication(routingKey: long.prefix(7), properties: properties, body: []))
+            }
+            #expect(error?.code == .shortStringTooLong)
+        }
+        #expect(throws: AMQPError.self) { try pair.engine.publish(Publication(routingKey: long, body: [])) }
+        #expect(throws: AMQPError.self) {
+            try pair.engine.publish(Publication(exchange: long, routingKey: [], body: []))
+        }
+        properties = PublicationProperties()
+        properties.headers = try FieldTable([.init(name: [97], value: .bytes(pattern(131_072)))]).encoded()[...]
+        let error = #expect(throws: AMQPError.self) {
+            try pair.engine.publish(Publication(routingKey: [], properties: properties, body: []))
+        }
+        #expect(error?.code == .propertiesTooLarge)
+        var output = ByteQueue()
+        pair.engine.drain(into: &output)
+        #expect(output.copy().isEmpty)
+        #expect(try pair.publish([], to: "results") == 1)
+        pair.settle()
+        #expect(pair.takeConfirmations().map(\.1) == [.acked])
+    }
+
+    @Test("What waits for its confirm when the connection ends is lost, and that comes before the end")
+    func lost() throws {
+        let broker = Broker()
+        broker.declare("results")
+        broker.holdsConfirms = true
+        let pair = Pair(.publisher, broker: broker)
+        for _ in 0..<3 { try pair.publish([], to: "results") }
+        pair.settle()
+        _ = pair.takeEvents()
+        pair.network.cut(try #require(pair.network.links.first))
+        pair.settle()
+        let events = pair.takeEvents()
+        #expect(events.names == ["confirmed", "closed"])
+        #expect(events.count == 4)
+        #expect(pair.engine.unconfirmed == 0)
+    }
+
+    @Test("A missing exchange ends the channel, and with it the connection")
+    func missingExchange() throws {
+        let pair = Pair(.publisher)
+        _ = try pair.engine.publish(Publication(exchange: bytes("none")[...], routingKey: [], body: []))
+        pair.settle()
+        let events = pair.takeEvents()
+        guard case .confirmed(sequence: 1, .lost) = events[1], case .closed(let error?)? = events.last else {
+            Issue.record("unexpected \(events)")
+            return
+        }
+        #expect(error.code == .notFound)
+    }
+}

@@ -1,0 +1,133 @@
+import AMQP
+import Core
+import TLS
+import TestSupport
+import Testing
+
+@Suite("Secure connections")
+struct SecureTests {
+    private static let wallTime = WallTime(milliseconds: 1_795_014_400_000)
+    private let authority: CertificateAuthority
+    private let server: TLSContext
+
+    init() throws {
+        authority = CertificateAuthority(commonName: "Test", now: Self.wallTime)
+        let certificate = authority.issue(names: ["broker"], usage: .server)
+        server = try TLSContext(
+            role: .server, trust: .none,
+            identity: .pemText(certificates: certificate.certificatePEM, privateKey: certificate.privateKeyPEM))
+    }
+
+    @Test("Messages go both ways under TLS, however the bytes are cut", arguments: [1, 100, 5000, Int.max])
+    func secure(chunk: Int) throws {
+        let broker = Broker()
+        broker.declare("q")
+        let client = try TLSContext(role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.wallTime)
+        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5671))
+        address.usesTLS = true
+        var configuration = AMQPConfiguration(address: address, role: .publisher)
+        configuration.tls = client
+        let publisher = AMQPEngine(configuration: configuration, epoch: 1)
+        configuration.role = .consumer([ConsumerQueue(name: "q", prefetch: 1)])
+        let consumer = AMQPEngine(configuration: configuration, epoch: 1)
+        let network = MemoryNetwork { _ in SecureServer(BrokerEngine(broker: broker), server) }
+        network.largestPiece = chunk
+        for engine in [publisher, consumer] { network.connect(engine, to: address.endpoint, timeout: .seconds(1)) }
+        network.settle()
+        #expect(publisher.canPublish)
+        _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: pattern(40_000)[...]))
+        network.settle()
+        var body: [UInt8] = []
+        while let event = consumer.nextEvent() {
+            if case .delivery(let delivery) = event { body += delivery.body }
+        }
+        #expect(body == pattern(40_000))
+        publisher.close(at: network.now)
+        consumer.close(at: network.now)
+        network.settle()
+        #expect(broker.engines.isEmpty)
+        #expect(network.links.isEmpty)
+    }
+
+    @Test("A certificate of an unknown authority ends the connection with a clear reason")
+    func untrusted() throws {
+        let other = CertificateAuthority(commonName: "Other", now: Self.wallTime)
+        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5671))
+        address.usesTLS = true
+        var configuration = AMQPConfiguration(address: address, role: .publisher)
+        configuration.tls = try TLSContext(role: .client, trust: .pem(other.certificatePEM), checkedAt: Self.wallTime)
+        let engine = AMQPEngine(configuration: configuration, epoch: 1)
+        let server = server
+        let network = MemoryNetwork { _ in SecureServer(BrokerEngine(broker: Broker()), server) }
+        network.connect(engine, to: address.endpoint, timeout: .seconds(1))
+        network.settle()
+        guard case .closed(let error?)? = engine.nextEvent() else {
+            Issue.record("it went on")
+            return
+        }
+        #expect(error.code == .tls)
+        #expect((error.underlying as? TLSError)?.code == .unknownAuthority)
+        #expect(!error.isTransient)
+    }
+
+    @Test("A broker without TLS at that port is recognised")
+    func plainBroker() throws {
+        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
+        address.usesTLS = true
+        var configuration = AMQPConfiguration(address: address, role: .publisher)
+        configuration.tls = try TLSContext(role: .client, trust: .none, checkedAt: Self.wallTime)
+        let engine = AMQPEngine(configuration: configuration, epoch: 1)
+        let network = MemoryNetwork { _ in BrokerEngine(broker: Broker()) }
+        network.connect(engine, to: address.endpoint, timeout: .seconds(1))
+        network.settle()
+        guard case .closed(let error?)? = engine.nextEvent() else {
+            Issue.record("it went on")
+            return
+        }
+        #expect(error.code == .tls)
+        #expect((error.underlying as? TLSError)?.code == .notTLS)
+    }
+}
+
+/// A broker's end behind TLS.
+private final class SecureServer: Engine {
+    private let inner: BrokerEngine
+    private let session: TLSSession
+    private var failed = false
+
+    init(_ inner: BrokerEngine, _ context: TLSContext) {
+        self.inner = inner
+        session = TLSSession(context: context, serverName: nil)
+    }
+
+    func transportOpened(at now: Instant) { inner.transportOpened(at: now) }
+
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        session.receive(bytes)
+        do throws(TLSError) {
+            guard try session.handshake() else { return }
+            var plaintext = ByteQueue()
+            while case .bytes = try session.read(into: &plaintext) {
+                plaintext.withBytes { inner.receive($0, at: now) }
+                plaintext.removeAll()
+            }
+        } catch {
+            failed = true
+        }
+    }
+
+    func transportClosed(_ failure: TransportError?, at now: Instant) { inner.transportClosed(failure, at: now) }
+
+    func drain(into output: inout ByteQueue) {
+        var plaintext = ByteQueue()
+        if session.isEstablished {
+            inner.drain(into: &plaintext)
+            do throws(TLSError) { try session.write(from: &plaintext) } catch { failed = true }
+        }
+        session.drain(into: &output)
+    }
+
+    var wantsDisconnect: Bool { failed || inner.wantsDisconnect }
+    var nextDeadline: Instant? { inner.nextDeadline }
+    func expire(at now: Instant) { inner.expire(at: now) }
+}

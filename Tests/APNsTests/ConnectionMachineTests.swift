@@ -1,0 +1,108 @@
+import APNs
+import Core
+import Testing
+
+@Suite("ConnectionMachine")
+struct ConnectionMachineTests {
+    typealias Action = ConnectionMachine.Action
+    typealias Phase = ConnectionMachine.Phase
+
+    enum State: CaseIterable, Sendable {
+        case connecting, handshaking, speaking, ready, draining, closed
+
+        func machine() -> ConnectionMachine {
+            switch self {
+            case .connecting: .connecting
+            case .handshaking: .handshaking(deadline: .seconds(10), speaksHTTP2: false)
+            case .speaking: .handshaking(deadline: .seconds(10), speaksHTTP2: true)
+            case .ready: .ready
+            case .draining: .draining(deadline: .seconds(10))
+            case .closed: .closed
+            }
+        }
+    }
+
+    enum Input: Sendable {
+        case transportOpened, agreed, disagreed, settings, goaway, retire, streamsEnded, early, late, failed
+    }
+
+    static let table: [(State, Input, Action, Phase)] = [
+        (.connecting, .transportOpened, .startHandshake, .handshaking),
+        (.connecting, .retire, .loseStreams, .closed),
+        (.connecting, .streamsEnded, .none, .connecting),
+        (.connecting, .early, .none, .connecting),
+        (.connecting, .late, .none, .connecting),
+        (.connecting, .failed, .loseStreams, .closed),
+        (.handshaking, .agreed, .startHTTP2, .handshaking),
+        (.handshaking, .disagreed, .refuseProtocol, .handshaking),
+        (.handshaking, .retire, .loseStreams, .closed),
+        (.handshaking, .streamsEnded, .none, .handshaking),
+        (.handshaking, .early, .none, .handshaking),
+        (.handshaking, .late, .giveUpHandshake, .closed),
+        (.handshaking, .failed, .loseStreams, .closed),
+        (.speaking, .settings, .announceReady, .ready),
+        (.speaking, .goaway, .stopSubmitting, .draining),
+        (.speaking, .retire, .stopSubmitting, .draining),
+        (.speaking, .streamsEnded, .none, .handshaking),
+        (.speaking, .early, .none, .handshaking),
+        (.speaking, .late, .giveUpHandshake, .closed),
+        (.speaking, .failed, .loseStreams, .closed),
+        (.ready, .settings, .none, .ready),
+        (.ready, .goaway, .stopSubmitting, .draining),
+        (.ready, .retire, .stopSubmitting, .draining),
+        (.ready, .streamsEnded, .none, .ready),
+        (.ready, .early, .none, .ready),
+        (.ready, .late, .none, .ready),
+        (.ready, .failed, .loseStreams, .closed),
+        (.draining, .settings, .none, .draining),
+        (.draining, .goaway, .none, .draining),
+        (.draining, .retire, .none, .draining),
+        (.draining, .streamsEnded, .sayGoodbye, .closed),
+        (.draining, .early, .none, .draining),
+        (.draining, .late, .giveUpDraining, .closed),
+        (.draining, .failed, .loseStreams, .closed),
+        (.closed, .transportOpened, .none, .closed),
+        (.closed, .agreed, .none, .closed),
+        (.closed, .settings, .none, .closed),
+        (.closed, .goaway, .none, .closed),
+        (.closed, .retire, .none, .closed),
+        (.closed, .streamsEnded, .none, .closed),
+        (.closed, .early, .none, .closed),
+        (.closed, .late, .none, .closed),
+        (.closed, .failed, .none, .closed),
+    ]
+
+    @Test("Each input in each state has its action and its next phase", arguments: table.indices)
+    func transition(row: Int) {
+        let (state, input, action, phase) = Self.table[row]
+        var machine = state.machine()
+        let found =
+            switch input {
+            case .transportOpened: machine.transportOpened(handshakeDeadline: .seconds(20))
+            case .agreed: machine.protocolNegotiated(isHTTP2: true)
+            case .disagreed: machine.protocolNegotiated(isHTTP2: false)
+            case .settings: machine.settingsReceived()
+            case .goaway: machine.goawayReceived(drainDeadline: .seconds(20))
+            case .retire: machine.retire(drainDeadline: .seconds(20))
+            case .streamsEnded: machine.streamsEnded()
+            case .early: machine.deadlinePassed(at: .seconds(9.999))
+            case .late: machine.deadlinePassed(at: .seconds(10))
+            case .failed: machine.failed()
+            }
+        #expect(found == action)
+        #expect(machine.phase == phase)
+    }
+
+    @Test("A second GOAWAY does not put the drain deadline off")
+    func drainDeadlineStays() {
+        var machine = State.draining.machine()
+        _ = machine.goawayReceived(drainDeadline: .seconds(99))
+        #expect(machine.deadline == .seconds(10))
+    }
+
+    @Test("It speaks HTTP/2 from ALPN's agreement until it is closed")
+    func speaksHTTP2() {
+        let speaking = State.allCases.filter { $0.machine().speaksHTTP2 }
+        #expect(speaking == [.speaking, .ready, .draining])
+    }
+}

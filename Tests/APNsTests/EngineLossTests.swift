@@ -1,0 +1,81 @@
+import APNs
+import Core
+import Testing
+
+@Suite("APNsEngine: loss")
+struct EngineLossTests {
+    @Test("A request that never left is certainly not processed when the connection is lost")
+    func neverWritten() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        try link.submit(as: 1)
+        link.pump()
+        try link.submit(as: 2)
+        link.cut()
+        #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: transport"])
+    }
+
+    @Test("Wherever the wire is cut, each request ends once, and 'not processed' is never said of one that arrived")
+    func cutAnywhere() throws {
+        let whole = try cutLink()
+        whole.open()
+        let handshake = (engine: whole.engineBytes, server: whole.serverBytes)
+        submit(to: whole)
+        try #require(whole.news().count == 4)
+        // The handshake is the same each time: there some places will do, after it there is a cut at every byte.
+        for position in Array(stride(from: 1, to: handshake.engine, by: 29)) + (handshake.engine..<whole.engineBytes) {
+            try checkCut("after \(position) bytes of the engine") { $0.engineBudget = position }
+        }
+        for position in Array(stride(from: 1, to: handshake.server, by: 29)) + (handshake.server..<whole.serverBytes) {
+            try checkCut("after \(position) bytes of the server") { $0.serverBudget = position }
+        }
+    }
+
+    private func checkCut(_ place: String, _ limit: (Link) -> Void) throws {
+        let link = try cutLink()
+        limit(link)
+        link.open()
+        submit(to: link)
+        if link.isOpen { link.cut() }
+        try check(link, place)
+    }
+
+    private func cutLink() throws -> Link {
+        let link = try Link(usesProviderToken: true)
+        link.server.onRequest = { server, received in
+            server.reply(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
+        }
+        return link
+    }
+
+    private func submit(to link: Link) {
+        for handle in UInt32(1)...3 where link.engine.freeStreams > 0 {
+            do {
+                try link.submit(Fixture.request(handle, payload: 200), as: handle)
+            } catch {
+                Issue.record(error)
+            }
+            link.pump()
+        }
+    }
+
+    private func check(_ link: Link, _ place: String) throws {
+        let news = link.news()
+        #expect(news.last?.hasPrefix("closed") == true, "\(place): \(news)")
+        #expect(news.filter { $0.hasPrefix("closed") }.count == 1, "\(place)")
+        var ended: [UInt32] = []
+        let arrived = Set(link.server.received.compactMap { $0.header("apns-id")?.last?.wholeNumberValue })
+        for event in link.log {
+            switch event {
+            case .replied(let handle, _): ended.append(handle)
+            case .lost(let handle, let loss):
+                ended.append(handle)
+                if loss.processed == .no { #expect(!arrived.contains(Int(handle)), "\(place)") }
+            case .ready, .goaway, .closed: break
+            }
+        }
+        #expect(Set(ended).count == ended.count, "\(place)")
+        #expect(link.engine.inFlight == 0 && link.engine.wantsDisconnect && link.engine.nextDeadline == nil, "\(place)")
+    }
+}

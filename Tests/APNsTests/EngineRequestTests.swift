@@ -1,0 +1,133 @@
+import APNs
+import Core
+import HTTP2
+import Testing
+
+@Suite("APNsEngine: requests")
+struct EngineRequestTests {
+    @Test("A request is what Apple's text says, and its answer comes back")
+    func request() throws {
+        let link = try Link(usesProviderToken: true)
+        link.open()
+        #expect(link.news() == ["ready"])
+        try link.submit(Fixture.request(7, payload: 4096, expiration: 1_795_300_000, collapseID: "score-42"), as: 5)
+        link.pump()
+        #expect(link.news() == ["replied 5: 200"])
+        let received = try #require(link.server.received.first)
+        let names = received.request.headers.map(\.nameText)
+        #expect(
+            names == [
+                ":method", ":scheme", ":path", ":authority", "authorization", "apns-id", "apns-push-type",
+                "apns-expiration", "apns-priority", "apns-topic", "apns-collapse-id",
+            ])
+        let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
+        #expect(received.header(":method") == "POST" && received.header(":scheme") == "https")
+        #expect(received.header(":path") == "/3/device/\(token)")
+        #expect(received.header(":authority") == "api.push.apple.com")
+        #expect(received.header("authorization")?.hasPrefix("bearer ") == true)
+        #expect(received.header("apns-id") == "00000000-0000-1234-0000-000000000007")
+        #expect(received.header("apns-push-type") == "alert" && received.header("apns-priority") == "10")
+        #expect(received.header("apns-expiration") == "1795300000")
+        #expect(received.header("apns-topic") == "com.example.app")
+        #expect(received.header("apns-collapse-id") == "score-42")
+        #expect(received.request.body == [UInt8](repeating: UInt8(ascii: "x"), count: 4096))
+        #expect(!received.request.hasPriority && link.server.priorityFrames == 0)
+    }
+
+    @Test("A broadcast goes to the bundle ID's path, with channel and request id, without topic and apns-id")
+    func broadcast() throws {
+        let link = try Link { $0.endpoint = Endpoint(host: "api.push.apple.com", port: 2197) }
+        link.open()
+        var request = Fixture.request(7)
+        request.target = .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8))
+        request.pushType = .liveactivity
+        try link.submit(request)
+        link.pump()
+        let received = try #require(link.server.received.first)
+        #expect(
+            received.request.headers.map(\.nameText) == [
+                ":method", ":scheme", ":path", ":authority", "apns-channel-id", "apns-request-id", "apns-push-type",
+                "apns-expiration", "apns-priority",
+            ])
+        #expect(received.header(":path") == "/4/broadcasts/apps/com.example.app")
+        #expect(received.header(":authority") == "api.push.apple.com:2197")
+        #expect(received.header("apns-channel-id") == "dHN0LXNyY2gtY2hubA==")
+        #expect(received.header("apns-request-id") == "00000000-0000-1234-0000-000000000007")
+    }
+
+    @Test("Headers are indexed as Apple asks: ids once for their names' sake, path and authorization never")
+    func indexing() throws {
+        let link = try Link(usesProviderToken: true)
+        link.open()
+        var tableSizes: [Int] = []
+        for number in UInt32(1)...50 {
+            try link.submit(
+                Fixture.request(number, expiration: 1_795_300_000 + Int64(number), collapseID: "score-\(number)"))
+            link.pump()
+            tableSizes.append(link.server.http2.headerTableSize)
+        }
+        let once = ["apns-id", "apns-expiration", "apns-collapse-id"]
+        let always = ["apns-push-type", "apns-priority", "apns-topic"]
+        for (index, received) in link.server.received.enumerated() {
+            let representation = received.representation
+            #expect(representation(":path") == .withoutIndexing)
+            #expect(representation("authorization") == .neverIndexed)
+            for name in once { #expect(representation(name) == (index == 0 ? .incrementalIndexing : .neverIndexed)) }
+            for name in always { #expect(representation(name) == (index == 0 ? .incrementalIndexing : .indexed)) }
+        }
+        #expect(link.server.received.count == 50 && Set(tableSizes).count == 1, "the table stays as it is")
+    }
+
+    @Test("Everything works when the wire carries one byte at a time")
+    func split() throws {
+        let link = try Link(usesProviderToken: true)
+        link.piece = 1
+        link.open()
+        link.server.onRequest = { server, received in
+            server.reply(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
+        }
+        for handle in UInt32(1)...2 {
+            try link.submit(Fixture.request(handle, payload: 300), as: handle)
+            link.pump()
+        }
+        link.server.goaway(last: 3, #"{"reason":"IdleTimeout"}"#)
+        link.pump()
+        #expect(
+            link.news() == [
+                "ready", "replied 1: 410 Unregistered", "replied 2: 410 Unregistered", "goaway: IdleTimeout",
+                "closed: goaway",
+            ])
+    }
+
+    @Test("The answer's timestamp and unique id are kept")
+    func answer() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { server, received in
+            server.reply(
+                received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#,
+                headers: [HTTP2Header("apns-id", "x"), HTTP2Header("apns-unique-id", "u-1")])
+        }
+        try link.submit()
+        link.pump()
+        let reply = link.log.compactMap { event in
+            if case .replied(_, let reply) = event { reply } else { nil }
+        }
+        let reason = RejectionReason(rawValue: "Unregistered")
+        #expect(
+            reply == [APNsReply(status: 410, reason: reason, timestamp: 1_795_300_000_000, uniqueID: Array("u-1".utf8))]
+        )
+    }
+
+    @Test("An endless, empty or senseless body leaves the status alone", arguments: [0, 3, 5000, 100_000])
+    func body(count: Int) throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { server, received in
+            server.reply(received.stream, 400, String(repeating: "{", count: count))
+        }
+        try link.submit()
+        link.pump()
+        #expect(link.news() == ["ready", "replied 1: 400"])
+    }
+}

@@ -1,0 +1,197 @@
+import APNs
+import Core
+import HTTP2
+import Testing
+
+@Suite("APNsEngine: streams")
+struct EngineStreamTests {
+    @Test("With a provider token there is one stream until APNs has taken a token")
+    func oneStreamAtFirst() throws {
+        let link = try Link(usesProviderToken: true)
+        link.open()
+        #expect(link.engine.freeStreams == 1 && link.engine.awaitsAuthentication)
+        link.server.onRequest = { $0.reply($1.stream, 403, #"{"reason":"ExpiredProviderToken"}"#) }
+        try link.submit()
+        #expect(link.engine.freeStreams == 0)
+        link.pump()
+        #expect(link.engine.freeStreams == 1, "a refused token opens nothing")
+        link.server.onRequest = { $0.reply($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
+        try link.submit()
+        link.pump()
+        #expect(link.engine.freeStreams == 1000, "the token was taken, whatever became of the notification")
+    }
+
+    @Test("With a certificate there are as many streams as SETTINGS say from the start, within our own limit")
+    func certificate() throws {
+        for (theirs, ours, free) in [(UInt32(100), 1000, 100), (5000, 1000, 1000)] {
+            var settings = HTTP2ServerSession.Settings()
+            settings.initial.maxConcurrentStreams = theirs
+            let link = try Link(settings: settings) { $0.maximumStreams = ours }
+            #expect(link.engine.freeStreams == 0)
+            link.open()
+            #expect(link.engine.freeStreams == free)
+        }
+    }
+
+    @Test("SETTINGS are followed down to 1 and 0 and up again, with requests in flight")
+    func settingsChange() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        for handle in UInt32(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
+        link.pump()
+        var free: [Int] = []
+        for limit in [1, 0, 4, 1000, 1] as [UInt32] {
+            link.server.allow(streams: limit)
+            link.pump()
+            free.append(link.engine.freeStreams)
+        }
+        #expect(free == [0, 0, 1, 997, 0])
+        for received in link.server.received { link.server.reply(received.stream) }
+        link.pump()
+        #expect(link.engine.freeStreams == 1)
+        #expect(link.news() == ["ready", "replied 0: 200", "replied 1: 200", "replied 2: 200"])
+    }
+
+    @Test("When stream numbers run out, the connection ends in order")
+    func exhaustion() throws {
+        let link = try Link { $0.firstStreamID = .max - 2 }
+        link.open()
+        for handle in UInt32(0)..<2 {
+            try link.submit(Fixture.request(handle), as: handle)
+        }
+        #expect(link.engine.freeStreams == 0)
+        link.pump()
+        #expect(link.news() == ["ready", "replied 0: 200", "replied 1: 200", "closed"])
+    }
+
+    @Test("Payloads pass through small windows in parts")
+    func smallWindows() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.initialWindow = 100
+        let link = try Link(settings: settings)
+        link.open()
+        for handle in UInt32(0)..<40 { try link.submit(Fixture.request(handle, payload: 4096), as: handle) }
+        link.pump()
+        #expect(link.news().count == 41)
+        #expect(link.server.received.allSatisfy { $0.request.body.count == 4096 })
+    }
+
+    @Test("GOAWAY: streams above its number were not processed, the others are awaited")
+    func goaway() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        for handle in UInt32(0)..<4 { try link.submit(Fixture.request(handle), as: handle) }
+        link.pump()
+        link.server.goaway(last: 3, #"{"reason":"Shutdown"}"#)
+        link.pump()
+        let news = link.news()
+        #expect(news.prefix(2) == ["ready", "goaway: Shutdown"])
+        #expect(Set(news.dropFirst(2)) == ["lost 2: no", "lost 3: no"])
+        #expect(link.engine.phase == .draining && link.engine.freeStreams == 0)
+        link.server.reply(1)
+        link.server.reply(3)
+        link.pump()
+        #expect(link.news() == ["replied 0: 200", "replied 1: 200", "closed: goaway"])
+        #expect(link.server.isTransportClosed)
+    }
+
+    @Test("GOAWAY in two steps loses nothing in between")
+    func twoSteps() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        for handle in UInt32(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
+        link.pump()
+        link.server.goaway(last: .max)
+        link.pump()
+        #expect(link.news() == ["ready", "goaway: NO_ERROR"])
+        link.server.goaway(last: 3)
+        link.pump()
+        #expect(link.news() == ["goaway: NO_ERROR", "lost 2: no"])
+        for stream in [Int32(1), 3] { link.server.reply(stream) }
+        link.pump()
+        #expect(link.news() == ["replied 0: 200", "replied 1: 200", "closed: goaway"])
+    }
+
+    @Test("GOAWAY with number 0 gives everything back at once")
+    func goawayZero() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        for handle in UInt32(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
+        link.pump()
+        link.server.goaway(last: 0, #"{"reason":"BadCertificate"}"#)
+        link.pump()
+        let news = link.news()
+        #expect(
+            Set(news) == [
+                "ready", "goaway: BadCertificate", "lost 0: no", "lost 1: no", "lost 2: no", "closed: goaway",
+            ])
+        #expect(news.last == "closed: goaway")
+    }
+
+    @Test("What GOAWAY promised and did not keep by the drain deadline is lost, nobody knows how")
+    func drainDeadline() throws {
+        let link = try Link { $0.drainTimeout = .seconds(4) }
+        link.open()
+        link.server.onRequest = { _, _ in }
+        for handle in UInt32(0)..<2 { try link.submit(Fixture.request(handle), as: handle) }
+        link.pump()
+        link.server.goaway(last: 1)
+        link.pass(.milliseconds(3900))
+        #expect(link.news() == ["ready", "goaway: NO_ERROR", "lost 1: no"])
+        link.pass(.milliseconds(100))
+        #expect(link.news() == ["lost 0: unknown", "closed: drainDeadline"])
+        #expect(link.server.isTransportClosed)
+    }
+
+    @Test("The peer closes after GOAWAY without keeping its promise")
+    func cutAfterGoaway() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        try link.submit()
+        link.pump()
+        link.server.goaway(last: 1, #"{"reason":"IdleTimeout"}"#)
+        link.server.hangsUp = true
+        link.pump()
+        #expect(link.news() == ["ready", "goaway: IdleTimeout", "lost 1: unknown", "closed: goaway"])
+        let loss = try #require(link.losses.first)
+        #expect(loss.goawayReason?.rawValue == "IdleTimeout" && loss.detail.contains("IdleTimeout"))
+    }
+
+    @Test(
+        "A refused stream was not processed; any other reset says nothing",
+        arguments: [
+            (HTTP2ErrorCode.refusedStream, "lost 1: no"), (.internalError, "lost 1: unknown"),
+            (.cancel, "lost 1: unknown"), (.noError, "lost 1: unknown"), (.enhanceYourCalm, "lost 1: unknown"),
+        ])
+    func reset(code: HTTP2ErrorCode, news: String) throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { $0.reset($1.stream, code) }
+        try link.submit()
+        link.pump()
+        #expect(link.news() == ["ready", news])
+        #expect(link.engine.inFlight == 0 && link.engine.phase == .ready)
+    }
+
+    @Test("Retired, a connection takes nothing new, lets its requests end, and says goodbye")
+    func retire() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        try link.submit()
+        link.pump()
+        link.engine.retire(at: link.now)
+        #expect(link.engine.freeStreams == 0)
+        link.pump()
+        #expect(link.news() == ["ready"] && !link.server.isTransportClosed)
+        link.server.reply(1)
+        link.pump()
+        #expect(link.news() == ["replied 1: 200", "closed"])
+        #expect(link.server.hasGoaway && link.server.isTransportClosed)
+    }
+}

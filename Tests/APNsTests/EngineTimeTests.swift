@@ -1,0 +1,129 @@
+import APNs
+import Core
+import HTTP2
+import TLS
+import Testing
+
+@Suite("APNsEngine: deadlines and handshakes")
+struct EngineTimeTests {
+    @Test("A request without an answer is cancelled at its deadline, and its stream is free again")
+    func deadline() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.maxConcurrentStreams = 1
+        let link = try Link(settings: settings)
+        link.open()
+        link.server.onRequest = { _, _ in }
+        try link.submit()
+        link.pass(.milliseconds(29999))
+        #expect(link.news() == ["ready"] && link.engine.freeStreams == 0)
+        link.pass(.milliseconds(1))
+        #expect(link.news() == ["lost 1: unknown"])
+        #expect(link.server.resets == [1: .cancel] && link.engine.freeStreams == 1)
+        let loss = try #require(link.losses.first)
+        #expect(loss.detail == "no reply in time")
+    }
+
+    @Test("A request that SETTINGS kept from leaving is not processed for certain when its deadline passes")
+    func deadlineUnwritten() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        try link.submit(as: 1)
+        link.pump()
+        // The limit falls while the next request is still inside.
+        var output = ByteQueue()
+        link.server.allow(streams: 1)
+        link.server.drain(into: &output)
+        try link.submit(as: 2)
+        output.withBytes { link.engine.receive($0, at: link.now) }
+        link.pass(.seconds(30))
+        #expect(link.news() == ["ready", "lost 1: unknown", "lost 2: no"])
+        #expect(link.server.received.count == 1)
+    }
+
+    @Test("A peer that is silent with requests open is asked, and given up when it does not answer")
+    func stall() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        link.pass(.seconds(100))
+        try link.submit()
+        link.pump()
+        link.pass(.milliseconds(9900))
+        #expect(link.server.pings == 0)
+        link.pass(.milliseconds(100))
+        #expect(link.server.pings == 1)
+        link.server.isDeaf = true
+        link.pass(.milliseconds(14900))
+        #expect(link.news() == ["ready"])
+        link.pass(.milliseconds(100))
+        #expect(link.news() == ["lost 1: unknown", "closed: stalled"])
+    }
+
+    @Test("An idle connection is asked once an hour, and lives for days as long as it answers")
+    func idle() throws {
+        let link = try Link()
+        link.open()
+        link.pass(.seconds(3 * 86400))
+        #expect(link.news() == ["ready"])
+        #expect((70...72).contains(link.server.pings))
+        link.server.isDeaf = true
+        link.pass(.seconds(3605))
+        #expect(link.news() == ["closed: stalled"])
+    }
+
+    @Test("A handshake that does not come to an end is given up")
+    func handshakeTimeout() throws {
+        for isTLSDone in [false, true] {
+            let link = try Link { $0.handshakeTimeout = .seconds(3) }
+            link.server.isDeaf = !isTLSDone
+            link.server.http2.holdsOutput = true
+            link.open()
+            link.pass(.milliseconds(2900))
+            #expect(link.news().isEmpty)
+            link.pass(.milliseconds(100))
+            #expect(link.news() == ["closed: handshakeTimeout"])
+        }
+    }
+
+    @Test("A server that does not speak HTTP/2 is told apart from one that cannot be trusted")
+    func refusals() throws {
+        let noHTTP2 = try Link(protocols: [])
+        noHTTP2.open()
+        #expect(noHTTP2.news() == ["closed: noHTTP2"])
+        let stranger = CertificateAuthority(commonName: "Another", now: Fixture.start.wall)
+        let untrusted = try Link(trust: .pem(stranger.certificatePEM))
+        untrusted.open()
+        #expect(untrusted.news() == ["closed: tls"])
+        let error = try #require(untrusted.closing)
+        #expect((error.underlying as? TLSError)?.code == .unknownAuthority)
+    }
+
+    @Test("A transport that never opened ends as one event")
+    func neverOpened() throws {
+        let link = try Link()
+        let failure = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "nobody listens")
+        link.engine.transportClosed(failure, at: link.now)
+        link.engine.transportClosed(failure, at: link.now)
+        #expect(link.news() == ["closed: transport"])
+    }
+
+    @Test("Bytes that are not HTTP/2 end the connection and lose what is open")
+    func nonsense() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { [unowned link] server, _ in
+            var queue = ByteQueue()
+            do {
+                try server.tls.write([UInt8](repeating: 0xFF, count: 64).span)
+                server.tls.drain(into: &queue)
+            } catch {
+                Issue.record(error)
+            }
+            queue.withBytes { link.engine.receive($0, at: link.now) }
+        }
+        try link.submit()
+        link.pump()
+        #expect(link.news() == ["ready", "lost 1: unknown", "closed: http2"])
+    }
+}

@@ -1,0 +1,203 @@
+import APNs
+import Core
+import Testing
+
+@Suite("StreamTable")
+struct StreamTableTests {
+    @Test("Streams leave in any order, and the oldest that is left is known")
+    func order() {
+        var table = StreamTable()
+        for handle in UInt32(0)..<4 {
+            table.open(100 + handle, deadline: .seconds(Double(handle))) { slot in Int32(slot) * 2 + 1 }
+        }
+        #expect(table.oldest?.handle == 100)
+        let second = table.finish(1)
+        #expect(second.handle == 101 && second.stream == 3 && table.oldest?.handle == 100)
+        _ = table.finish(0)
+        #expect(table.oldest?.handle == 102 && table.oldest?.deadline == .seconds(2))
+        #expect(table.opened == 4 && table.finished == 2 && table.inFlight == 2)
+    }
+
+    @Test("A stream that HTTP/2 did not open was never in the table")
+    func failedOpen() {
+        struct Refusal: Error {}
+        var table = StreamTable()
+        #expect(throws: Refusal.self) {
+            try table.open(1, deadline: .seconds(1)) { _ throws(Refusal) in throw Refusal() }
+        }
+        #expect(table.opened == 0 && table.inFlight == 0 && table.oldest == nil)
+    }
+}
+
+@Suite("Placement")
+struct PlacementTests {
+    private func placement(_ lanes: [Placement.Lane]) -> Placement {
+        var placement = Placement()
+        for lane in lanes { placement.add(lane) }
+        return placement
+    }
+
+    @Test("The connection with the fewest requests in flight takes the next one")
+    func spread() {
+        var placement = placement([
+            .init(freeStreams: 9, permits: 9, window: 1000, inFlight: 3),
+            .init(freeStreams: 9, permits: 9, window: 1000, inFlight: 0),
+            .init(freeStreams: 9, permits: 9, window: 1000, inFlight: 1),
+        ])
+        let places = (0..<6).map { _ in placement.place(size: 1) }
+        #expect(places == [1, 2, 1, 2, 1, 2])
+        #expect(placement.lanes.map(\.inFlight) == [3, 3, 4])
+    }
+
+    @Test("Ties go round")
+    func ties() {
+        var placement = placement(
+            .init(repeating: .init(freeStreams: 9, permits: 9, window: 1000, inFlight: 0), count: 3))
+        #expect((0..<6).map { _ in placement.place(size: 1) } == [0, 1, 2, 0, 1, 2])
+    }
+
+    @Test("A connection without a stream, a permit or room in its window takes nothing")
+    func obstacles() {
+        var placement = placement([
+            .init(freeStreams: 0, permits: 9, window: 1000, inFlight: 0),
+            .init(freeStreams: 9, permits: 0, window: 1000, inFlight: 0),
+            .init(freeStreams: 9, permits: 9, window: 0, inFlight: 1),
+        ])
+        #expect(placement.place(size: 1) == nil)
+    }
+
+    @Test("A closed window does not keep out the only request, for its body is what opens it")
+    func closedWindow() {
+        var placement = placement([.init(freeStreams: 9, permits: 9, window: 0, inFlight: 0)])
+        #expect((0..<2).map { _ in placement.place(size: 100) } == [0, nil])
+    }
+
+    @Test("Through a random walk no lane gives more than it has")
+    func randomWalk() {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<500 {
+            let lanes = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+                Placement.Lane(
+                    freeStreams: Int.random(in: 0...5, using: &random), permits: Int.random(in: 0...5, using: &random),
+                    window: Int.random(in: 0...50, using: &random), inFlight: Int.random(in: 0...5, using: &random))
+            }
+            var placement = placement(lanes)
+            var taken = [Int](repeating: 0, count: lanes.count)
+            while let lane = placement.place(size: 10) { taken[lane] += 1 }
+            for (lane, count) in zip(lanes, taken) {
+                #expect(count <= min(lane.freeStreams, lane.permits), "seed \(seed)")
+            }
+        }
+    }
+}
+
+@Suite("Dialer")
+struct DialerTests {
+    @Test("There are never more attempts in a minute than allowed, however fast one asks")
+    func perMinute() {
+        var dialer = Dialer(maximumPerMinute: 5, backoff: Backoff())
+        var attempts: [Instant] = []
+        var now = Instant.seconds(0)
+        for _ in 0..<40 {
+            now = max(now, dialer.nextAttempt)
+            dialer.attempted(at: now)
+            attempts.append(now)
+            now = now + .seconds(3)
+        }
+        for (index, instant) in attempts.enumerated() where index >= 5 {
+            #expect(instant - attempts[index - 5] >= .seconds(60))
+        }
+    }
+
+    @Test("Failures put the next attempt off, a success forgets them")
+    func backoff() {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        var dialer = Dialer(maximumPerMinute: 1000, backoff: Backoff(base: .seconds(1), limit: .seconds(8)))
+        for ceiling in [1, 2, 4, 8, 8, 8] {
+            dialer.failed(at: .seconds(100), using: &random)
+            #expect(dialer.nextAttempt >= .seconds(100), "seed \(seed)")
+            #expect(dialer.nextAttempt <= .seconds(100 + Double(ceiling)), "seed \(seed)")
+        }
+        #expect(dialer.failures == 6)
+        dialer.succeeded()
+        #expect(dialer.failures == 0 && dialer.nextAttempt <= .seconds(0))
+    }
+}
+
+@Suite("Liveness")
+struct LivenessTests {
+    private func liveness() -> Liveness {
+        Liveness(idleLimit: .seconds(3600), stallLimit: .seconds(10), pongLimit: .seconds(5), at: .seconds(0))
+    }
+
+    @Test("A silent connection is asked after the limit that holds, and given up when it does not answer")
+    func silence() {
+        for (isBusy, limit) in [(true, 10.0), (false, 3600.0)] {
+            var liveness = liveness()
+            let actions = [limit - 0.001, limit, limit + 4.999, limit + 5].map {
+                liveness.check(isBusy: isBusy, at: .seconds($0))
+            }
+            #expect(actions == [.none, .ping, .none, .giveUp])
+        }
+    }
+
+    @Test("Any byte is an answer")
+    func answer() {
+        var liveness = liveness()
+        _ = liveness.check(isBusy: true, at: .seconds(10))
+        liveness.heard(at: .seconds(12))
+        #expect(liveness.deadline(isBusy: true) == .seconds(22))
+    }
+
+    @Test("A request after a long idle time does not inherit the silence before it")
+    func becameBusy() {
+        var liveness = liveness()
+        liveness.becameBusy(at: .seconds(1000))
+        #expect(liveness.deadline(isBusy: true) == .seconds(1010))
+    }
+}
+
+@Suite("ReplyBody")
+struct ReplyBodyTests {
+    @Test(
+        "The reason and the timestamp are found wherever they stand",
+        arguments: [
+            (#"{"reason":"BadDeviceToken"}"#, "BadDeviceToken", nil),
+            (#" { "reason" : "Unregistered" , "timestamp" : 1795300000000 } "#, "Unregistered", 1_795_300_000_000),
+            (#"{"timestamp":1,"reason":"ExpiredToken"}"#, "ExpiredToken", 1),
+            (#"{"more":{"reason":"No","list":[1,{"a":"]}"}]},"reason":"Shutdown","x":null}"#, "Shutdown", nil),
+            (#"{"reason":"Service Unavailable"}"#, "Service Unavailable", nil),
+            (#"{"text":"a \"reason\":\"No\" here","reason":"IdleTimeout"}"#, "IdleTimeout", nil),
+            ("{\n\t\"reason\":\"Forbidden\"\r\n}", "Forbidden", nil),
+        ] as [(String, String, Int64?)])
+    func found(text: String, reason: String, timestamp: Int64?) {
+        let body = ReplyBody(Array(text.utf8))
+        #expect(body.reason?.rawValue == reason && body.timestamp == timestamp)
+    }
+
+    @Test(
+        "What is not such a dictionary gives neither",
+        arguments: [
+            "", "{}", "[]", "null", "<html>", "{", #"{"reason""#, #"{"reason":"#, #"{"reason":"Bad"#,
+            #"{"reason":"Bad""#,
+            #"{"reason":"Bad"} x"#, #"{"reason" "Bad"}"#, #"{reason:"Bad"}"#, #"{"reason":7}"#, #"{"reason":null}"#,
+            #"{"reason":""}"#, #"{"reason":"a\u0041"}"#, #"{"reason":"\"#, #"{"timestamp":-1}"#, #"{"timestamp":1.5}"#,
+            #"{"timestamp":99999999999999999999}"#, #"{"timestamp":"1"}"#, "{\"reason\":\"é\"}",
+            "{\"reason\":\"a\nb\"}",
+            #"{"reason":"\#(String(repeating: "x", count: 65))"}"#,
+            #"{"a":\#(String(repeating: "[", count: 4000))"#, #"{"a":[1,]}"#, #"{"a":}"#, #"{,}"#, #"{"a":1,}"#,
+        ])
+    func notFound(text: String) {
+        let body = ReplyBody(Array(text.utf8))
+        #expect(body.reason == nil && body.timestamp == nil)
+    }
+
+    @Test("Every beginning of an answer is safe to read")
+    func beginnings() {
+        let text = Array(#"{"a":[{"b":"\\\""}],"reason":"Unregistered","timestamp":1795300000000}"#.utf8)
+        for count in 0..<text.count { #expect(ReplyBody(Array(text.prefix(count))).reason == nil) }
+        #expect(ReplyBody(text).reason?.rawValue == "Unregistered")
+    }
+}

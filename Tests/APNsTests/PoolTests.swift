@@ -1,0 +1,293 @@
+import APNs
+import Core
+import HTTP2
+import TLS
+import Testing
+
+@Suite("APNsPool")
+struct PoolTests {
+    @Test("Requests that were submitted before there is a connection are sent once there is one")
+    func happyPath() throws {
+        let world = try World(tokens: Fixture.tokens())
+        world.submit(0..<100)
+        #expect(world.pool.waitingCount == 100 && world.pool.inFlight == 0)
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 100 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.servers.count == 1 && world.pool.waitingCount == 0 && world.pool.inFlight == 0)
+        let statistics = world.pool.statistics(at: world.now.instant)
+        #expect(statistics.ready == 1 && statistics.counters.submitted == 100 && statistics.counters.finished == 100)
+    }
+
+    @Test("The minimum of connections is dialled at once, and requests spread over them")
+    func spread() throws {
+        let world = try World { $0.connections = 4...4 }
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 4)
+        world.submit(0..<100)
+        world.pass(.seconds(1))
+        #expect(world.servers.map(\.received.count) == [25, 25, 25, 25])
+    }
+
+    @Test("Every connection keeps to its token bucket, and what has to wait goes out when a permit comes")
+    func permits() throws {
+        let world = try World {
+            $0.burst = 10
+            $0.permitsPerSecond = 100
+        }
+        world.pass(.seconds(1))
+        world.submit(0..<110)
+        world.pass(.milliseconds(5))
+        #expect(world.servers[0].received.count == 10)
+        world.pass(.milliseconds(500))
+        #expect(world.servers[0].received.count == 60)
+        world.pass(.milliseconds(520))
+        #expect(world.replies.count == 110)
+    }
+
+    @Test("What expires in the line is not sent any more, and its owner hears of it")
+    func expiration() throws {
+        let world = try World()
+        world.refusesConnects = true
+        let soon = world.now.wall.seconds + 5
+        world.pool.submit(Fixture.request(1, expiration: soon), handle: 1, at: world.now.instant)
+        world.pool.submit(Fixture.request(2, expiration: soon + 3600), handle: 2, at: world.now.instant)
+        world.pool.submit(Fixture.request(3, expiration: 0), handle: 3, at: world.now.instant)
+        world.pass(.seconds(10))
+        world.refusesConnects = false
+        world.pass(.seconds(60))
+        #expect(world.expired == [1])
+        #expect(Set(world.replies.keys) == [2, 3])
+        #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0)
+    }
+
+    @Test("Waiting for permits does not wake the loop more than once in a millisecond")
+    func permitInterval() throws {
+        let world = try World {
+            $0.burst = 1
+            $0.permitsPerSecond = 1_000_000
+        }
+        world.pass(.seconds(1))
+        world.submit(0..<3)
+        world.pool.step(at: world.now)
+        #expect(world.pool.nextDeadline == world.now.instant + .milliseconds(1))
+    }
+
+    @Test("The pool grows while requests wait for streams, up to its maximum, and not for a passing need")
+    func growth() throws {
+        let world = try World { $0.connections = 1...3 }
+        world.settings.initial.maxConcurrentStreams = 10
+        world.onRequest = { _, _ in }
+        world.submit(0..<10)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 1, "everything is in flight")
+        world.submit(10..<15)
+        world.pass(.seconds(1))
+        #expect(world.servers.map(\.received.count) == [10, 5])
+        world.submit(15..<60)
+        world.pass(.seconds(1))
+        #expect(world.servers.map(\.received.count) == [10, 10, 10] && world.pool.waitingCount == 30)
+        for server in world.servers {
+            server.onRequest = { $0.reply($1.stream) }
+            for received in server.received { server.reply(received.stream) }
+        }
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 60)
+    }
+
+    @Test("The pool grows when the connection's window is what holds requests back")
+    func growthByWindow() throws {
+        let world = try World { $0.connections = 1...2 }
+        world.onRequest = { _, _ in }
+        world.latency = .milliseconds(100)
+        world.pass(.seconds(1))
+        world.submit(0..<40, payload: 4096)
+        world.pool.step(at: world.now)
+        #expect(world.pool.inFlight == 16 && world.pool.waitingCount == 24)
+        world.pass(.milliseconds(1))
+        #expect(world.dialledAt.count == 2)
+    }
+
+    // MARK: Certainty
+
+    @Test("A refused request is sent again without its owner hearing of it")
+    func refusedStream() throws {
+        let world = try World()
+        var refusals = 0
+        world.onRequest = { server, received in
+            if refusals < 5 {
+                refusals += 1
+                server.reset(received.stream, .refusedStream)
+            } else {
+                server.reply(received.stream)
+            }
+        }
+        world.submit(0..<20)
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 20 && world.endings == 20)
+        #expect(world.pool.statistics(at: world.now.instant).counters.resends == 5)
+    }
+
+    @Test("A request that is refused for ever comes back as certainly not processed")
+    func refusedForEver() throws {
+        let world = try World { $0.maximumResends = 3 }
+        world.onRequest = { $0.reset($1.stream, .refusedStream) }
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        #expect(world.losses[0]?.processed == .no && world.servers[0].received.count == 4)
+    }
+
+    @Test("What GOAWAY turned away goes first, to another connection, while the old one ends in order")
+    func goaway() throws {
+        let world = try World()
+        world.settings.initial.maxConcurrentStreams = 6
+        world.onRequest = { _, _ in }
+        world.submit(0..<10)
+        world.pass(.seconds(1))
+        let old = world.servers[0]
+        world.onRequest = { $0.reply($1.stream) }
+        old.goaway(last: 5, #"{"reason":"Shutdown"}"#)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 2 && world.pool.statistics(at: world.now.instant).draining == 1)
+        let ids = world.servers[1].received.compactMap { $0.header("apns-id")?.last }
+        #expect(Set(ids.prefix(3)) == ["3", "4", "5"] && ids.dropFirst(3) == ["6", "7", "8", "9"])
+        for stream in [Int32(1), 3, 5] { old.reply(stream) }
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 10 && world.losses.isEmpty)
+        let statistics = world.pool.statistics(at: world.now.instant)
+        #expect(statistics.draining == 0 && statistics.ready == 1)
+        #expect(statistics.counters.goaways == ["Shutdown": 1] && statistics.counters.resends == 3)
+    }
+
+    @Test("What was written before a connection broke is the owner's to judge; what was not is sent again")
+    func cut() throws {
+        let world = try World()
+        world.onRequest = { _, _ in }
+        world.submit(0..<4)
+        world.pass(.seconds(1))
+        world.onRequest = { $0.reply($1.stream) }
+        world.submit(4..<6)
+        world.pool.step(at: world.now)
+        world.cut(world.servers[0])
+        world.pass(.seconds(2))
+        #expect(world.losses.keys.sorted() == [0, 1, 2, 3])
+        #expect(world.losses.values.allSatisfy { $0.processed == .unknown })
+        #expect(world.replies.keys.sorted() == [4, 5])
+    }
+
+    @Test("An answer after which a connection is of no use replaces it, and is told as it is")
+    func closingReply() throws {
+        let world = try World()
+        world.onRequest = { $0.reply($1.stream, 503, #"{"reason":"Shutdown"}"#) }
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.reason?.rawValue == "Shutdown")
+        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed && !world.servers[1].isTransportClosed)
+    }
+
+    // MARK: Provider tokens
+
+    @Test("An expired token is replaced once for all, and its requests are sent again")
+    func expiredToken() throws {
+        let world = try World(tokens: Fixture.tokens())
+        world.submit(0..<1)
+        world.pass(.seconds(1500))
+        var seen: [String] = []
+        world.onRequest = { server, received in
+            let token = received.header("authorization") ?? ""
+            if !seen.contains(token) { seen.append(token) }
+            let isOld = token == seen[0]
+            server.reply(received.stream, isOld ? 403 : 200, isOld ? #"{"reason":"ExpiredProviderToken"}"# : "")
+        }
+        world.submit(1..<5)
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 5 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(seen.count == 2 && world.servers.count == 1)
+        #expect(world.pool.statistics(at: world.now.instant).counters.renewals == 4)
+    }
+
+    @Test("A young token that is called expired is told to the owner, and the connection is replaced")
+    func expiredYoungToken() throws {
+        let world = try World(tokens: Fixture.tokens())
+        world.onRequest = { $0.reply($1.stream, 403, #"{"reason":"ExpiredProviderToken"}"#) }
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.reason?.rawValue == "ExpiredProviderToken")
+        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
+    }
+
+    // MARK: Connecting
+
+    @Test("A host that is down is tried with growing distance, one attempt at a time, until it is back")
+    func backoff() throws {
+        let world = try World {
+            $0.connections = 3...3
+            $0.backoff = Backoff(base: .seconds(1), limit: .seconds(20))
+        }
+        world.refusesConnects = true
+        world.submit(0..<10)
+        world.pass(.seconds(600))
+        let attempts = world.dialledAt.count
+        #expect((20...150).contains(attempts), "\(attempts)")
+        #expect(world.disconnects.count == attempts && world.pool.waitingCount == 10)
+        world.refusesConnects = false
+        world.pass(.seconds(30))
+        #expect(world.replies.count == 10)
+        #expect(world.pool.statistics(at: world.now.instant).ready == 3)
+    }
+
+    @Test("Connections that bring nothing are dialled no more often than the cap allows")
+    func connectCap() throws {
+        let world = try World {
+            $0.maximumConnectsPerMinute = 6
+            $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))
+        }
+        world.refusesConnects = true
+        world.pass(.seconds(600))
+        #expect((59...66).contains(world.dialledAt.count), "\(world.dialledAt.count)")
+    }
+
+    // MARK: The end
+
+    @Test("A request that waits can be taken back; one that is in flight cannot")
+    func cancel() throws {
+        let world = try World()
+        world.settings.initial.maxConcurrentStreams = 1
+        world.onRequest = { _, _ in }
+        let tickets = (0..<3).map { world.pool.submit(Fixture.request($0), handle: $0, at: world.now.instant) }
+        world.pass(.seconds(1))
+        #expect(!world.pool.cancel(tickets[0], handle: 0))
+        #expect(!world.pool.cancel(tickets[1], handle: 2), "another one's")
+        #expect(world.pool.cancel(tickets[1], handle: 1))
+        #expect(world.pool.waitingCount == 1 && world.pool.inFlight == 1)
+        world.servers[0].reply(1)
+        world.pass(.seconds(1))
+        #expect(world.servers[0].received.count == 2 && world.pool.inFlight == 1)
+    }
+
+    @Test("Draining gives back what waits, lets open streams end, and closes in order")
+    func drain() throws {
+        let world = try World { $0.connections = 2...2 }
+        world.settings.initial.maxConcurrentStreams = 2
+        world.onRequest = { _, _ in }
+        world.submit(0..<6)
+        world.pass(.seconds(1))
+        world.pool.drain(at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(world.losses.keys.sorted() == [4, 5] && world.losses.values.allSatisfy { $0.processed == .no })
+        #expect(!world.pool.isDrained)
+        for server in world.servers { for received in server.received { server.reply(received.stream) } }
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 4 && world.pool.isDrained)
+        #expect(world.servers.allSatisfy { $0.hasGoaway && $0.isTransportClosed })
+        #expect(world.pool.nextDeadline == nil)
+    }
+
+    @Test("A pool that is drained while it connects closes what has not opened yet")
+    func drainWhileConnecting() throws {
+        let world = try World()
+        world.pool.step(at: world.now)
+        world.pool.drain(at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(world.pool.isDrained)
+    }
+}

@@ -1,0 +1,61 @@
+import APNs
+import Core
+import HTTP2
+import TLS
+
+/// Certificates and keys made once, and the words in which tests talk.
+enum Fixture {
+    static let start = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 1_790_000_000_000))
+    static let endpoint = Endpoint(host: "api.push.apple.com", port: 443)
+    private static let authority = CertificateAuthority(commonName: "A test authority", now: start.wall)
+    private static let server = authority.issue(names: [endpoint.host], usage: .server)
+
+    static func clientContext(trust: TLSContext.Trust? = nil) throws -> TLSContext {
+        try TLSContext(
+            role: .client, trust: trust ?? .pem(authority.certificatePEM), protocols: ["h2"], checkedAt: start.wall)
+    }
+
+    static func serverContext(protocols: [String] = ["h2"]) throws -> TLSContext {
+        try TLSContext(
+            role: .server, trust: .none,
+            identity: .pemText(certificates: server.certificatePEM, privateKey: server.privateKeyPEM),
+            protocols: protocols)
+    }
+
+    static func tokens() -> ProviderTokenSource {
+        ProviderTokenSource(key: SigningKey.generate(), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+    }
+
+    /// A notification whose `apns-id` ends in `number`.
+    static func request(
+        _ number: UInt32 = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil
+    ) -> APNsRequest {
+        let token = DeviceToken("00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
+        guard let token else { preconditionFailure("these are hexadecimal digits") }
+        return APNsRequest(
+            target: .device(token), topic: ArraySlice("com.example.app".utf8), pushType: .alert, priority: .immediate,
+            expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
+            id: NotificationID(high: 0x1234, low: UInt64(number)),
+            payload: ArraySlice([UInt8](repeating: UInt8(ascii: "x"), count: payload)))
+    }
+}
+
+extension Instant {
+    static func seconds(_ seconds: Double) -> Instant {
+        Instant(nanoseconds: Int64(seconds * 1e9))
+    }
+}
+
+extension APNsEngine.Event: CustomStringConvertible {
+    /// `replied 1: 410 Unregistered`, `lost 1: unknown`, `closed: stalled` …
+    public var description: String {
+        switch self {
+        case .ready: "ready"
+        case .replied(let handle, let reply):
+            "replied \(handle): \(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
+        case .lost(let handle, let loss): "lost \(handle): \(loss.processed.name)"
+        case .goaway(let reason): "goaway: \(reason)"
+        case .closed(let error): "closed" + (error.map { ": \($0.code.rawValue)" } ?? "")
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import APNs
+import Core
+import HTTP2
+import TLS
+
+/// An engine and a server joined by a wire in memory, on virtual time.
+final class Link {
+    let engine: APNsEngine
+    let server: TestServer
+    private(set) var now = Fixture.start.instant
+    /// The largest piece that the wire carries at once.
+    var piece = Int.max
+    /// Bytes that still pass before the wire is cut, from the engine and from the server.
+    var engineBudget = Int.max
+    var serverBudget = Int.max
+    private(set) var engineBytes = 0
+    private(set) var serverBytes = 0
+    private(set) var isOpen = false
+    private var tokens: ProviderTokenSource?
+    /// What the engine has told so far.
+    private(set) var log: [APNsEngine.Event] = []
+
+    init(
+        usesProviderToken: Bool = false, settings: HTTP2ServerSession.Settings = .init(),
+        trust: TLSContext.Trust? = nil, protocols: [String] = ["h2"],
+        configure: (inout APNsEngine.Configuration) -> Void = { _ in }
+    ) throws {
+        var configuration = APNsEngine.Configuration(
+            endpoint: Fixture.endpoint, usesProviderToken: usesProviderToken)
+        configure(&configuration)
+        engine = try APNsEngine(configuration: configuration, tls: Fixture.clientContext(trust: trust))
+        server = try TestServer(context: Fixture.serverContext(protocols: protocols), settings: settings)
+        tokens = usesProviderToken ? Fixture.tokens() : nil
+    }
+
+    /// Opens the wire and lets both ends say what they have to.
+    func open() {
+        isOpen = true
+        engine.transportOpened(at: now)
+        server.transportOpened(at: now)
+        pump()
+    }
+
+    func submit(_ request: APNsRequest = Fixture.request(), as handle: UInt32 = 1) throws {
+        let token = tokens?.token(at: Moment(instant: now, wall: Fixture.start.wall))
+        try engine.submit(request, handle: handle, authorization: token, at: now)
+    }
+
+    /// Carries bytes until nothing moves.
+    func pump() {
+        while isOpen {
+            let fromEngine = carry(from: engine, to: server, budget: &engineBudget, total: &engineBytes)
+            let fromServer = isOpen && carry(from: server, to: engine, budget: &serverBudget, total: &serverBytes)
+            if !fromEngine && !fromServer { break }
+        }
+        if isOpen, engine.wantsDisconnect || server.wantsDisconnect { close(nil) }
+        listen()
+    }
+
+    /// Lets time pass; engine deadlines are kept to the nanosecond.
+    func pass(_ duration: Duration) {
+        let end = now + duration
+        pump()
+        while let deadline = engine.nextDeadline, deadline <= end {
+            now = max(now, deadline)
+            engine.expire(at: now)
+            pump()
+        }
+        now = end
+    }
+
+    func cut() {
+        close(TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
+        listen()
+    }
+
+    /// What the engine has told since the last time, in words.
+    func news() -> [String] {
+        listen()
+        defer { told = log.count }
+        return log[told...].map(\.description)
+    }
+
+    var losses: [Loss] {
+        log.compactMap { event in
+            if case .lost(_, let loss) = event { loss } else { nil }
+        }
+    }
+
+    /// Why the connection ended.
+    var closing: APNsError? {
+        if case .closed(let error) = log.last { error } else { nil }
+    }
+
+    private var told = 0
+
+    private func listen() {
+        while let event = engine.nextEvent() { log.append(event) }
+    }
+
+    private func close(_ failure: TransportError?) {
+        isOpen = false
+        engine.transportClosed(failure, at: now)
+        server.transportClosed(failure, at: now)
+    }
+
+    private func carry(from: any Engine, to: any Engine, budget: inout Int, total: inout Int) -> Bool {
+        var queue = ByteQueue()
+        from.drain(into: &queue)
+        let bytes = queue.copy()
+        var position = 0
+        while position < bytes.count, isOpen {
+            let count = min(piece, bytes.count - position, budget)
+            if count > 0 { to.receive(bytes[position..<position + count].span, at: now) }
+            position += count
+            budget -= count
+            total += count
+            if budget == 0 { cut() }
+        }
+        return !bytes.isEmpty
+    }
+}

@@ -1,0 +1,127 @@
+import Core
+import HTTP2
+import TLS
+
+/// A small APNs for these tests: a TLS and HTTP/2 server that does with a request what the test says.
+final class TestServer: Engine {
+    struct Received {
+        var stream: Int32
+        var request: HTTP2Request
+
+        func header(_ name: StaticString) -> String? {
+            request.headers.value(of: name).map { String(decoding: $0, as: UTF8.self) }
+        }
+
+        func representation(_ name: String) -> HeaderRepresentation? {
+            request.headers.firstIndex { $0.nameText == name }.map { request.representations[$0] }
+        }
+    }
+
+    let tls: TLSSession
+    let http2: HTTP2ServerSession
+    /// Does something about each request; replies 200 unless told otherwise.
+    var onRequest: (TestServer, Received) -> Void
+    private(set) var received: [Received] = []
+    private(set) var resets: [Int32: HTTP2ErrorCode] = [:]
+    private(set) var pings = 0
+    private(set) var hasGoaway = false
+    private(set) var priorityFrames = 0
+    private(set) var isTransportClosed = false
+    private(set) var failure: (any Error)?
+    /// Closes the transport once everything is sent.
+    var hangsUp = false
+    /// A peer that is there no more: takes bytes and says nothing.
+    var isDeaf = false
+    private var lastStream = Int32.max
+    private var plaintext = ByteQueue()
+
+    init(
+        context: TLSContext, settings: HTTP2ServerSession.Settings = .init(),
+        onRequest: @escaping (TestServer, Received) -> Void = { $0.reply($1.stream) }
+    ) throws {
+        tls = TLSSession(context: context, serverName: nil)
+        http2 = try HTTP2ServerSession(settings: settings)
+        self.onRequest = onRequest
+    }
+
+    // MARK: What a test makes it do
+
+    func reply(_ stream: Int32, _ status: UInt16 = 200, _ body: String = "", headers: [HTTP2Header] = []) {
+        attempt { try http2.respond(stream: stream, status: status, headers: headers, body: Array(body.utf8)) }
+    }
+
+    func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {
+        attempt { try http2.reset(stream: stream, code: code) }
+    }
+
+    /// Says GOAWAY and keeps its word: requests above `last` are not worked on.
+    func goaway(last: Int32, _ body: String = "") {
+        lastStream = last
+        attempt { try http2.goaway(lastStreamID: last, debugData: Array(body.utf8)) }
+    }
+
+    func allow(streams: UInt32) {
+        attempt { try http2.updateSettings(ServerSettings(maxConcurrentStreams: streams)) }
+    }
+
+    private func attempt(_ body: () throws -> Void) {
+        do { try body() } catch { failure = error }
+    }
+
+    // MARK: Engine
+
+    func transportOpened(at now: Instant) {}
+
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        guard failure == nil, !isDeaf else { return }
+        tls.receive(bytes)
+        do {
+            guard try tls.handshake() else { return }
+            while case .bytes = try tls.read(into: &plaintext) {
+                defer { plaintext.removeAll() }
+                try plaintext.withBytes { (part) throws(HTTP2Error) in try http2.receive(part) }
+            }
+        } catch {
+            failure = error
+            hangsUp = true
+        }
+        while let event = http2.nextEvent() { take(event) }
+    }
+
+    private func take(_ event: HTTP2ServerSession.Event) {
+        switch event {
+        case .request(let stream, _) where stream > lastStream: break
+        case .request(let stream, let request):
+            received.append(Received(stream: stream, request: request))
+            onRequest(self, Received(stream: stream, request: request))
+        case .closed(let stream, let code): resets[stream] = code == .noError ? nil : code
+        case .ping: pings += 1
+        case .goaway: hasGoaway = true
+        case .priorityFrame: priorityFrames += 1
+        case .settings, .settingsAcknowledged, .headers, .pong: break
+        }
+    }
+
+    func transportClosed(_ failure: TransportError?, at now: Instant) {
+        isTransportClosed = true
+    }
+
+    func drain(into output: inout ByteQueue) {
+        guard !isDeaf else { return }
+        if tls.isEstablished, failure == nil {
+            attempt {
+                try http2.drain(into: &plaintext)
+                try tls.write(from: &plaintext)
+            }
+        }
+        tls.drain(into: &output)
+    }
+
+    var wantsDisconnect: Bool {
+        hangsUp
+    }
+
+    var nextDeadline: Instant? { nil }
+
+    func expire(at now: Instant) {}
+}

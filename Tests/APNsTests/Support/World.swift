@@ -1,0 +1,213 @@
+import APNs
+import Core
+import HTTP2
+import TLS
+
+/// A pool, the network it dials and the servers that answer, on one virtual clock.
+final class World {
+    private final class Wire {
+        let engine: APNsEngine
+        let server: TestServer
+        let opensAt: Instant
+        var isOpen = false
+        var isClosed = false
+        /// What is under way: when it arrives, and whether at the server.
+        var pieces: [(due: Instant, toServer: Bool, bytes: [UInt8])] = []
+
+        init(engine: APNsEngine, server: TestServer, opensAt: Instant) {
+            self.engine = engine
+            self.server = server
+            self.opensAt = opensAt
+        }
+    }
+
+    /// What the pool dials with: the world owns the pool, so the pool must not own the world.
+    private final class Line: Network {
+        private unowned let world: World
+
+        init(_ world: World) {
+            self.world = world
+        }
+
+        func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+            world.connect(engine)
+        }
+
+        func disconnect(_ engine: any Engine) {
+            world.disconnect(engine)
+        }
+    }
+
+    private(set) var now = Fixture.start
+    private(set) var pool: APNsPool!
+    /// Every server that was dialled, in order.
+    private(set) var servers: [TestServer] = []
+    private(set) var dialledAt: [Instant] = []
+    /// What each new server does with requests.
+    var onRequest: (TestServer, TestServer.Received) -> Void = { $0.reply($1.stream) }
+    var settings = HTTP2ServerSession.Settings()
+    var refusesConnects = false
+    var latency = Duration.milliseconds(5)
+    /// What the pool has told.
+    private(set) var replies: [UInt32: APNsReply] = [:]
+    private(set) var losses: [UInt32: Loss] = [:]
+    private(set) var expired: [UInt32] = []
+    private(set) var endings = 0
+    private(set) var disconnects: [APNsError?] = []
+    /// Called after every step.
+    var check: () -> Void = {}
+
+    private var wires: [Wire] = []
+    private var refused: [APNsEngine] = []
+    private let serverContext: TLSContext
+
+    init(
+        tokens: ProviderTokenSource? = nil, seed: UInt64 = 1,
+        configure: (inout APNsPool.Configuration) -> Void = { _ in }
+    ) throws {
+        serverContext = try Fixture.serverContext()
+        let engine = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: tokens != nil)
+        var configuration = APNsPool.Configuration(engine: engine)
+        configuration.connections = 1...1
+        configure(&configuration)
+        pool = try APNsPool(
+            configuration: configuration, context: Fixture.clientContext(), tokens: tokens, network: Line(self),
+            random: SplitMix64(seed: seed), at: now.instant)
+    }
+
+    // MARK: Network
+
+    private func connect(_ engine: any Engine) {
+        guard let engine = engine as? APNsEngine else { preconditionFailure("a pool dials with its engines") }
+        dialledAt.append(now.instant)
+        if refusesConnects { return refused.append(engine) }
+        do {
+            let server = try TestServer(context: serverContext, settings: settings) { [unowned self] in
+                onRequest($0, $1)
+            }
+            servers.append(server)
+            wires.append(Wire(engine: engine, server: server, opensAt: now.instant + latency))
+        } catch {
+            preconditionFailure("a server needs only memory: \(error)")
+        }
+    }
+
+    private func disconnect(_ engine: any Engine) {
+        for wire in wires where wire.engine === engine { wire.isClosed = true }
+    }
+
+    // MARK: What tests do
+
+    func submit(_ range: Range<UInt32>, payload: Int = 20) {
+        for handle in range { pool.submit(Fixture.request(handle, payload: payload), handle: handle, at: now.instant) }
+    }
+
+    /// Cuts a server's wire; both ends learn of it.
+    func cut(_ server: TestServer) {
+        for wire in wires where wire.server === server && wire.isOpen && !wire.isClosed {
+            close(wire, TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
+        }
+    }
+
+    /// Lets time pass, with everything that happens in it at its instant.
+    func pass(_ duration: Duration) {
+        let end = now.instant + duration
+        settle()
+        while let next = nextInstant, next <= end {
+            set(max(next, now.instant))
+            settle()
+        }
+        set(end)
+    }
+
+    // MARK: The clockwork
+
+    private var nextInstant: Instant? {
+        var instants = [pool.nextDeadline].compactMap { $0 }
+        for wire in wires {
+            if wire.isOpen { instants += wire.pieces.map(\.due) } else { instants.append(wire.opensAt) }
+            if let deadline = wire.engine.nextDeadline { instants.append(deadline) }
+        }
+        return instants.min()
+    }
+
+    private func set(_ instant: Instant) {
+        now = Moment(
+            instant: instant,
+            wall: WallTime(milliseconds: Fixture.start.wall.milliseconds + instant.nanoseconds / 1_000_000))
+    }
+
+    /// Runs turns until nothing moves: the network's part, then the pool's.
+    private func settle() {
+        repeat {
+            refuse()
+            for wire in wires where !wire.isClosed { turn(wire) }
+            pool.step(at: now)
+            listen()
+            check()
+        } while wires.map({ !$0.isClosed && flush($0) }).contains(true) || !refused.isEmpty
+            || (pool.nextDeadline.map { $0 <= now.instant } ?? false)
+        wires.removeAll { $0.isClosed }
+    }
+
+    private func refuse() {
+        let engines = refused
+        refused = []
+        for engine in engines {
+            let error = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "nobody listens")
+            engine.transportClosed(error, at: now.instant)
+        }
+    }
+
+    private func turn(_ wire: Wire) {
+        if !wire.isOpen, wire.opensAt <= now.instant {
+            wire.isOpen = true
+            wire.engine.transportOpened(at: now.instant)
+        }
+        if let deadline = wire.engine.nextDeadline, deadline <= now.instant { wire.engine.expire(at: now.instant) }
+        while let piece = wire.pieces.first, piece.due <= now.instant, !wire.isClosed {
+            wire.pieces.removeFirst()
+            let receiver: any Engine = piece.toServer ? wire.server : wire.engine
+            receiver.receive(piece.bytes.span, at: now.instant)
+        }
+    }
+
+    /// - Returns: Whether something is to be done at this very instant.
+    private func flush(_ wire: Wire) -> Bool {
+        guard wire.isOpen else { return false }
+        for (sender, toServer) in [(wire.engine, true), (wire.server, false)] as [(any Engine, Bool)] {
+            var queue = ByteQueue()
+            sender.drain(into: &queue)
+            if !queue.isEmpty { wire.pieces.append((now.instant + latency, toServer, queue.copy())) }
+        }
+        if wire.pieces.isEmpty, wire.engine.wantsDisconnect || wire.server.wantsDisconnect {
+            close(wire, nil)
+            return true
+        }
+        return wire.pieces.first.map { $0.due <= now.instant } ?? false
+    }
+
+    private func close(_ wire: Wire, _ error: TransportError?) {
+        wire.isClosed = true
+        wire.engine.transportClosed(error, at: now.instant)
+        wire.server.transportClosed(error, at: now.instant)
+    }
+
+    private func listen() {
+        while let event = pool.nextEvent() {
+            switch event {
+            case .replied(let handle, let reply, _):
+                endings += 1
+                replies[handle] = reply
+            case .expired(let handle):
+                expired.append(handle)
+                endings += 1
+            case .lost(let handle, let loss, _):
+                endings += 1
+                losses[handle] = loss
+            case .disconnected(let error): disconnects.append(error)
+            case .connected, .goaway: break
+            }
+        }
+    }
+}

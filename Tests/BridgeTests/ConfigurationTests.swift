@@ -1,0 +1,877 @@
+import Core
+import Foundation
+import Logging
+import TLS
+import Testing
+
+@testable import Bridge
+
+/// One app, which every configuration needs.
+private let app = """
+    apps:
+      - topic: com.example.app
+        token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+    """
+
+private func document(
+    _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:],
+    files: [String: String] = [:]
+) throws(ConfigurationError) -> ConfigurationDocument {
+    try ConfigurationDocument(
+        text: text, file: file, decoders: ["auto", "apns-json", "apns-headers"],
+        environment: { environment[$0] },
+        readFile: { path throws(ConfigurationFiles.Failure) in
+            guard let content = files[path] else {
+                throw ConfigurationFiles.Failure(message: "No such file or directory")
+            }
+            return Array(content.utf8)
+        })
+}
+
+private func configuration(_ text: String) throws -> Configuration {
+    try document(text).configuration
+}
+
+/// Every error of a text, one per line.
+private func errors(
+    _ text: String, environment: [String: String] = [:], files: [String: String] = [:]
+) -> [String] {
+    do {
+        _ = try document(text, environment: environment, files: files)
+        return []
+    } catch {
+        return error.problems.map(\.description)
+    }
+}
+
+private func warnings(_ text: String) throws -> [String] {
+    try document(text).warnings.map(\.description)
+}
+
+@Suite("Configuration")
+struct ConfigurationTests {
+    @Suite("Defaults")
+    struct Defaults {
+        @Test("One app is enough, and every other key has the documented default")
+        func oneApp() throws {
+            let found = try configuration(app)
+            #expect(found.broker.endpoints.map { $0.reveal() } == ["amqp://guest:guest@127.0.0.1:5672/%2f"])
+            #expect(found.broker.heartbeat == .seconds(15))
+            #expect(found.queues == [Configuration.Queue(name: "push.requests", decoder: "auto", prefetch: 1000)])
+            #expect(found.results.route == nil)
+            #expect(found.feedback == nil)
+            #expect(found.deadLetter == Configuration.Route(exchange: "", routingKey: "push.dead"))
+            #expect(found.retry.delays == [.seconds(900), .seconds(1800), .seconds(3600)])
+            #expect(found.retry.throttledDelays == [.seconds(5), .seconds(30), .seconds(120)])
+            #expect(found.retry.maximumAttempts == 6)
+            #expect(found.apns.connections == 1...8)
+            #expect(found.apns.permitsPerSecond == 4000)
+            #expect(found.apns.burst == 500)
+            #expect(found.apns.requestTimeout == .seconds(30))
+            #expect(found.apns.pingIdle == .seconds(3600))
+            #expect(found.workers == 1)
+            #expect(found.drainDeadline == .seconds(30))
+            #expect(found.admin?.listen == Endpoint(host: "127.0.0.1", port: 9464))
+            #expect(found.admin?.token == nil)
+            #expect(found.log == Configuration.Log(level: .info, format: .text, showPayloads: false))
+            #expect(found.apps.count == 1)
+            #expect(found.apps[0].endpoint == Endpoint(host: "api.push.apple.com", port: 443))
+            #expect(
+                found.apps[0].credential
+                    == .token(keyFile: "AuthKey.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
+        }
+
+        @Test("A file without an app says that one is missing")
+        func empty() {
+            let expected = ["harebell.yaml:1:1: apps is missing: The apps to send for, with one credential each."]
+            #expect(errors("") == expected)
+            #expect(errors("# nothing but a comment\n") == expected)
+            #expect(errors("apps: []") == ["harebell.yaml:1:7: apps has 0 elements; expected 1 to 1000"])
+        }
+
+        @Test("A section without keys is a section of defaults")
+        func emptySection() throws {
+            let found = try configuration("broker:\nqueues:\n  - name: a\n" + app)
+            #expect(found.broker.heartbeat == .seconds(15))
+        }
+
+        @Test("results and feedback go somewhere once their sections have a key, and have defaults for the others")
+        func routes() throws {
+            let found = try configuration("results: { publish: failures }\nfeedback: { exchange: e }\n" + app)
+            #expect(found.results.route == Configuration.Route(exchange: "", routingKey: "push.results"))
+            #expect(found.results.publish == .failures)
+            #expect(found.feedback == Configuration.Route(exchange: "e", routingKey: "push.feedback"))
+        }
+
+        @Test("A rate limit may be so high that it limits nothing")
+        func rateLimit() throws {
+            let found = try configuration("apns: { rate_limit: { per_second: 10000000, burst: 10000000 } }\n" + app)
+            #expect(found.apns.permitsPerSecond == 10_000_000)
+            #expect(found.apns.burst == 10_000_000)
+            #expect(
+                errors("apns: { rate_limit: { burst: 10000001 } }\n" + app)
+                    == ["harebell.yaml:1:30: apns.rate_limit.burst: 10000001 is out of range; expected 1 to 10000000"])
+        }
+
+        @Test("null turns results, feedback and the admin server off")
+        func off() throws {
+            let whole = try configuration("results: null\nfeedback: null\nadmin: null\n" + app)
+            let parts = try configuration(
+                "results: { routing_key: null }\nfeedback: { routing_key: ~ }\nadmin: { listen: null }\n" + app)
+            for found in [whole, parts] {
+                #expect(found.results.route == nil)
+                #expect(found.feedback == nil)
+                #expect(found.admin == nil)
+            }
+        }
+
+        @Test("Every default of the schema lies within its own range")
+        func schema() throws {
+            let found = try document(app)
+            #expect(found.warnings.isEmpty)
+            #expect(Set(Setting.all.map(\.path)).count == Setting.all.count)
+            for setting in Setting.all where !setting.parent.isEmpty {
+                #expect(Setting.all.contains { $0.childPrefix == setting.parent }, "\(setting.path) has a section")
+            }
+            for setting in Setting.all {
+                #expect(setting.summary.hasSuffix("."), "\(setting.path) has a sentence")
+            }
+        }
+
+        @Test("The configurations that are delivered as examples are right")
+        func examples() throws {
+            let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+            let minimal = try ConfigurationDocument.load(path: folder + "/config/minimal.yaml")
+            #expect(minimal.warnings.isEmpty)
+            let content = try ConfigurationFiles.read(folder + "/config/harebell.example.yaml")
+            let example = try document(
+                String(decoding: content, as: UTF8.self), environment: ["RABBITMQ_PASSWORD": "guest"])
+            #expect(example.warnings.isEmpty)
+            var expected = minimal.configuration
+            expected.apps = example.configuration.apps
+            // The only sections that are off where they are missing, and have defaults where they are not.
+            expected.results = Configuration.Results(
+                route: Configuration.Route(exchange: "", routingKey: "push.results"), publish: .all)
+            expected.feedback = Configuration.Route(exchange: "", routingKey: "push.feedback")
+            #expect(example.configuration == expected)
+            for setting in Setting.all where !setting.path.hasPrefix("apps[].certificate.p") {
+                let key = setting.key + ":"
+                #expect(String(decoding: content, as: UTF8.self).contains(key), "\(setting.path) is in the example")
+            }
+        }
+    }
+
+    @Suite("Values")
+    struct Values {
+        @Test("Every key is read")
+        func everything() throws {
+            let found = try configuration(
+                """
+                broker:
+                  endpoints: ["amqps://a:b@one/", "amqps://a:b@two:5673/x"]
+                  tls: { ca_file: ca.pem, certificate_file: c.pem, private_key_file: /k.pem, server_name: rabbit }
+                  heartbeat_seconds: 20
+                  connect_timeout_seconds: 3
+                  maximum_message_bytes: 10000
+                queues:
+                  - { name: a, decoder: apns-json, prefetch: 7 }
+                  - { name: b, decoder: apns-headers }
+                results: { exchange: x, routing_key: "", publish: failures }
+                feedback: { exchange: y, routing_key: z }
+                dead_letter: { exchange: d, routing_key: e }
+                retry: { delays_seconds: [1], throttled_delays_seconds: [2, 3], max_attempts: 9 }
+                apns:
+                  connections: { min: 2, max: 3 }
+                  rate_limit: { per_second: 10, burst: 20 }
+                  request_timeout_seconds: 4
+                  ping_idle_seconds: 60
+                  connect_timeout_seconds: 6
+                apps:
+                  - topic: com.example.app
+                    environment: development
+                    endpoint: https://[::1]:8443
+                    ca_file: apple.pem
+                    certificate: { certificate_file: legacy.pem, private_key_file: legacy.key }
+                  - topic: com.example.app
+                    endpoint: https://localhost/
+                    certificate: { p12_file: both.p12 }
+                workers: 2
+                drain_deadline_seconds: 5
+                admin: { listen: "[::1]:0" }
+                log: { level: debug, format: json, show_payloads: true }
+                """)
+            #expect(
+                found.broker.tls
+                    == Configuration.TLSFiles(
+                        caFile: "ca.pem", certificateFile: "c.pem", privateKeyFile: "/k.pem", serverName: "rabbit"))
+            #expect(found.broker.endpoints.count == 2)
+            #expect(found.broker.heartbeat == .seconds(20))
+            #expect(found.broker.connectTimeout == .seconds(3))
+            #expect(found.broker.maximumMessage == 10000)
+            #expect(found.queues.map(\.name) == ["a", "b"])
+            #expect(found.queues.map(\.decoder) == ["apns-json", "apns-headers"])
+            #expect(found.queues.map(\.prefetch) == [7, 1000])
+            #expect(found.results.route == Configuration.Route(exchange: "x", routingKey: ""))
+            #expect(found.results.publish == .failures)
+            #expect(found.feedback == Configuration.Route(exchange: "y", routingKey: "z"))
+            #expect(found.deadLetter == Configuration.Route(exchange: "d", routingKey: "e"))
+            #expect(found.retry.delays == [.seconds(1)])
+            #expect(found.retry.throttledDelays == [.seconds(2), .seconds(3)])
+            #expect(found.retry.maximumAttempts == 9)
+            #expect(found.apns.connections == 2...3)
+            #expect(found.apns.permitsPerSecond == 10)
+            #expect(found.apns.burst == 20)
+            #expect(found.apns.requestTimeout == .seconds(4))
+            #expect(found.apns.pingIdle == .seconds(60))
+            #expect(found.apns.connectTimeout == .seconds(6))
+            #expect(found.apps.map(\.environment) == [.development, .production])
+            #expect(
+                found.apps.map(\.endpoint)
+                    == [Endpoint(host: "::1", port: 8443), Endpoint(host: "localhost", port: 443)])
+            #expect(found.apps[0].caFile == "apple.pem")
+            #expect(
+                found.apps[0].credential
+                    == .certificate(.pem(certificateFile: "legacy.pem", privateKeyFile: "legacy.key")))
+            #expect(found.apps[1].credential == .certificate(.p12(file: "both.p12", password: nil)))
+            #expect(found.workers == 2)
+            #expect(found.drainDeadline == .seconds(5))
+            #expect(found.admin?.listen == Endpoint(host: "::1", port: 0))
+            #expect(found.log == Configuration.Log(level: .debug, format: .json, showPayloads: true))
+        }
+
+        @Test("A relative path starts at the folder of the configuration file")
+        func paths() throws {
+            let found = try document(app, file: "/etc/harebell/harebell.yaml").configuration
+            #expect(
+                found.apps[0].credential
+                    == .token(keyFile: "/etc/harebell/AuthKey.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
+            #expect(ConfigurationFiles.resolve("/a/b", against: "/etc/x.yaml") == "/a/b")
+            #expect(ConfigurationFiles.resolve("b", against: "x.yaml") == "b")
+            #expect(ConfigurationFiles.resolve("b", against: "a/x.yaml") == "a/b")
+        }
+
+        @Test("The environment fills in texts, numbers and parts of them")
+        func environment() throws {
+            let found = try document(
+                """
+                broker: { endpoints: ["amqp://guest:${SECRET}@${HOST}/%2f"] }
+                queues: [{ name: "a$${b}$c", prefetch: "${PREFETCH}" }]
+                workers: ${WORKERS}
+
+                """ + app,
+                environment: ["SECRET": "s$${e", "HOST": "rabbit", "WORKERS": "3", "PREFETCH": "20"]
+            ).configuration
+            #expect(found.broker.endpoints.map { $0.reveal() } == ["amqp://guest:s$${e@rabbit/%2f"])
+            #expect(found.queues[0].name == "a${b}$c")
+            #expect(found.queues[0].prefetch == 20)
+            #expect(found.workers == 3)
+        }
+
+        @Test("Secrets come from files, without the line end after them")
+        func secretFiles() throws {
+            let found = try document(
+                """
+                broker: { password_file: secrets/rabbit }
+                admin: { token_file: /run/admin }
+                apps:
+                  - topic: com.example.app
+                    certificate: { p12_file: a.p12, password_file: p12 }
+                """, file: "/etc/harebell.yaml",
+                files: ["/etc/secrets/rabbit": "p@ss\n", "/run/admin": "bearer\r\n", "/etc/p12": "  x "]
+            ).configuration
+            #expect(found.broker.password?.reveal() == "p@ss")
+            #expect(found.admin?.token?.reveal() == "bearer")
+            #expect(
+                found.apps[0].credential == .certificate(.p12(file: "/etc/a.p12", password: Secret("  x "))))
+        }
+    }
+
+    @Suite("Problems")
+    struct Problems {
+        @Test("An unknown key is an error with the key that was meant")
+        func unknownKey() {
+            #expect(
+                errors("broker:\n  hartbeat_seconds: 3\n" + app) == [
+                    "harebell.yaml:2:3: unknown key \"hartbeat_seconds\" in broker; did you mean \"heartbeat_seconds\"?"
+                ])
+            #expect(
+                errors("brokers: {}\n" + app) == [
+                    "harebell.yaml:1:1: unknown key \"brokers\"; did you mean \"broker\"?"
+                ])
+            #expect(
+                errors("queues: [{ name: a, preFetch: 3 }]\n" + app) == [
+                    "harebell.yaml:1:21: unknown key \"preFetch\" in queues[0]; did you mean \"prefetch\"?"
+                ])
+            #expect(
+                errors("burst: 3\n" + app) == [
+                    "harebell.yaml:1:1: unknown key \"burst\"; did you mean apns.rate_limit.burst?"
+                ])
+            #expect(errors("zzz: 3\n" + app) == ["harebell.yaml:1:1: unknown key \"zzz\""])
+        }
+
+        @Test(
+            "A wrong type is an error that says what was expected and what was found",
+            arguments: [
+                ("workers: many", "1:10: workers: expected an integer, found text"),
+                ("workers: \"2\"", "1:10: workers: expected an integer, found text"),
+                ("workers: 2.5", "1:10: workers: expected an integer, found a number with a fraction"),
+                ("workers: [2]", "1:10: workers: expected an integer, found a list"),
+                ("workers: { a: 2 }", "1:10: workers: expected an integer, found keys and values"),
+                ("workers: true", "1:10: workers: expected an integer, found a boolean"),
+                ("workers:", "1:9: workers: expected an integer, found nothing"),
+                ("broker: 3", "1:9: broker: expected keys and values, found an integer"),
+                ("broker: { endpoints: amqp://a }", "1:22: broker.endpoints: expected a list of texts, found text"),
+                ("broker: { endpoints: [[]] }", "1:23: broker.endpoints[0]: expected text, found a list"),
+                ("broker: { tls: { ca_file: [] } }", "1:27: broker.tls.ca_file: expected a file's path, found a list"),
+                ("queues: push", "1:9: queues: expected a list of sections, found text"),
+                ("queues: [push]", "1:10: queues[0]: expected keys and values, found text"),
+                ("queues: [{ name: }]", "1:18: queues[0].name: expected text, found nothing"),
+                (
+                    "retry: { delays_seconds: 3 }",
+                    "1:26: retry.delays_seconds: expected a list of integers, found an integer"
+                ),
+                (
+                    "retry: { delays_seconds: [3, x] }",
+                    "1:30: retry.delays_seconds[1]: expected an integer, found text"
+                ),
+                ("log: { show_payloads: yes }", "1:23: log.show_payloads: expected true or false, found text"),
+                (
+                    "log: { level: [] }",
+                    "1:15: log.level: expected one of trace, debug, info, notice, warning, error, critical, found a list"
+                ),
+            ])
+        func wrongType(text: String, message: String) {
+            #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
+        }
+
+        @Test(
+            "A value out of range is an error that names the range",
+            arguments: [
+                ("workers: 0", "1:10: workers: 0 is out of range; expected 1 to 256"),
+                ("workers: -1", "1:10: workers: -1 is out of range; expected 1 to 256"),
+                (
+                    "broker: { heartbeat_seconds: 0 }",
+                    "1:30: broker.heartbeat_seconds: 0 is out of range; expected 1 to 600"
+                ),
+                (
+                    "queues: [{ name: a, prefetch: 65536 }]",
+                    "1:31: queues[0].prefetch: 65536 is out of range; expected 1 to 65535"
+                ),
+                ("retry: { max_attempts: 101 }", "1:24: retry.max_attempts: 101 is out of range; expected 1 to 100"),
+                (
+                    "retry: { delays_seconds: [900, 0] }",
+                    "1:32: retry.delays_seconds[1]: 0 is out of range; expected 1 to 604800"
+                ),
+                ("retry: { delays_seconds: [] }", "1:26: retry.delays_seconds has 0 elements; expected 1 to 16"),
+                ("queues: [{ name: \"\" }]", "1:18: queues[0].name is empty; expected 1 to 255 bytes"),
+                (
+                    "log: { format: xml }", "1:16: log.format: \"xml\" is not one of text, json"
+                ),
+                (
+                    "log: { level: warn }",
+                    "1:15: log.level: \"warn\" is not one of trace, debug, info, notice, warning, error, critical"
+                ),
+                (
+                    "log: { level: inof }",
+                    "1:15: log.level: \"inof\" is not one of trace, debug, info, notice, warning, error, critical; "
+                        + "did you mean \"info\"?"
+                ),
+            ])
+        func outOfRange(text: String, message: String) {
+            #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
+        }
+
+        @Test("A queue's name of 256 bytes is refused, and so is one that leaves no room for its retry queue")
+        func longNames() {
+            let long = String(repeating: "q", count: 256)
+            #expect(
+                errors("queues: [{ name: \(long) }]\n" + app) == [
+                    "harebell.yaml:1:18: queues[0].name has 256 bytes; expected 1 to 255 bytes"
+                ])
+            let name = String(repeating: "q", count: 244)
+            #expect(
+                errors("queues: [{ name: \(name) }]\n" + app) == [
+                    "harebell.yaml:1:18: queues[0].name: has 244 bytes; with .retry.3600s for its retry queue at most 243 fit"
+                ])
+            #expect(errors("queues: [{ name: \(name.dropLast()) }]\n" + app).isEmpty)
+        }
+
+        @Test("Every problem is reported in one run, in the order of the lines")
+        func allAtOnce() {
+            let found = errors(
+                """
+                workers: none
+                log: { level: loud, colour: red }
+                log: { level: info }
+                queues:
+                  - prefetch: 1
+                    prefetch: 2
+                    "prefetch": 3
+                  - name: a
+                    'name': b
+                apps:
+                  - token: { key_file: a, key_id: "${KEY}" }
+                    topic: t
+                """)
+            #expect(
+                found == [
+                    "harebell.yaml:1:10: workers: expected an integer, found text",
+                    "harebell.yaml:3:1: duplicate key \"log\"; it stands on line 2 already",
+                    "harebell.yaml:5:5: queues[0].name is missing: The queue's name; with .retry.<seconds>s appended it "
+                        + "must still fit into 255 bytes.",
+                    "harebell.yaml:6:5: duplicate key \"prefetch\" in queues[0]; it stands on line 5 already",
+                    "harebell.yaml:7:5: duplicate key \"prefetch\" in queues[0]; it stands on line 5 already",
+                    "harebell.yaml:9:5: duplicate key \"name\" in queues[1]; it stands on line 8 already",
+                    "harebell.yaml:11:12: apps[0].token.team_id is missing: The team ID, ten characters.",
+                    "harebell.yaml:11:35: apps[0].token.key_id: the environment variable KEY is not set",
+                ])
+        }
+
+        @Test("A bad reference to the environment is an error in its place")
+        func environment() {
+            #expect(
+                errors("queues: [{ name: \"${NOT_SET}\" }]\n" + app) == [
+                    "harebell.yaml:1:18: queues[0].name: the environment variable NOT_SET is not set"
+                ])
+            #expect(
+                errors("queues: [{ name: \"a${\" }]\n" + app) == [
+                    "harebell.yaml:1:18: queues[0].name: \"${\" without \"}\"; write \"$${\" for a plain \"${\""
+                ])
+            #expect(
+                errors("queues: [{ name: \"${a-b}\" }]\n" + app) == [
+                    "harebell.yaml:1:18: queues[0].name: expected an environment variable's name in \"${…}\"; "
+                        + "write \"$${\" for a plain \"${\""
+                ])
+            #expect(
+                errors("workers: ${N}\n" + app, environment: ["N": "many"]) == [
+                    "harebell.yaml:1:10: workers: expected an integer, found text"
+                ])
+        }
+
+        @Test("Text that is not YAML is one error where the reader stopped, and the text is not quoted")
+        func notYAML() {
+            let found = errors("broker:\n  endpoints: [\"amqp://a:hunter2@b\"\nqueues: }\n")
+            #expect(found.count == 1)
+            #expect(found[0].hasPrefix("harebell.yaml:3:1: not YAML: "))
+            #expect(!found[0].contains("hunter2"))
+            #expect(
+                errors("a: 1\n---\nb: 2\n") == [
+                    "harebell.yaml:2:1: not YAML: expected a single document in the stream: but found another document"
+                ])
+            #expect(errors("- a") == ["harebell.yaml:1:1: expected keys and values, found a list"])
+            #expect(errors("a: \u{7}").first?.contains("not YAML: control characters are not allowed") == true)
+        }
+
+        @Test("A file that is missing or not UTF-8 is an error")
+        func unreadable() throws {
+            #expect {
+                _ = try ConfigurationDocument.load(path: "/nowhere/harebell.yaml")
+            } throws: { error in
+                "\(error)" == "/nowhere/harebell.yaml:1:1: cannot read the file: No such file or directory"
+            }
+        }
+
+        @Test("The same queue or app twice is an error that names the first")
+        func twice() {
+            #expect(
+                errors("queues: [{ name: a }, { name: a }]\n" + app) == [
+                    "harebell.yaml:1:31: queues[1].name: \"a\" is queues[0].name already"
+                ])
+            let two = """
+                apps:
+                  - { topic: t, token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }
+                  - { topic: t, environment: development, token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }
+                """
+            #expect(errors(two).isEmpty)
+            #expect(
+                errors(two.replacing("development", with: "production")) == [
+                    "harebell.yaml:3:14: apps[1].topic: apps[0] has the same topic for production already"
+                ])
+        }
+
+        @Test(
+            "An app has one credential",
+            arguments: [
+                ("", "2:5: apps[0]: no credential: expected token or certificate"),
+                (
+                    "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ }, certificate: { p12_file: a }",
+                    "2:95: apps[0].certificate: apps[0].token is given as well; an app has one of the two"
+                ),
+                (
+                    "certificate: {}",
+                    "2:30: apps[0].certificate: expected certificate_file and private_key_file, or p12_file"
+                ),
+                (
+                    "certificate: { certificate_file: a }",
+                    "2:50: apps[0].certificate.certificate_file: private_key_file is missing"
+                ),
+                (
+                    "certificate: { p12_file: a, private_key_file: b }",
+                    "2:42: apps[0].certificate.p12_file: certificate_file or private_key_file is given as well"
+                ),
+                (
+                    "token: { key_file: a, key_id: ABC-123, team_id: DEF123GHIJ }",
+                    "2:47: apps[0].token.key_id: expected letters and digits"
+                ),
+            ])
+        func credentials(text: String, message: String) {
+            #expect(errors("apps:\n  - { topic: t, \(text) }") == ["harebell.yaml:" + message])
+        }
+
+        @Test(
+            "Rules between settings are errors in their places",
+            arguments: [
+                (
+                    "apns: { connections: { min: 9 } }",
+                    "1:29: apns.connections.min: 9 is more than apns.connections.max, 8"
+                ),
+                (
+                    "dead_letter: { routing_key: push.requests }",
+                    "1:29: dead_letter.routing_key: \"push.requests\" is a queue that requests are consumed from: a loop"
+                ),
+                (
+                    "results: { routing_key: \"\" }",
+                    "1:25: results.routing_key: the default exchange needs a queue's name"
+                ),
+                (
+                    "queues: [{ name: a, decoder: apns_jsn }]",
+                    "1:30: queues[0].decoder: \"apns_jsn\" is not one of auto, apns-json, apns-headers; "
+                        + "did you mean \"apns-json\"?"
+                ),
+                ("queues: [{ name: amq.a }]", "1:18: queues[0].name: names that start with amq. belong to the broker"),
+                (
+                    "admin: { listen: \"9464\" }",
+                    "1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464"
+                ),
+                (
+                    "admin: { listen: \"example.com:9464\" }",
+                    "1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464"
+                ),
+                (
+                    "broker: { tls: { certificate_file: a }, endpoints: [\"amqps://a\"] }",
+                    "1:36: broker.tls.certificate_file: private_key_file is missing"
+                ),
+                (
+                    "admin: { token_file: missing }",
+                    "1:22: admin.token_file: cannot read missing: No such file or directory"
+                ),
+            ])
+        func rules(text: String, message: String) {
+            #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
+        }
+
+        @Test(
+            "An app's endpoint is an https URL",
+            arguments: [
+                "http://a:1", "https://", "https://a:x", "https://a:70000", "https://a/b", "https://u@a", "a:1",
+            ])
+        func endpoints(text: String) {
+            #expect(
+                errors(
+                    "apps:\n  - { topic: t, endpoint: \"\(text)\", "
+                        + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }")
+                    == ["harebell.yaml:2:27: apps[0].endpoint: expected https://host:port"])
+        }
+
+        @Test(
+            "What contradicts itself is a warning with a hint",
+            arguments: [
+                (
+                    "broker: { tls: { ca_file: a } }",
+                    "1:27: warning: broker.tls.ca_file: has no effect: no endpoint starts with amqps://"
+                ),
+                (
+                    "broker: { heartbeat_seconds: 1 }",
+                    "1:30: warning: broker.heartbeat_seconds: a busy broker may miss so short a heartbeat; "
+                        + "RabbitMQ recommends 5 to 20"
+                ),
+                (
+                    "results: { routing_key: null, publish: failures }",
+                    "1:40: warning: results.publish: has no effect while results.routing_key is null"
+                ),
+                (
+                    "drain_deadline_seconds: 10",
+                    "1:25: warning: drain_deadline_seconds: a drain may end before APNs has answered: "
+                        + "apns.request_timeout_seconds is 30, drain_deadline_seconds 10"
+                ),
+                (
+                    "admin: { listen: \"0.0.0.0:9464\" }",
+                    "1:18: warning: admin.listen: everyone who can reach this address may use it; set admin.token_file"
+                ),
+                (
+                    "log: { show_payloads: true }",
+                    "1:23: warning: log.show_payloads: has no effect while log.level is info; "
+                        + "payloads stand in debug messages"
+                ),
+            ])
+        func warned(text: String, message: String) throws {
+            #expect(try warnings(text + "\n" + app) == ["harebell.yaml:" + message])
+        }
+
+        @Test(
+            "A broker's URI that cannot be read is an error that does not quote it",
+            arguments: [
+                ("http://hunter2@a", "the scheme is neither amqp:// nor amqps://"),
+                ("amqp://hunter2%zz@a", "the user holds a % that two hexadecimal digits do not follow"),
+                ("amqp://a:hunter2@b:x", "the port is not a number between 1 and 65535"),
+                ("amqp://a:hunter2@b/c/d", "the virtual host holds a bare slash; write %2f"),
+            ])
+        func brokerURI(uri: String, reason: String) {
+            #expect(
+                errors("broker: { endpoints: [\"\(uri)\"] }\n" + app) == [
+                    "harebell.yaml:1:23: broker.endpoints[0]: broker address: \(reason)"
+                ])
+        }
+
+        @Test("A value that came from the environment never stands in a message")
+        func environmentIsSecret() {
+            let found = errors(
+                "log: { level: \"${SECRET}\" }\nbroker: { endpoints: [\"${SECRET}\"] }\nworkers: ${SECRET}\n" + app,
+                environment: ["SECRET": "hunter2"])
+            #expect(found.count == 3)
+            #expect(!found.joined().contains("hunter2"))
+        }
+    }
+
+    @Suite("Secrets")
+    struct Secrets {
+        @Test("A secret shows itself in no description, interpolation or dump")
+        func redacted() throws {
+            let found = try document(
+                "broker: { endpoints: [\"amqp://a:hunter2@b\"], password_file: p }\n" + app,
+                files: ["p": "hunter2"]
+            ).configuration
+            var dumped = ""
+            dump(found, to: &dumped)
+            for text in [dumped, "\(found)", String(reflecting: found), String(describing: found.broker.password)] {
+                #expect(!text.contains("hunter2"))
+            }
+            #expect("\(Secret("x"))" == "<secret>")
+        }
+    }
+
+    @Suite("Keys and certificates")
+    struct Checks {
+        private static let now = WallTime(milliseconds: 1_795_300_000_000)
+        private let authority = CertificateAuthority(commonName: "Test Authority", now: now)
+
+        /// What the deep checks say about an app with these files beside its configuration.
+        private func check(
+            _ credential: String, extra: String = "", environment: String = "production",
+            files: [String: String] = [:]
+        ) throws -> [String] {
+            let folder = FileManager.default.temporaryDirectory.appending(path: "harebell-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            for (name, content) in files {
+                try content.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
+            }
+            let text = """
+                apps:
+                  - topic: com.example.app
+                    environment: \(environment)
+                    \(credential)
+
+                """ + extra
+            let document = try document(text, file: folder.path + "/harebell.yaml")
+            return document.check(now: Self.now).map { $0.description.replacing(folder.path + "/", with: "") }
+        }
+
+        private static let token = "token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
+        private static let certificate = "certificate: { certificate_file: a.pem, private_key_file: a.key }"
+
+        @Test("A signing key on P-256 is right")
+        func signingKey() throws {
+            #expect(try check(Self.token, files: ["AuthKey.p8": SigningKey.generate().pkcs8PEM]).isEmpty)
+        }
+
+        @Test("A key file that is missing is an error in the place where it is named")
+        func missingKey() throws {
+            #expect(
+                try check(Self.token) == [
+                    "harebell.yaml:4:24: apps[0].token.key_file: cannot read the signing key file AuthKey.p8: "
+                        + "No such file or directory"
+                ])
+        }
+
+        @Test("A key file without a key, or with another kind of key, is an error")
+        func wrongKey() throws {
+            #expect(
+                try check(Self.token, files: ["AuthKey.p8": "hello"]) == [
+                    "harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8: the text holds no PEM "
+                        + "key, but no PEM block at all"
+                ])
+            let ed25519 = """
+                -----BEGIN PRIVATE KEY-----
+                MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+                -----END PRIVATE KEY-----
+
+                """
+            let found = try check(Self.token, files: ["AuthKey.p8": ed25519])
+            #expect(found.count == 1)
+            #expect(found[0].hasPrefix("harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8"))
+            #expect(found[0].contains("P-256"))
+        }
+
+        @Test("A certificate and its key are right")
+        func certificate() throws {
+            let issued = authority.issue(usage: .client, commonName: "a", subjectUID: "com.example.app")
+            #expect(
+                try check(
+                    Self.certificate, files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
+                ).isEmpty)
+        }
+
+        @Test("A certificate that has expired is an error, and one that is about to is a warning")
+        func expiry() throws {
+            func check(until days: Int64) throws -> [String] {
+                let issued = authority.issue(
+                    validUntil: WallTime(milliseconds: Self.now.milliseconds + days * 86_400_000 + 1000),
+                    usage: .client,
+                    commonName: "a")
+                return try self.check(
+                    Self.certificate, files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM])
+            }
+            #expect(
+                try check(until: -1) == [
+                    "harebell.yaml:4:38: apps[0].certificate.certificate_file: the certificate expired on "
+                        + "2026-11-20T22:26:41Z"
+                ])
+            #expect(
+                try check(until: 29) == [
+                    "harebell.yaml:4:38: warning: apps[0].certificate.certificate_file: the certificate expires in "
+                        + "29 days, on 2026-12-20T22:26:41Z"
+                ])
+            #expect(try check(until: 30).isEmpty)
+        }
+
+        @Test("A certificate that is not valid yet is an error")
+        func future() throws {
+            let issued = authority.issue(
+                validFrom: WallTime(milliseconds: Self.now.milliseconds + 1000), usage: .client, commonName: "a")
+            #expect(
+                try check(
+                    Self.certificate, files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
+                ) == [
+                    "harebell.yaml:4:38: apps[0].certificate.certificate_file: the certificate is not valid before "
+                        + "2026-11-21T22:26:41Z"
+                ])
+        }
+
+        @Test("A key that does not belong to the certificate is an error")
+        func mismatch() throws {
+            let one = authority.issue(usage: .client, commonName: "a")
+            let other = authority.issue(usage: .client, commonName: "b")
+            #expect(
+                try check(
+                    Self.certificate, files: ["a.pem": one.certificatePEM, "a.key": other.privateKeyPEM]
+                ) == [
+                    "harebell.yaml:4:63: apps[0].certificate.private_key_file: the private key file a.key does not belong "
+                        + "to the certificate file a.pem: it needs the key that the certificate was requested with"
+                ])
+        }
+
+        @Test("A certificate for another app or environment is a warning")
+        func otherApp() throws {
+            let issued = authority.issue(
+                usage: .client, commonName: "Apple Development IOS Push Services: com.example.other",
+                subjectUID: "com.example.other")
+            let files = ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
+            let place = "harebell.yaml:4:38: warning: apps[0].certificate.certificate_file:"
+            #expect(
+                try check(Self.certificate, files: files) == [
+                    "\(place) the certificate is for \"com.example.other\", the app's topic is \"com.example.app\"",
+                    "\(place) the certificate is for the development environment: "
+                        + "\"Apple Development IOS Push Services: com.example.other\"",
+                ])
+            #expect(try check(Self.certificate, environment: "development", files: files).count == 1)
+        }
+
+        @Test("A PKCS #12 file that is missing is an error")
+        func missingPKCS12() throws {
+            let found = try check("certificate: { p12_file: a.p12 }")
+            #expect(found.count == 1)
+            #expect(found[0].hasPrefix("harebell.yaml:4:30: apps[0].certificate.p12_file: cannot read"))
+            #expect(found[0].hasSuffix("a.p12: No such file or directory"))
+        }
+
+        @Test("Every file that is missing is reported in one run")
+        func allMissing() throws {
+            let found = try check(
+                Self.certificate,
+                extra: """
+                    broker:
+                      endpoints: ["amqps://a"]
+                      tls: { ca_file: ca.pem, certificate_file: b.pem, private_key_file: b.key }
+
+                    """)
+            #expect(
+                found == [
+                    "harebell.yaml:4:38: apps[0].certificate.certificate_file: cannot read the certificate file a.pem: "
+                        + "No such file or directory",
+                    "harebell.yaml:7:19: broker.tls.ca_file: cannot read the CA file ca.pem: No such file or directory",
+                    "harebell.yaml:7:45: broker.tls.certificate_file: cannot read the certificate file b.pem: "
+                        + "No such file or directory",
+                ])
+        }
+
+        @Test("A server whose certificate the CA file does not vouch for is refused with what to do")
+        func untrusted() throws {
+            let stranger = CertificateAuthority(commonName: "Stranger", now: Self.now)
+            let issued = stranger.issue(names: ["localhost"], usage: .server)
+            let server = TLSSession(
+                context: try TLSContext(
+                    role: .server, trust: .none,
+                    identity: .pemText(certificates: issued.certificatePEM, privateKey: issued.privateKeyPEM)),
+                serverName: nil)
+            let client = TLSSession(
+                context: try TLSContext(role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.now),
+                serverName: "localhost")
+            func carry(_ from: TLSSession, _ to: TLSSession) {
+                var bytes = ByteQueue()
+                from.drain(into: &bytes)
+                bytes.withBytes { to.receive($0) }
+            }
+            #expect(try !client.handshake())
+            carry(client, server)
+            #expect(try !server.handshake())
+            carry(server, client)
+            #expect {
+                _ = try client.handshake()
+            } throws: { error in
+                (error as? TLSError)?.message
+                    == "the certificate of the server localhost comes from \"Stranger\", an authority that is not trusted "
+                    + "here: add the authority's certificate to the CA file if it is right"
+            }
+        }
+    }
+
+    @Suite("Reference")
+    struct Reference {
+        @Test("The page in the documentation ends with the same table")
+        func page() throws {
+            let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+            let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/configuration.md"), as: UTF8.self)
+            #expect(page.hasSuffix("\n\n" + ConfigurationReference.markdown))
+        }
+
+        @Test("The reference names every key with its type, default, range and sentence")
+        func complete() {
+            let text = ConfigurationReference.text
+            for setting in Setting.all {
+                #expect(text.contains("\(setting.path)\n"))
+                #expect(text.contains("    \(setting.summary)\n"))
+                #expect(ConfigurationReference.markdown.contains("| `\(setting.path)` |"))
+            }
+            #expect(
+                text.contains(
+                    """
+                    broker.heartbeat_seconds
+                        integer, default 15, 1 to 600
+                        Heartbeat to propose;
+                    """))
+            #expect(text.contains("apps[].token.key_file\n    file, required\n"))
+            #expect(text.contains("feedback.routing_key\n    text or null, default push.feedback, 0 to 255 bytes\n"))
+        }
+    }
+}

@@ -1,0 +1,715 @@
+import Core
+import Foundation
+import Testing
+
+@testable import Bridge
+
+/// A delivery in one block, as the receiver lays it out.
+private func delivery(
+    _ body: [UInt8], contentType: String? = nil, headers: [(String, Delivery.HeaderValue)] = []
+) -> Delivery {
+    var storage: [UInt8] = []
+    var layout = Delivery.Layout()
+    func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
+        storage.append(contentsOf: bytes)
+        return Delivery.Field(storage.count - bytes.count..<storage.count)
+    }
+    if let contentType { layout.contentType = place(contentType.utf8) }
+    let placed = headers.map { name, value in
+        let name = place(name.utf8)
+        switch value {
+        case .text(let text): return Delivery.Header.text(name, place(text))
+        case .integer(let value): return Delivery.Header.integer(name, value)
+        case .number(let value): return Delivery.Header.number(name, value)
+        case .boolean(let value): return Delivery.Header.boolean(name, value)
+        case .other: return Delivery.Header.other(name)
+        }
+    }
+    layout.body = place(body)
+    return Delivery(epoch: 1, tag: 1, redelivered: false, queue: 0, storage: storage, layout: layout, headers: placed)
+}
+
+private func text(_ string: String) -> Delivery.HeaderValue {
+    .text(ArraySlice(string.utf8))
+}
+
+private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
+
+/// An envelope with everything that is required, but for what a test says otherwise; `nil` leaves a key out.
+private func envelope(_ changes: [(String, String?)] = []) -> String {
+    var members = [
+        ("device-token", "\"\(token)\""), ("apns-topic", "\"com.example.app\""), ("apns-push-type", "\"alert\""),
+        ("payload", "{\"aps\":{\"alert\":\"Hello\"}}"),
+    ]
+    for (key, value) in changes {
+        members.removeAll { $0.0 == key }
+        if let value { members.append((key, value)) }
+    }
+    return "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+}
+
+private func request(_ decoder: any Core.Decoder, _ delivery: Delivery) throws -> Request {
+    switch decoder.decode(delivery) {
+    case .request(let request): return request
+    case .reject(let failure): throw failure
+    case .ignore, .later: throw DecodingFailure("neither a request nor a failure")
+    }
+}
+
+private func notification(_ body: String) throws -> Core.Notification {
+    let request = try request(APNsJSONDecoder(), delivery(Array(body.utf8)))
+    try #require(request.notifications.count == 1)
+    return request.notifications[0]
+}
+
+/// What the decoder says against a body; empty if nothing.
+private func complaint(_ body: some Collection<UInt8>) -> String {
+    do {
+        _ = try request(APNsJSONDecoder(), delivery(Array(body)))
+        return ""
+    } catch {
+        return (error as? DecodingFailure)?.detail ?? "\(error)"
+    }
+}
+
+private func string(_ bytes: ArraySlice<UInt8>?) -> String? {
+    bytes.map { String(decoding: $0, as: UTF8.self) }
+}
+
+@Suite("Decoders")
+struct DecoderTests {
+    @Suite("apns-json")
+    struct JSON {
+        @Test("Every field of the envelope reaches the notification, and the payload byte for byte")
+        func everything() throws {
+            let payload = "{ \"aps\" : {\"alert\":{\"title\":\"H\\u00e9llo\"}}, \"n\": 1.10e2 ,\"ü\":\"\u{1F407}\"\n}"
+            let found = try notification(
+                """
+                {
+                  "unknown": [1, {"payload": {}}, "x"],
+                  "device-token": "\(token.uppercased())",
+                  "apns-topic": "com.example.app.voip",
+                  "apns-push-type": "voip",
+                  "apns-id": "123E4567-e89b-12d3-a456-426655440000",
+                  "apns-priority": 5,
+                  "apns-expiration": 1795300000,
+                  "apns-collapse-id": "score-42",
+                  "environment": "development",
+                  "payload":\t\(payload)
+                }
+
+                """)
+            #expect(found.target == .device(try #require(DeviceToken(token))))
+            #expect(string(found.topic) == "com.example.app.voip")
+            #expect(found.pushType == .voip)
+            #expect(found.id?.description == "123e4567-e89b-12d3-a456-426655440000")
+            #expect(found.priority == .considerate)
+            #expect(found.expiration == 1_795_300_000)
+            #expect(string(found.collapseID) == "score-42")
+            #expect(found.environment == .development)
+            #expect(string(found.payload) == payload)
+        }
+
+        @Test("What may be left out is left open")
+        func least() throws {
+            let found = try notification("{\"device-token\":\"\(token)\",\"payload\":{\"aps\":{\"badge\":1}}}")
+            #expect(found.topic == nil)
+            #expect(found.pushType == .alert)
+            #expect(found.id == nil)
+            #expect(found.priority == nil)
+            #expect(found.expiration == nil)
+            #expect(found.collapseID == nil)
+            #expect(found.environment == nil)
+        }
+
+        @Test("Slices lie in the delivery's own memory")
+        func slices() throws {
+            let delivery = delivery(Array(envelope([("apns-collapse-id", "\"c\"")]).utf8))
+            let found = try #require(try request(APNsJSONDecoder(), delivery).notifications.first)
+            let storage = unsafe delivery.storage.withUnsafeBufferPointer { $0.baseAddress }
+            for slice in [found.topic, found.collapseID, found.payload] {
+                let slice = try #require(slice)
+                let start = unsafe slice.withUnsafeBufferPointer { $0.baseAddress }
+                let expected = unsafe storage.map { unsafe $0 + slice.startIndex }
+                #expect(unsafe start == expected)
+            }
+        }
+
+        @Test("Escapes in keys and values are read")
+        func escapes() throws {
+            let found = try notification(
+                envelope([
+                    ("apns\\u002dtopic", "\"com\\u002eexample\""), ("apns-topic", nil),
+                    ("apns-collapse-id", "\"\\\"\\\\\\/\\u00fc\\ud83d\\ude00\""),
+                ]))
+            #expect(string(found.topic) == "com.example")
+            #expect(string(found.collapseID) == "\"\\/ü😀")
+            #expect(
+                complaint(envelope([("apns-collapse-id", "\"\\ud83d\"")]).utf8) == "apns-collapse-id: expected a string"
+            )
+        }
+
+        @Test("Of a key that comes twice the last one counts, and null is as good as no key")
+        func twiceAndNull() throws {
+            let twice = "{\"payload\":3,\"apns-priority\":\"x\"," + envelope([("apns-priority", "10")]).dropFirst()
+            #expect(try notification(twice).priority == .immediate)
+            let null = envelope([("apns-priority", "null"), ("device-tokens", "null"), ("environment", "null")])
+            #expect(try notification(null).priority == nil)
+        }
+
+        @Test("A fan-out gives one notification for each device token, in their order")
+        func fanOut() throws {
+            let tokens = (0..<500).map { String(format: "%064x", $0) }
+            let list = "[ " + tokens.map { "\"\($0)\"" }.joined(separator: " , ") + "]"
+            let body = envelope([("device-token", nil), ("device-tokens", list)])
+            let found = try request(APNsJSONDecoder(), delivery(Array(body.utf8))).notifications
+            #expect(found.map(\.target) == tokens.compactMap { DeviceToken($0).map { .device($0) } })
+            #expect(found.allSatisfy { string($0.payload) == "{\"aps\":{\"alert\":\"Hello\"}}" })
+        }
+
+        @Test("A broadcast has the expiration and the priority that Apple asks for")
+        func broadcast() throws {
+            let changes: [(String, String?)] = [
+                ("device-token", nil), ("apns-channel-id", "\"dHN0LXNyY2gtY2hubA==\""),
+                ("apns-push-type", "\"liveactivity\""),
+            ]
+            let found = try notification(envelope(changes))
+            #expect(found.target == .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)))
+            #expect(found.expiration == 0)
+            #expect(found.priority == .immediate)
+            let given = try notification(envelope(changes + [("apns-expiration", "7"), ("apns-priority", "1")]))
+            #expect(given.expiration == 7)
+            #expect(given.priority == .low)
+        }
+
+        @Test(
+            "A body that is not JSON is refused with the offset and what was expected there",
+            arguments: [
+                ("", "a value at byte 0"), ("hello", "a value at byte 0"), ("{", "a key at byte 1"),
+                ("{\"a\"", "a colon at byte 4"), ("{\"a\":", "a value at byte 5"),
+                ("{\"a\":1", "a comma or the closing bracket at byte 6"),
+                ("{\"a\":1]", "a comma or the closing bracket at byte 6"), ("{\"a\":1,}", "a key at byte 7"),
+                ("{\"a\":[1,]}", "a value at byte 8"), ("{a:1}", "a key at byte 1"), ("{'a':1}", "a key at byte 1"),
+                ("{\"a\":01}", "a comma or the closing bracket at byte 6"), ("{\"a\":-}", "a digit at byte 6"),
+                ("{\"a\":1.}", "a digit at byte 7"), ("{\"a\":1e+}", "a digit at byte 8"),
+                ("{\"a\":nul}", "a value at byte 5"), ("{\"a\":\"", "a closing quote at byte 6"),
+                ("{\"a\":\"\n\"}", "no bare control character in a string at byte 6"),
+                ("{\"a\":\"\\x\"}", "an escape at byte 7"),
+                ("{\"a\":\"\\u12g4\"}", "four hexadecimal digits at byte 10"),
+                ("{} {}", "nothing after the value at byte 3"), ("\u{FEFF}{}", "a value at byte 0"),
+            ])
+        func notJSON(body: String, expectation: String) {
+            #expect(complaint(body.utf8) == "body: not JSON: expected \(expectation)")
+        }
+
+        @Test("A body that is no object, or has no payload, is refused")
+        func noEnvelope() {
+            #expect(complaint("[]".utf8) == "body: expected a JSON object, found an array")
+            #expect(complaint(" \"x\" ".utf8) == "body: expected a JSON object, found a string")
+            #expect(complaint("{}".utf8) == "payload: missing, expected a JSON object")
+            #expect(complaint(envelope([("payload", "null")]).utf8) == "payload: missing, expected a JSON object")
+            #expect(
+                complaint(envelope([("payload", "\"{}\"")]).utf8) == "payload: expected a JSON object, found a string")
+            #expect(complaint(envelope([("payload", "{ \n}")]).utf8) == "payload: expected at least one key")
+        }
+
+        @Test("Brackets may be 64 deep and no deeper")
+        func depth() {
+            func body(_ levels: Int) -> String {
+                let nested = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+                return envelope([("payload", "{\"aps\":{\"alert\":\"x\"},\"a\":\(nested)}")])
+            }
+            #expect(complaint(body(62).utf8) == "")
+            #expect(
+                complaint(body(63).utf8).hasPrefix("body: not JSON: expected at most 64 levels of brackets at byte "))
+            #expect(
+                complaint(String(repeating: "[", count: 200_000).utf8)
+                    == "body: not JSON: expected at most 64 levels of brackets at byte 64")
+        }
+
+        @Test(
+            "Invalid UTF-8 is refused",
+            arguments: [
+                [0x80], [0xC0, 0x80], [0xC2], [0xC2, 0x41], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80],
+                [0xF0, 0x80, 0x80, 0x80],
+                [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xE2, 0x82], [0xFF],
+            ] as [[UInt8]])
+        func utf8(bytes: [UInt8]) {
+            let body = Array("{\"payload\":{\"a\":\"".utf8) + bytes + Array("\"}}".utf8)
+            #expect(complaint(body) == "body: not JSON: expected UTF-8 at byte 17")
+        }
+
+        @Test(
+            "A field of a wrong type or out of its limits is refused with its name and what was expected",
+            arguments: [
+                (
+                    "device-token", nil,
+                    "device-token: missing, expected it or device-tokens or apns-channel-id"
+                ),
+                (
+                    "device-token", "\"xyz\"",
+                    "device-token: expected an even number of hexadecimal digits, at most 1024"
+                ),
+                (
+                    "device-token", "\"abc\"",
+                    "device-token: expected an even number of hexadecimal digits, at most 1024"
+                ),
+                ("device-token", "\"\"", "device-token: expected an even number of hexadecimal digits, at most 1024"),
+                ("device-token", "17", "device-token: expected an even number of hexadecimal digits, at most 1024"),
+                ("device-token", "[]", "device-token: expected an even number of hexadecimal digits, at most 1024"),
+                (
+                    "device-tokens", "[\"ab\"]",
+                    "device-token: expected only one of device-token, device-tokens and apns-channel-id"
+                ),
+                (
+                    "apns-channel-id", "\"ab\"",
+                    "device-token: expected only one of device-token, device-tokens and apns-channel-id"
+                ),
+                ("apns-topic", "17", "apns-topic: expected 1 to 255 visible ASCII characters"),
+                ("apns-topic", "\"\"", "apns-topic: expected 1 to 255 visible ASCII characters"),
+                ("apns-topic", "\"a\\r\\nb\"", "apns-topic: expected 1 to 255 visible ASCII characters"),
+                (
+                    "apns-push-type", "\"banner\"",
+                    "apns-push-type: expected one of alert, background, complication, controls, fileprovider, "
+                        + "liveactivity, location, mdm, pushtotalk, voip, widgets"
+                ),
+                (
+                    "apns-push-type", "1",
+                    "apns-push-type: expected one of alert, background, complication, controls, fileprovider, "
+                        + "liveactivity, location, mdm, pushtotalk, voip, widgets"
+                ),
+                ("apns-id", "\"123\"", "apns-id: expected a UUID as 8-4-4-4-12 hexadecimal digits"),
+                ("apns-id", "5", "apns-id: expected a UUID as 8-4-4-4-12 hexadecimal digits"),
+                ("apns-priority", "3", "apns-priority: expected 1, 5 or 10"),
+                ("apns-priority", "10.0", "apns-priority: expected 1, 5 or 10"),
+                ("apns-priority", "\"10\"", "apns-priority: expected 1, 5 or 10"),
+                ("apns-priority", "266", "apns-priority: expected 1, 5 or 10"),
+                ("apns-expiration", "-1", "apns-expiration: expected seconds since 1970 as an integer, or 0"),
+                ("apns-expiration", "1e3", "apns-expiration: expected seconds since 1970 as an integer, or 0"),
+                ("apns-expiration", "\"0\"", "apns-expiration: expected seconds since 1970 as an integer, or 0"),
+                (
+                    "apns-expiration", "99999999999999999999",
+                    "apns-expiration: expected seconds since 1970 as an integer, or 0"
+                ),
+                (
+                    "apns-collapse-id", "\"\(String(repeating: "c", count: 65))\"",
+                    "apns-collapse-id: 65 bytes, expected 1 to 64"
+                ),
+                ("apns-collapse-id", "\"\"", "apns-collapse-id: 0 bytes, expected 1 to 64"),
+                (
+                    "apns-collapse-id", "\"a\\nb\"",
+                    "apns-collapse-id: expected no control characters and no space around it"
+                ),
+                ("apns-collapse-id", "true", "apns-collapse-id: expected a string"),
+                ("environment", "\"sandbox\"", "environment: expected production or development"),
+                ("environment", "{}", "environment: expected production or development"),
+            ] as [(String, String?, String)])
+        func fields(key: String, value: String?, message: String) {
+            #expect(complaint(envelope([(key, value)]).utf8) == message)
+        }
+
+        @Test(
+            "A fan-out is an array of 1 to 500 device tokens",
+            arguments: [
+                ("[]", "device-tokens: 0 tokens, expected 1 to 500"),
+                ("\"ab\"", "device-tokens: expected an array, found a string"),
+                ("[\"ab\",1]", "device-tokens[1]: expected an even number of hexadecimal digits, at most 1024"),
+                ("[\"ab\",\"x\"]", "device-tokens[1]: expected an even number of hexadecimal digits, at most 1024"),
+                (
+                    "[" + Array(repeating: "\"ab\"", count: 501).joined(separator: ",") + "]",
+                    "device-tokens: 501 tokens, expected 1 to 500"
+                ),
+            ])
+        func badFanOut(value: String, message: String) {
+            #expect(complaint(envelope([("device-token", nil), ("device-tokens", value)]).utf8) == message)
+        }
+
+        @Test("A broadcast is a Live Activity to a channel")
+        func badBroadcast() {
+            let channel: [(String, String?)] = [("device-token", nil), ("apns-channel-id", "\"YQ==\"")]
+            #expect(
+                complaint(envelope(channel).utf8)
+                    == "apns-push-type: expected liveactivity for a broadcast, found alert")
+            for bad in ["\"a b\"", "\"\"", "7", "\"\(String(repeating: "a", count: 257))\""] {
+                #expect(
+                    complaint(envelope([("device-token", nil), ("apns-channel-id", bad)]).utf8)
+                        == "apns-channel-id: expected base64, at most 256 characters")
+            }
+        }
+
+        @Test(
+            "A payload of 4096 bytes is the largest, 5120 for voip and broadcasts",
+            arguments: [
+                ("alert", "device-token", 4096), ("background", "device-token", 4096), ("voip", "device-token", 5120),
+                ("liveactivity", "device-token", 4096), ("liveactivity", "apns-channel-id", 5120),
+            ])
+        func size(type: String, target: String, limit: Int) {
+            func body(_ size: Int) -> String {
+                let frame = "{\"aps\":{\"alert\":\"\"}}".utf8.count
+                let payload = "{\"aps\":{\"alert\":\"\(String(repeating: "x", count: size - frame))\"}}"
+                return envelope([
+                    ("device-token", nil), (target, "\"abcd\""), ("apns-push-type", "\"\(type)\""),
+                    ("payload", payload),
+                ])
+            }
+            let whom = target == "device-token" ? type : "a broadcast"
+            #expect(complaint(body(limit).utf8) == "")
+            #expect(
+                complaint(body(limit + 1).utf8)
+                    == "payload: \(limit + 1) bytes, expected at most \(limit) for \(whom)")
+        }
+
+        @Test(
+            "The push type is told from the payload where there is no doubt",
+            arguments: [
+                ("{\"aps\":{\"alert\":\"x\"}}", "alert"), ("{\"aps\":{\"badge\":0}}", "alert"),
+                ("{\"aps\":{\"sound\":\"x\",\"content-available\":1}}", "alert"),
+                ("{\"a\":{\"aps\":1},\"aps\":{\"content-available\":1}}", "background"),
+                ("{\"aps\":{\"content-available\": 1 ,\"alert\":null},\"x\":1}", "background"),
+                ("{\"\\u0061ps\":{\"content-available\":1}}", "background"),
+                ("{\"aps\":{\"event\":\"update\",\"content-state\":{}}}", "liveactivity"),
+                ("{\"aps\":{\"event\":\"update\",\"content-state\":{},\"alert\":{}}}", "liveactivity"),
+                ("{\"aps\":{\"alert\":\"x\"},\"aps\":{\"content-available\":1}}", "background"),
+                ("{\"aps\":{}}", nil), ("{\"aps\":{\"content-available\":0}}", nil), ("{\"alert\":\"x\"}", nil),
+                ("{\"aps\":{\"event\":\"update\"}}", nil), ("{\"aps\":[{\"alert\":\"x\"}]}", nil),
+                ("{\"aps\":{\"content-available\":true}}", nil), ("{\"mdm\":\"x\"}", nil),
+            ] as [(String, String?)])
+        func inference(payload: String, type: String?) throws {
+            let body = envelope([("apns-push-type", nil), ("payload", payload)])
+            if let type {
+                #expect(try notification(body).pushType.description == type)
+            } else {
+                #expect(complaint(body.utf8) == "apns-push-type: missing, and aps does not tell it for certain")
+            }
+        }
+
+        @Test("A background notification goes out with priority 5, because 10 is an error")
+        func background() throws {
+            let body = envelope([("apns-push-type", "\"background\"")])
+            #expect(try notification(body).priority == .considerate)
+            let urgent = envelope([("apns-push-type", "\"background\""), ("apns-priority", "10")])
+            #expect(complaint(urgent.utf8) == "apns-priority: expected 5 for background")
+        }
+
+        @Test("No message contains a device token or a payload")
+        func discretion() {
+            let secret = "feedfacecafe"
+            for body in [
+                envelope([("device-token", "\"\(secret)x\"")]), envelope([("payload", "\"\(secret)\"")]),
+                envelope([("apns-id", "\"\(secret)\"")]), "{\"device-token\":\"\(secret)",
+                envelope([("device-token", nil), ("device-tokens", "[\"\(secret)z\"]")]),
+            ] {
+                let message = complaint(body.utf8)
+                #expect(!message.isEmpty)
+                #expect(!message.contains(secret))
+            }
+        }
+    }
+
+    @Suite("apns-headers")
+    struct Headers {
+        private let body = Array("{\"aps\":{\"alert\":\"Hello\"}}\n".utf8)
+
+        private func complaint(
+            _ headers: [(String, Delivery.HeaderValue)], body: String? = nil
+        ) -> String {
+            do {
+                let bytes = body.map { Array($0.utf8) } ?? self.body
+                _ = try request(APNsHeadersDecoder(), delivery(bytes, headers: headers))
+                return ""
+            } catch {
+                return (error as? DecodingFailure)?.detail ?? "\(error)"
+            }
+        }
+
+        @Test("Every header reaches the notification, and the whole body is the payload")
+        func everything() throws {
+            let headers = [
+                ("x-other", Delivery.HeaderValue.other), ("device-token", text(token)),
+                ("apns-topic", text("com.example.app")), ("apns-push-type", text("alert")),
+                ("apns-id", text("123e4567-e89b-12d3-a456-426655440000")), ("apns-priority", .integer(10)),
+                ("apns-expiration", .integer(0)), ("apns-collapse-id", text("c")), ("environment", text("production")),
+            ]
+            let found = try #require(
+                try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notifications.first)
+            #expect(found.target == .device(try #require(DeviceToken(token))))
+            #expect(string(found.topic) == "com.example.app")
+            #expect(found.pushType == .alert)
+            #expect(found.id?.description == "123e4567-e89b-12d3-a456-426655440000")
+            #expect(found.priority == .immediate)
+            #expect(found.expiration == 0)
+            #expect(string(found.collapseID) == "c")
+            #expect(found.environment == .production)
+            #expect(Array(found.payload) == body)
+        }
+
+        @Test("Numbers may be digits, and the last of two headers counts")
+        func digits() throws {
+            let headers = [
+                ("device-token", text(token)), ("apns-priority", text("7")), ("apns-priority", text("5")),
+                ("apns-expiration", text("1795300000")),
+            ]
+            let found = try #require(
+                try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notifications.first)
+            #expect(found.priority == .considerate)
+            #expect(found.expiration == 1_795_300_000)
+            #expect(found.pushType == .alert)
+        }
+
+        @Test("Several device tokens stand in one header with commas between them")
+        func fanOut() throws {
+            let found = try request(
+                APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", text("ab, cd,ef"))]))
+            #expect(
+                found.notifications.map(\.target)
+                    == ["ab", "cd", "ef"].compactMap { DeviceToken($0).map { .device($0) } })
+            #expect(
+                complaint([("device-tokens", text("ab,,cd"))])
+                    == "device-tokens[1]: expected an even number of hexadecimal digits, at most 1024")
+            #expect(
+                complaint([("device-tokens", .other)])
+                    == "device-tokens: expected a text with commas between the tokens")
+        }
+
+        @Test("What is wrong is named by its header")
+        func complaints() {
+            let target = ("device-token", text(token))
+            #expect(complaint([]) == "device-token: missing, expected it or device-tokens or apns-channel-id")
+            #expect(complaint([target, ("apns-priority", text("high"))]) == "apns-priority: expected 1, 5 or 10")
+            #expect(complaint([target, ("apns-priority", .number(5))]) == "apns-priority: expected 1, 5 or 10")
+            #expect(
+                complaint([target, ("apns-expiration", text(""))])
+                    == "apns-expiration: expected seconds since 1970 as an integer, or 0")
+            #expect(
+                complaint([target, ("apns-topic", .boolean(true))])
+                    == "apns-topic: expected 1 to 255 visible ASCII characters")
+            #expect(complaint([target], body: "{") == "body: not JSON: expected a key at byte 1")
+            #expect(complaint([target], body: "[]") == "body: expected a JSON object, found an array")
+            #expect(complaint([target], body: " {} ") == "body: expected at least one key")
+        }
+    }
+
+    @Suite("auto")
+    struct Auto {
+        private let headers = [("device-token", text(token)), ("apns-push-type", text("background"))]
+        private let payload = Array("{\"x\":1}".utf8)
+
+        @Test(
+            "The content type decides, without its parameters and in any case",
+            arguments: [
+                "application/json", "Application/JSON; charset=utf-8", "application/vnd.harebell.request+json",
+                "application/json ;x=y",
+            ])
+        func json(contentType: String) throws {
+            let found = try request(AutoDecoder(), delivery(Array(envelope().utf8), contentType: contentType))
+            #expect(found.notifications[0].pushType == .alert)
+        }
+
+        @Test("Apple's own content type means header mode")
+        func apple() throws {
+            let found = try request(
+                AutoDecoder(), delivery(payload, contentType: "application/vnd.apple.apns+json", headers: headers))
+            #expect(found.notifications[0].pushType == .background)
+        }
+
+        @Test("Without a content type a header that names the target means header mode, and none means JSON")
+        func none() throws {
+            #expect(
+                try request(AutoDecoder(), delivery(payload, headers: headers)).notifications[0].pushType == .background
+            )
+            #expect(
+                try request(AutoDecoder(), delivery(Array(envelope().utf8))).notifications[0].pushType == .alert)
+        }
+
+        @Test("Another content type is refused with those that are known")
+        func unknown() {
+            #expect(
+                throws: DecodingFailure(
+                    "content-type: expected application/json, application/vnd.harebell.request+json or "
+                        + "application/vnd.apple.apns+json; for another one name the queue's decoder")
+            ) {
+                try request(AutoDecoder(), delivery(payload, contentType: "text/plain", headers: headers))
+            }
+        }
+
+        @Test("The registry knows each decoder by its name")
+        func registry() {
+            #expect(DecoderRegistry.names == ["auto", "apns-json", "apns-headers"])
+            for name in DecoderRegistry.names { #expect(DecoderRegistry.decoder(named: name)?.name == name) }
+            #expect(DecoderRegistry.decoder(named: "gorush") == nil)
+        }
+    }
+
+    @Suite("JSON scanner against a grammar")
+    struct Fuzz {
+        @Test("A mutated body is JSON for the scanner if it is by the grammar, and the payload is Foundation's")
+        func mutations() throws {
+            let seed = UInt64.random(in: 0...UInt64.max)
+            print("JSON scanner: seed \(seed)")
+            var random = SplitMix64(seed: seed)
+            let originals = [
+                envelope([
+                    ("payload", "{\"aps\":{\"alert\":\"H\\u00e9\\n\",\"badge\":-1.5e+3},\"é😀\":[true,false,null,[]]}")
+                ]),
+                envelope([("device-tokens", "[\"ab\", \"cd\"]"), ("apns-priority", "10")]),
+                "{\"payload\":{\"a\":[1,2,{\"b\":[[]]}]} , \"x\":\"\\\\\\\"\\/\"}",
+            ]
+            let alphabet = Array("{}[]\",:\\/ubfnrt0123456789eE+-. \n\t\u{1}aé".utf8) + [0x80, 0xC3, 0xFF]
+            var accepted = 0
+            for _ in 0..<20_000 {
+                var body = Array(originals[Int.random(in: 0..<originals.count, using: &random)].utf8)
+                for _ in 0..<Int.random(in: 1...3, using: &random) {
+                    let index = Int.random(in: 0..<body.count, using: &random)
+                    let byte = alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
+                    switch Int.random(in: 0..<4, using: &random) {
+                    case 0: body[index] = byte
+                    case 1: body.insert(byte, at: index)
+                    case 2: body.remove(at: index)
+                    default: body.swapAt(index, Int.random(in: 0..<body.count, using: &random))
+                    }
+                    if body.isEmpty { break }
+                }
+                let isJSON = Grammar.accepts(body)
+                let payload = try? scan(body)
+                let shown = String(decoding: body, as: UTF8.self)
+                guard isJSON == (payload != nil) else {
+                    Issue.record("seed \(seed): the grammar says \(isJSON), the scanner not: \(shown)")
+                    return
+                }
+                guard let payload else { continue }
+                accepted += 1
+                // Foundation takes no half of a surrogate pair and no number beyond its own.
+                guard let range = payload.range,
+                    let whole = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
+                    let expected = whole["payload"]
+                else { continue }
+                let found = try JSONSerialization.jsonObject(with: Data(body[range]), options: .fragmentsAllowed)
+                if payload.isUnique {
+                    #expect((found as? NSObject) == (expected as? NSObject), "seed \(seed): \(shown)")
+                }
+            }
+            #expect(accepted > 1000, "seed \(seed): enough of the mutations are JSON still")
+        }
+
+        /// Where the payload is, and whether no other key has its name.
+        private func scan(_ body: [UInt8]) throws -> (range: Range<Int>?, isUnique: Bool) {
+            var scanner = JSONScanner()
+            var range: Range<Int>?
+            var isUnique = true
+            let bytes = body.span
+            if scanner.open(bytes, "{") {
+                var isFirst = true
+                while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
+                    isFirst = false
+                    let value = try scanner.value(bytes, depth: 1)
+                    guard body[...].text(of: key)?.equals("payload") == true else { continue }
+                    isUnique = range == nil
+                    let isString = value.kind == .string
+                    range = isString ? value.range.lowerBound - 1..<value.range.upperBound + 1 : value.range
+                }
+            } else {
+                _ = try scanner.value(bytes, depth: 0)
+            }
+            try scanner.end(bytes)
+            return (range, isUnique)
+        }
+    }
+}
+
+/// The grammar of RFC 8259, rule by rule and by recursion, over characters instead of bytes.
+private struct Grammar {
+    private var rest: Substring.UnicodeScalarView
+
+    static func accepts(_ bytes: [UInt8]) -> Bool {
+        guard let text = String(validating: bytes, as: UTF8.self) else { return false }
+        var grammar = Grammar(rest: Substring(text).unicodeScalars)
+        return grammar.element() && grammar.rest.isEmpty
+    }
+
+    private mutating func element() -> Bool {
+        space()
+        guard value() else { return false }
+        space()
+        return true
+    }
+
+    private mutating func value() -> Bool {
+        switch rest.first {
+        case "{": return list("{", "}") { $0.member() }
+        case "[": return list("[", "]") { $0.element() }
+        case "\"": return string()
+        case "t": return "true".unicodeScalars.allSatisfy { take($0) }
+        case "f": return "false".unicodeScalars.allSatisfy { take($0) }
+        case "n": return "null".unicodeScalars.allSatisfy { take($0) }
+        default: return number()
+        }
+    }
+
+    private mutating func list(
+        _ open: Unicode.Scalar, _ close: Unicode.Scalar, _ item: (inout Grammar) -> Bool
+    ) -> Bool {
+        guard take(open) else { return false }
+        space()
+        if take(close) { return true }
+        repeat {
+            guard item(&self) else { return false }
+        } while take(",")
+        return take(close)
+    }
+
+    private mutating func member() -> Bool {
+        space()
+        guard string() else { return false }
+        space()
+        return take(":") && element()
+    }
+
+    private mutating func string() -> Bool {
+        guard take("\"") else { return false }
+        while let scalar = rest.popFirst() {
+            if scalar == "\"" { return true }
+            if scalar.value < 0x20 { return false }
+            guard scalar == "\\" else { continue }
+            guard let escape = rest.popFirst() else { return false }
+            if escape == "u" {
+                let digits = rest.prefix(4)
+                guard digits.count == 4, digits.allSatisfy({ $0.properties.isASCIIHexDigit }) else { return false }
+                rest.removeFirst(4)
+            } else if !"\"\\/bfnrt".unicodeScalars.contains(escape) {
+                return false
+            }
+        }
+        return false
+    }
+
+    private mutating func number() -> Bool {
+        _ = take("-")
+        if !take("0") {
+            guard digits() else { return false }
+        }
+        if take(".") {
+            guard digits() else { return false }
+        }
+        guard take("e") || take("E") else { return true }
+        if !take("+") { _ = take("-") }
+        return digits()
+    }
+
+    private mutating func digits() -> Bool {
+        let digits = rest.prefix { ("0"..."9").contains($0) }
+        rest.removeFirst(digits.count)
+        return !digits.isEmpty
+    }
+
+    private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+        guard rest.first == scalar else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    private mutating func space() {
+        while let first = rest.first, first == " " || first == "\n" || first == "\t" || first == "\r" {
+            rest.removeFirst()
+        }
+    }
+}

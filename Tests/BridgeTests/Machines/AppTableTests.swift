@@ -1,0 +1,77 @@
+import Core
+import Testing
+
+@testable import Bridge
+
+@Suite("App table")
+struct AppTableTests {
+    private static let two = AppTable([
+        PipelineApp(topic: "com.example.app", environment: .production, pool: 0),
+        PipelineApp(topic: "com.example.app", environment: .development, pool: 1),
+        PipelineApp(topic: "com.example.other", environment: .production, pool: 0),
+    ])
+    private static let one = AppTable([PipelineApp(topic: "com.example.app", environment: .production, pool: 0)])
+
+    /// What became of a notification: the app's number and full topic, or what is wrong.
+    private func resolve(
+        _ table: AppTable, topic: String?, _ type: PushType = .alert, _ environment: Environment? = nil
+    ) throws -> String {
+        let token = try #require(DeviceToken("00fc"))
+        let notification = Core.Notification(
+            target: .device(token), topic: topic.map { ArraySlice($0.utf8) }, pushType: type,
+            environment: environment, payload: [])
+        return switch table.resolve(notification) {
+        case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
+        case .failure(let failure): failure.detail
+        }
+    }
+
+    @Test(
+        "A bundle ID gets the suffix of its push type, and a full topic is taken as it is", arguments: PushType.allCases
+    )
+    func suffix(type: PushType) throws {
+        let full = "com.example.app\(type.topicSuffix)"
+        #expect(try resolve(Self.two, topic: "com.example.app", type) == "0 \(full)")
+        #expect(try resolve(Self.two, topic: full, type) == "0 \(full)")
+    }
+
+    @Test("The suffix of another push type is a contradiction")
+    func contradiction() throws {
+        #expect(
+            try resolve(Self.two, topic: "com.example.app.voip", .alert)
+                == "apns-topic: \"com.example.app.voip\" contradicts apns-push-type alert, whose topic is "
+                + "\"com.example.app\"")
+        #expect(
+            try resolve(Self.two, topic: "com.example.app.complication", .voip)
+                == "apns-topic: \"com.example.app.complication\" contradicts apns-push-type voip, whose topic is "
+                + "\"com.example.app.voip\"")
+    }
+
+    @Test("A topic of no app is unknown, even if it begins as one does")
+    func unknown() throws {
+        for topic in ["com.example", "com.example.apps", "com.example.app.", "com.example.app.watch", ""] {
+            #expect(
+                try resolve(Self.two, topic: topic) == "apns-topic: no app \"\(topic)\" is configured")
+        }
+    }
+
+    @Test("The environment chooses between apps of one topic; without it the first one is taken")
+    func environment() throws {
+        #expect(try resolve(Self.two, topic: "com.example.app") == "0 com.example.app")
+        #expect(try resolve(Self.two, topic: "com.example.app", .alert, .production) == "0 com.example.app")
+        #expect(try resolve(Self.two, topic: "com.example.app", .voip, .development) == "1 com.example.app.voip")
+        #expect(
+            try resolve(Self.two, topic: "com.example.other", .alert, .development)
+                == "environment: no app \"com.example.other\" is configured for development")
+    }
+
+    @Test("A missing topic means the only app, and is a mistake where there are several")
+    func missing() throws {
+        #expect(try resolve(Self.one, topic: nil, .voip) == "0 com.example.app.voip")
+        #expect(
+            try resolve(Self.one, topic: nil, .alert, .development)
+                == "environment: no app is configured for development")
+        #expect(
+            try resolve(Self.two, topic: nil) == "apns-topic: missing, and more than one app is configured")
+    }
+}

@@ -1,0 +1,68 @@
+import Core
+import Foundation
+import Logging
+import Testing
+
+@testable import Bridge
+
+@Suite("Log lines")
+struct LineLogHandlerTests {
+    private static let time = WallTime(milliseconds: 1_790_000_000_123)
+
+    private func line(
+        _ format: Configuration.Log.Format, _ message: String, _ fields: [(String, String)] = []
+    ) -> String {
+        LineLogHandler.line(
+            format: format, time: Self.time, level: .warning, label: "harebell", message: message, fields: fields)
+    }
+
+    @Test("Text has the time, the level, the message and its fields, quoted where they need it")
+    func text() {
+        #expect(
+            line(.text, "it happened", [("a", "plain"), ("b", "two words"), ("c", ""), ("d", "say \"so\"")])
+                == "\(Self.time.rfc3339) warning it happened a=plain b=\"two words\" c=\"\" d=\"say \\\"so\\\"\"\n")
+    }
+
+    @Test("JSON has the same as an object on one line")
+    func json() throws {
+        let text = line(.json, "it \"happened\"", [("a", "1"), ("b\\", "two\nlines")])
+        #expect(text.hasSuffix("}\n"))
+        let object = try #require(
+            JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+        #expect(
+            object == [
+                "time": Self.time.rfc3339, "level": "warning", "logger": "harebell", "message": "it \"happened\"",
+                "a": "1", "b\\": "two\nlines",
+            ])
+    }
+
+    @Test(
+        "Whatever an event holds, it is one line, and JSON gives it back",
+        arguments: [Configuration.Log.Format.text, .json])
+    func hostile(format: Configuration.Log.Format) throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        let pieces = ["\n", "\r", "\t", "\0", "\u{1B}[31m", "\u{7F}", "\"", "\\", "é", "🔔", "a", " ", "=", "\u{85}"]
+        for _ in 0..<500 {
+            let value = (0..<Int.random(in: 0...12, using: &random)).map { _ in
+                pieces.randomElement(using: &random) ?? ""
+            }.joined()
+            let text = line(format, value, [("field", value)])
+            #expect(text.utf8.count { $0 == UInt8(ascii: "\n") } == 1, "seed \(seed)")
+            let controls = text.unicodeScalars.dropLast().filter { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
+            #expect(controls.isEmpty, "seed \(seed)")
+            guard format == .json else { continue }
+            let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+            #expect(object["message"] == value && object["field"] == value, "seed \(seed)")
+        }
+    }
+
+    @Test("The metadata of an event takes the place of the handler's own of the same name")
+    func metadata() {
+        var handler = LineLogHandler(label: "l", level: .info, format: .text) { Self.time }
+        handler[metadataKey: "worker"] = "3"
+        #expect(handler.metadata == ["worker": "3"])
+        #expect(handler[metadataKey: "worker"] == "3")
+        #expect(handler.logLevel == .info)
+    }
+}

@@ -1,0 +1,258 @@
+import AMQP
+import Core
+import EventLoop
+import Logging
+import Simulator
+import TLS
+import TestSupport
+
+@testable import Bridge
+
+/// A broker, a whole worker and an APNs, joined in memory on virtual time.
+final class World {
+    static let broker = Endpoint(host: "broker", port: 5672)
+    static let apns = Endpoint(host: "apns.test", port: 443)
+    static let start = Moment(
+        instant: Instant(nanoseconds: 1_000_000_000), wall: WallTime(milliseconds: 1_790_000_000_000))
+
+    let broker = Broker()
+    let network: MemoryNetwork
+    let configuration: Configuration
+    /// What every APNs of this world has seen.
+    let ledger = SimulatorLedger()
+    private(set) var apns: SimulatorContext
+    private(set) var scriptSetAt = Instant.distantFuture
+    /// The workers that run, the oldest first.
+    private(set) var running: [Worker] = []
+    /// How many were ever started.
+    private(set) var workers = 0
+    private(set) var events: [Worker.Event] = []
+    /// Refuse connections.
+    var isBrokerDown = false
+    var isAPNsDown = false
+    /// Called after each of the worker's turns.
+    var check: () -> Void = {}
+    private let seed: UInt64
+    private let log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
+
+    init(
+        seed: UInt64 = 1, script: String = "", declares: [String] = World.queues,
+        configure: (inout Configuration) -> Void = { _ in }
+    ) throws {
+        self.seed = seed
+        configuration = try Self.configuration(configure)
+        network = MemoryNetwork(seed: seed, start: Self.start) { _ in nil }
+        network.label = "(seed \(seed))"
+        apns = try Self.apns(script, seed: seed, ledger, at: network.moment)
+        for queue in declares { broker.declare(queue) }
+        network.accept = { [unowned self] endpoint in accept(endpoint) }
+    }
+
+    static let queues = ["push.requests", "push.results", "push.feedback", "push.dead", "replies"]
+
+    static func configuration(_ edit: (inout Configuration) -> Void = { _ in }) throws -> Configuration {
+        var configuration = try Files.shared.configuration()
+        edit(&configuration)
+        return configuration
+    }
+
+    private static func apns(
+        _ script: String, seed: UInt64, _ ledger: SimulatorLedger, at now: Moment
+    ) throws -> SimulatorContext {
+        var configuration = SimulatorConfiguration()
+        configuration.seed = seed
+        let script = try Script(script, file: "script", &configuration)
+        return try SimulatorContext(
+            configuration, script: script, identity: Files.shared.server, ledger: ledger, now: now)
+    }
+
+    private func accept(_ endpoint: Endpoint) -> (any Engine)? {
+        switch endpoint {
+        case Self.broker: return isBrokerDown ? nil : BrokerEngine(broker: broker)
+        case Self.apns where !isAPNsDown:
+            do {
+                return try apns.makeEngine()
+            } catch {
+                preconditionFailure("an engine needs only memory: \(error)")
+            }
+        default: return nil
+        }
+    }
+
+    // MARK: What tests see
+
+    /// A result or a dead letter.
+    struct Published {
+        let messageID: String?
+        let headers: [String: String]
+        let body: String
+
+        var outcome: String? { headers["harebell-outcome"] }
+
+        init(_ message: Broker.Message) {
+            let properties = message.decodedProperties
+            messageID = properties?.messageID.map { String(decoding: $0, as: UTF8.self) }
+            body = String(decoding: message.body, as: UTF8.self)
+            var headers: [String: String] = [:]
+            for entry in properties?.headers?.entries ?? [] {
+                guard case .text(let text) = entry.value else { continue }
+                headers[String(decoding: entry.name, as: UTF8.self)] = String(decoding: text, as: UTF8.self)
+            }
+            self.headers = headers
+        }
+    }
+
+    func published(in queue: String) -> [Published] {
+        broker.messages(in: queue).map { Published($0) }
+    }
+
+    /// How often APNs looked at a notification, whatever became of it.
+    var sent: Int { ledger.statistics.requests }
+
+    // MARK: What tests do
+
+    /// The worker of a world that has only one.
+    var worker: Worker? { running.first }
+
+    /// Starts one more process with one worker.
+    func start() throws {
+        workers += 1
+        running.append(
+            try WorkerFactory.worker(
+                index: workers - 1, configuration: configuration, tokens: try ProviderTokens(configuration.apps),
+                network: network, log: log, seed: seed &+ UInt64(workers), at: network.moment))
+        settle()
+    }
+
+    /// Kills all processes: nothing is finished, their connections are gone.
+    func kill() {
+        running = []
+        cut(Self.broker)
+        cut(Self.apns)
+    }
+
+    func cut(_ endpoint: Endpoint) {
+        network.cutAll(to: endpoint)
+        settle()
+    }
+
+    /// Cuts the worker's connection that consumes, or the one that publishes.
+    func cut(consuming: Bool) {
+        for link in network.links {
+            guard let engine = link.server as? BrokerEngine, engine.isConsuming == consuming else { continue }
+            network.cut(link)
+        }
+        settle()
+    }
+
+    /// From now on connections to APNs meet another script; those that are open stay with the old one.
+    func setScript(_ script: String) throws {
+        scriptSetAt = network.now
+        apns = try Self.apns(script, seed: seed &+ 1, ledger, at: network.moment)
+    }
+
+    /// Puts a request into the queue.
+    func request(
+        _ body: String, id: String? = nil, replyTo: String? = nil, _ edit: (inout MessageProperties) -> Void = { _ in }
+    ) throws {
+        var properties = MessageProperties()
+        properties.messageID = id.map { Array($0.utf8) }
+        properties.replyTo = replyTo.map { Array($0.utf8) }
+        edit(&properties)
+        try broker.put(Array(body.utf8), properties: properties, into: "push.requests")
+        settle()
+    }
+
+    func settle() {
+        network.settle(turn)
+    }
+
+    func pass(_ duration: Duration) {
+        network.advance(by: duration, deadline: { self.nextDeadline }, turn: turn)
+    }
+
+    /// Lets time pass until something holds, at most so long.
+    func pass(atMost limit: Duration, until condition: () -> Bool) -> Bool {
+        let end = network.now + limit
+        settle()
+        while !condition() {
+            guard let next = [network.nextDeadline, nextDeadline].compactMap(\.self).min(), next <= end else {
+                return false
+            }
+            pass(max(next - network.now, .zero))
+        }
+        return true
+    }
+
+    /// Whether the broker and the worker have nothing left to do.
+    var isQuiet: Bool {
+        broker.messages(in: "push.requests").isEmpty && broker.unsettledCount == 0
+            && running.allSatisfy { $0.counters.unsettled == 0 }
+    }
+
+    private var nextDeadline: Instant? {
+        running.compactMap { $0.hasEnded ? nil : $0.nextDeadline }.min()
+    }
+
+    private func turn() -> Bool {
+        for worker in running where !worker.hasEnded {
+            if let deadline = worker.nextDeadline, deadline <= network.now {
+                worker.expire(at: network.moment)
+            } else {
+                worker.step(at: network.moment)
+            }
+            while let event = worker.nextEvent() { events.append(event) }
+            check()
+        }
+        return nextDeadline.map { $0 <= network.now } ?? false
+    }
+}
+
+/// The files that a configuration names, made once.
+private final class Files: Sendable {
+    static let shared: Files = {
+        do {
+            return try Files()
+        } catch {
+            preconditionFailure("a temporary folder can be written: \(error)")
+        }
+    }()
+
+    let server: TLSContext.Identity
+    private let folder: TemporaryDirectory
+
+    private init() throws {
+        // Certificates are checked against the real clock, wherever they are used.
+        let authority = CertificateAuthority(commonName: "A test authority", now: SystemClock.now().wall)
+        let identity = authority.issue(names: [World.apns.host], usage: .server)
+        server = .pemText(certificates: identity.certificatePEM, privateKey: identity.privateKeyPEM)
+        folder = try TemporaryDirectory()
+        try folder.write(authority.certificatePEM, to: "authority.pem")
+        try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+    }
+
+    func configuration() throws -> Configuration {
+        func app(_ topic: String) -> String {
+            """
+              - topic: \(topic)
+                endpoint: https://\(World.apns)
+                ca_file: authority.pem
+                token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+
+            """
+        }
+        let text = """
+            broker: { endpoints: ["amqp://guest:guest@\(World.broker)/%2f"], maximum_message_bytes: 16384 }
+            queues: [{ name: push.requests, prefetch: 10 }]
+            results: { routing_key: push.results }
+            feedback: { routing_key: push.feedback }
+            apps:
+            \(app("com.example.app"))\(app("com.example.other"))
+            """
+        return try ConfigurationDocument(
+            text: text, file: folder.file("harebell.yaml"), decoders: DecoderRegistry.names,
+            environment: { _ in nil },
+            readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
+        ).configuration
+    }
+}

@@ -1,0 +1,216 @@
+import Core
+import Testing
+
+@Suite("Time")
+struct TimeTests {
+    @Test(
+        "a wall time reads as RFC 3339 in UTC",
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_123, "2000-02-29T00:00:00.123Z"),
+            (1_795_241_539_042, "2026-11-21T06:12:19.042Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ])
+    func timestamps(milliseconds: Int64, text: String) {
+        let time = WallTime(milliseconds: milliseconds)
+        #expect(time.rfc3339 == text)
+        #expect(time.inUTC == text.prefix(19) + "Z")
+    }
+
+    @Test("seconds are rounded down, also before 1970")
+    func wholeSeconds() {
+        #expect(WallTime(milliseconds: 1999).seconds == 1)
+        #expect(WallTime(milliseconds: -1).seconds == -1)
+        #expect(WallTime(milliseconds: -1000).seconds == -1)
+    }
+
+    @Test("adding to an instant saturates instead of overflowing")
+    func saturation() {
+        #expect(Instant(nanoseconds: .max - 5) + .seconds(1) == .distantFuture)
+        #expect(Duration.seconds(Int64.max / 2).nanoseconds == .max)
+        // 2^63 nanoseconds are 9,223,372,036 seconds and a fraction: the whole seconds fit, with the fraction they do not.
+        #expect((Duration.seconds(9_223_372_036) + .milliseconds(900)).nanoseconds == .max)
+        #expect((Duration.seconds(-9_223_372_036) - .milliseconds(900)).nanoseconds == .min)
+        #expect((Duration.seconds(9_223_372_036) + .milliseconds(800)).nanoseconds == 9_223_372_036_800_000_000)
+    }
+}
+
+@Suite("ByteQueue")
+struct ByteQueueTests {
+    @Test("bytes come out in the order in which they went in, through any mix of growing and consuming")
+    func order() {
+        var queue = ByteQueue(minimumCapacity: 64)
+        var expected: [UInt8] = []
+        var random = SplitMix64(seed: 7)
+        var next: UInt8 = 0
+        for _ in 0..<2000 {
+            let chunk = (0..<Int.random(in: 0...300, using: &random)).map { _ in
+                next &+= 1
+                return next
+            }
+            queue.append(chunk)
+            expected += chunk
+            let taken = Int.random(in: 0...queue.count, using: &random)
+            let front = queue.withBytes { Array(copying: $0) }.prefix(taken)
+            #expect(front.elementsEqual(expected.prefix(taken)))
+            queue.consume(taken)
+            expected.removeFirst(taken)
+        }
+        #expect(queue.copy() == expected)
+    }
+
+    @Test("numbers are appended and overwritten in network byte order")
+    func bigEndian() {
+        var queue = ByteQueue()
+        queue.append(bigEndian: UInt32(0))
+        queue.append(bigEndian: UInt16(0x0102))
+        queue.append("ab")
+        queue.overwrite(at: 0, bigEndian: UInt32(0xA1B2_C3D4))
+        #expect(queue.copy() == [0xA1, 0xB2, 0xC3, 0xD4, 1, 2, 0x61, 0x62])
+    }
+
+    @Test("a partial write keeps only what the writer says it wrote")
+    func partialAppend() {
+        var queue = ByteQueue()
+        let written = unsafe queue.append(upTo: 100) { room in
+            unsafe room[0] = 1
+            unsafe room[1] = 2
+            return 2
+        }
+        #expect(written == 2)
+        #expect(queue.copy() == [1, 2])
+    }
+}
+
+@Suite("Slab")
+struct SlabTests {
+    @Test("handles are reused only after removal, and every element is found under its own")
+    func handles() {
+        var slab = Slab<Int>()
+        var model: [Slab<Int>.Handle: Int] = [:]
+        var random = SplitMix64(seed: 11)
+        for step in 0..<5000 {
+            if Bool.random(using: &random) || model.isEmpty {
+                let handle = slab.insert(step)
+                #expect(model[handle] == nil)
+                model[handle] = step
+            } else {
+                let handle = model.keys.sorted().randomElement(using: &random)!
+                slab.update(handle) { $0 += 1 }
+                let removed = slab.remove(handle)
+                let expected = model.removeValue(forKey: handle)
+                #expect(removed == expected.map { $0 + 1 })
+                #expect(!slab.contains(handle))
+            }
+            #expect(slab.count == model.count)
+        }
+        #expect(Set(slab.handles) == Set(model.keys))
+    }
+}
+
+@Suite("DeadlineQueue")
+struct DeadlineQueueTests {
+    @Test("elements come out by their instant, and in order of insertion where that is the same")
+    func order() {
+        var queue = DeadlineQueue<Int>()
+        var random = SplitMix64(seed: 3)
+        let deadlines = (0..<500).map { _ in Int64.random(in: 0...50, using: &random) }
+        for (index, due) in deadlines.enumerated() { queue.insert(index, due: Instant(nanoseconds: due)) }
+        var popped: [Int] = []
+        for now in 0...Int64(50) {
+            while let index = queue.popDue(at: Instant(nanoseconds: now)) { popped.append(index) }
+            #expect(queue.earliest.map { $0 > Instant(nanoseconds: now) } ?? true)
+        }
+        #expect(popped == deadlines.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
+    }
+}
+
+@Suite("RetryPolicy")
+struct RetryPolicyTests {
+    @Test("it gives up after its tries and after its horizon, and never waits beyond either")
+    func bounds() {
+        let policy = RetryPolicy()
+        var random = SplitMix64(seed: 5)
+        for _ in 0..<1000 {
+            let elapsed = Duration.milliseconds(Int64.random(in: 0...40_000, using: &random))
+            for attempts in 1...5 {
+                let pause = policy.pause(afterAttempts: attempts, elapsed: elapsed, using: &random)
+                if attempts >= policy.maximumAttempts || elapsed >= policy.horizon { #expect(pause == nil) }
+                if let pause {
+                    #expect(pause <= policy.firstPause * (1 << (attempts - 1)))
+                    #expect(elapsed + pause <= policy.horizon)
+                }
+            }
+        }
+    }
+}
+
+@Suite("The words")
+struct WordTests {
+    @Test("a device token is hexadecimal, even, not empty, and kept in lower case")
+    func deviceTokens() {
+        #expect(DeviceToken("00FCab")?.hex.elementsEqual("00fcab".utf8) == true)
+        for bad in ["", "abc", "zz", "0x12", String(repeating: "ab", count: 513)] { #expect(DeviceToken(bad) == nil) }
+        #expect(DeviceToken("0123456789abcdef").map { "\($0)" } == "01234567…")
+    }
+
+    @Test("a notification id reads and writes canonical UUIDs")
+    func identifiers() {
+        let text = "123e4567-e89b-12d3-a456-426655440000"
+        #expect(NotificationID(text).map { "\($0)" } == text)
+        #expect(NotificationID(text.uppercased()).map { "\($0)" } == text)
+        for bad in ["", "123e4567e89b12d3a456426655440000", text.dropLast() + "g", text + "0"] {
+            #expect(NotificationID(String(bad)) == nil)
+        }
+    }
+
+    @Test("a name-based id carries version 5 and the RFC's variant")
+    func nameBased() {
+        // RFC 9562, appendix A.4: the SHA-1 of the DNS namespace and "www.example.com".
+        let digest: [UInt8] = [
+            0x2e, 0xd6, 0x65, 0x7d, 0xe9, 0x27, 0x46, 0x8b, 0x95, 0x5f, 0xc6, 0x7c, 0x5b, 0xfd, 0xb4, 0x30,
+        ]
+        var variant = digest
+        variant[6] = 0x06
+        variant[8] = 0xD5
+        #expect("\(NotificationID(sha1: variant))" == "2ed6657d-e927-568b-955f-c67c5bfdb430")
+    }
+
+    @Test("every documented reason has the action of its row, and an unknown one that of its status's class")
+    func reasons() {
+        #expect(ReplyRule.rule(status: 410, reason: RejectionReason(rawValue: "Unregistered")).action == .unregister)
+        #expect(
+            ReplyRule.rule(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken")).action == .renewToken
+        )
+        #expect(ReplyRule.rule(status: 200, reason: nil).action == .accept)
+        #expect(ReplyRule.rule(status: 400, reason: RejectionReason(rawValue: "SomethingNew")).action == .reject)
+        #expect(ReplyRule.rule(status: 403, reason: RejectionReason(rawValue: "SomethingNew")).action == .pauseApp)
+        #expect(ReplyRule.rule(status: 502, reason: nil).action == .retryLater)
+        for rule in ReplyRule.all {
+            let found = ReplyRule.rule(status: rule.status, reason: RejectionReason(rawValue: rule.reason.description))
+            #expect(found.action == rule.action && found.closesConnection == rule.closesConnection)
+        }
+    }
+}
+
+@Suite("Digits")
+struct DigitsTests {
+    @Test("numbers are written in decimal digits, the extremes of their type included")
+    func decimal() {
+        var text: [UInt8] = []
+        text.append(decimal: 0)
+        text.append(decimal: Int.min)
+        text.append(decimal: UInt64.max)
+        text.append(decimal: -10)
+        #expect(String(decoding: text, as: UTF8.self) == "0\(Int.min)\(UInt64.max)-10")
+    }
+
+    @Test("a byte is a hexadecimal digit if and only if it stands for one")
+    func hexadecimal() {
+        for byte in UInt8.min ... .max {
+            let character = Character(Unicode.Scalar(byte))
+            #expect(byte.hexDigit.map(Int.init) == (byte < 0x80 ? character.hexDigitValue : nil))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Core
+import Testing
+
+@Suite("RateLimiter")
+struct RateLimiterTests {
+    @Test("It gives the burst at once, then nothing, then one permit each time one is due")
+    func burstThenRate() {
+        var limiter = RateLimiter(perSecond: 4, burst: 3, at: .zero)
+        let first = (0..<4).map { _ in limiter.take(at: .zero) }
+        #expect(first == [true, true, true, false])
+        let next = limiter.nextPermit(at: .zero)
+        #expect(next == Instant(nanoseconds: 250_000_000))
+        let second = [249_999_999, 250_000_000, 250_000_000].map { limiter.take(at: Instant(nanoseconds: $0)) }
+        #expect(second == [false, true, false])
+    }
+
+    @Test("A long idle time never lifts it above the burst")
+    func neverAboveBurst() {
+        var limiter = RateLimiter(perSecond: 1_000_000, burst: 7, at: .zero)
+        let available = limiter.available(at: Instant(nanoseconds: .max - 1))
+        #expect(available == 7)
+    }
+
+    @Test("A clock that steps back neither gives nor takes permits")
+    func backwards() {
+        let later = Instant(nanoseconds: 10_000_000_000)
+        var limiter = RateLimiter(perSecond: 10, burst: 2, at: later)
+        let taken = limiter.take(at: later)
+        let earlier = limiter.available(at: .zero)
+        let again = limiter.available(at: later)
+        #expect(taken && earlier == 1 && again == 1)
+    }
+
+    @Test(
+        "Over virtual days of odd steps it gives exactly the burst and the rate, for rates that divide a second badly",
+        arguments: [(1, 2), (3, 2), (7, 2), (333, 50), (4000, 500), (999_983, 1000)])
+    func exact(rate: Int, burst: Int) {
+        var limiter = RateLimiter(perSecond: rate, burst: burst, at: .zero)
+        var now = Instant.zero
+        var taken = 0
+        // Prime steps, so that no step falls together with a permit; shorter than it takes to fill the bucket.
+        let step = min(86_028_121, Int64(burst) * 1_000_000_000 / Int64(rate) / 2 | 1)
+        for _ in 0..<200_000 {
+            while limiter.take(at: now) { taken += 1 }
+            now = now + .nanoseconds(step)
+        }
+        while limiter.take(at: now) { taken += 1 }
+        let seconds = now.nanoseconds / 1_000_000_000
+        let rest = now.nanoseconds % 1_000_000_000
+        #expect(taken == burst + rate * Int(seconds) + rate * Int(rest) / 1_000_000_000)
+    }
+
+    @Test("Whoever waits for the next permit gets it then, and not a nanosecond before")
+    func nextPermitIsExact() {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<200 {
+            let rate = Int.random(in: 1...10_000, using: &random)
+            var limiter = RateLimiter(perSecond: rate, burst: Int.random(in: 1...5, using: &random), at: .zero)
+            var now = Instant.zero
+            for _ in 0..<50 {
+                while limiter.take(at: now) {}
+                let next = limiter.nextPermit(at: now)
+                let early = limiter.take(at: Instant(nanoseconds: next.nanoseconds - 1))
+                let due = limiter.take(at: next)
+                #expect(!early && due, "seed \(seed)")
+                now = next + .nanoseconds(Int64.random(in: 0...3_000_000, using: &random))
+            }
+        }
+    }
+}
+
+@Suite("HandleQueue")
+struct HandleQueueTests {
+    @Test("It agrees with an array through a random walk")
+    func randomWalk() {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        var queue = HandleQueue()
+        var model: [UInt32] = []
+        for _ in 0..<20_000 {
+            let handle = UInt32.random(in: 0..<40, using: &random)
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0 where !model.contains(handle):
+                queue.append(handle)
+                model.append(handle)
+            case 1 where model.contains(handle):
+                queue.remove(handle)
+                model.removeAll { $0 == handle }
+            case 2:
+                let first = queue.popFirst()
+                #expect(first == (model.isEmpty ? nil : model.removeFirst()), "seed \(seed)")
+            default: break
+            }
+            #expect(queue.count == model.count && queue.first == model.first, "seed \(seed)")
+            #expect(queue.contains(handle) == model.contains(handle), "seed \(seed)")
+        }
+    }
+}
+
+@Suite("EventQueue")
+struct EventQueueTests {
+    @Test("Events come out in the order in which they went in")
+    func order() {
+        var queue = EventQueue<Int>()
+        var found: [Int?] = [queue.popFirst()]
+        for number in 0..<5 { queue.append(number) }
+        found.append(queue.popFirst())
+        queue.append(5)
+        while let number = queue.popFirst() { found.append(number) }
+        #expect(found == [nil, 0, 1, 2, 3, 4, 5] && queue.isEmpty)
+    }
+}
+
+extension Instant {
+    fileprivate static let zero = Instant(nanoseconds: 0)
+}

@@ -1,0 +1,235 @@
+import Core
+import Synchronization
+import Testing
+
+@testable import EventLoop
+
+@Suite("Connecting")
+struct ConnectTests {
+    static func address(_ host: String, _ port: UInt16) -> SocketAddress {
+        AddressLookup.numeric(Endpoint(host: host, port: port))!
+    }
+
+    @Test("a refused connect ends as one transportClosed with the endpoint and ECONNREFUSED, after connect returned")
+    func refused() throws {
+        let fixture = try LoopFixture()
+        let port = try RawSocket.unusedPort()
+        let client = fixture.connect(port: port)
+        #expect(client.endings.isEmpty)
+        try fixture.run { client.hasEnded }
+        #expect(client.openings == 0)
+        #expect(client.endings.count == 1)
+        #expect(client.failure?.code.rawValue == "ECONNREFUSED")
+        #expect(client.failure?.message == "cannot connect to 127.0.0.1:\(port): Connection refused")
+        #expect(fixture.network.connectionCount == 0)
+    }
+
+    @Test("an address that the system refuses at once is reported like any other failure")
+    func refusedAtOnce() throws {
+        let fixture = try LoopFixture()
+        // A TCP connection to a broadcast address fails inside connect(2).
+        let client = fixture.connect(to: Endpoint(host: "255.255.255.255", port: 9))
+        #expect(client.endings.isEmpty)
+        try fixture.run { client.hasEnded }
+        #expect(client.endings.count == 1)
+        #expect(client.failure != nil)
+    }
+
+    @Test("a refused address is followed by the next one", arguments: 0..<6 as Range<UInt64>)
+    func nextAddress(seed: UInt64) throws {
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture(seed: seed) { _ in
+            // Nobody listens at the second address.
+            let port = live.withLock { $0 }
+            return .success([Self.address("127.0.0.1", port), Self.address("127.0.0.2", port)])
+        }
+        let listener = try fixture.listen { .echo() }
+        live.withLock { $0 = listener.port }
+        let client = fixture.connect(to: Endpoint(host: "twins.example", port: listener.port))
+        client.output = [1]
+        try fixture.run { client.received == [1] }
+        #expect(client.openings == 1)
+        #expect(client.endings.isEmpty)
+    }
+
+    @Test("when every address fails, the last failure is told, with the name and the address")
+    func everyAddressFails() throws {
+        let port = try RawSocket.unusedPort()
+        let fixture = try LoopFixture { _ in
+            .success([Self.address("127.0.0.1", port), Self.address("127.0.0.1", port)])
+        }
+        let client = fixture.connect(to: Endpoint(host: "twins.example", port: port))
+        try fixture.run { client.hasEnded }
+        #expect(client.endings.count == 1)
+        #expect(client.failure?.code.rawValue == "ECONNREFUSED")
+        #expect(client.failure?.message == "cannot connect to twins.example:\(port) at 127.0.0.1: Connection refused")
+    }
+
+    @Test("a socket that TCP connected to itself counts as refused")
+    func connectedToItself() throws {
+        let address = Self.address("127.0.0.1", try RawSocket.unusedPort())
+        let descriptor = try Descriptor.socket(family: address.family)
+        try descriptor.bind(to: address)
+        try descriptor.connect(to: address)
+        let error = descriptor.connectError()
+        #expect(error?.name == "ECONNREFUSED")
+    }
+
+    @Test("a network with a limit for unacknowledged bytes connects as well")
+    func unacknowledgedTime() throws {
+        let fixture = try LoopFixture()
+        let network = try SocketNetwork(
+            loop: fixture.loop, resolver: fixture.resolver, unacknowledgedTime: .seconds(20))
+        let listener = try fixture.listen { .echo() }
+        let client = TestEngine()
+        client.output = [1]
+        network.connect(client, to: Endpoint(host: "127.0.0.1", port: listener.port), timeout: .seconds(10))
+        try fixture.run { client.received == [1] }
+    }
+
+    /// A socket whose backlog is full: Linux drops further attempts without a word.
+    static func silentPeer() throws -> (listener: RawSocket, fillers: [RawSocket], port: UInt16) {
+        let listener = try RawSocket.listening(backlog: 0)
+        let port = listener.port
+        let fillers = try (0..<4).map { _ in try RawSocket.connected(to: port) }
+        return (listener, fillers, port)
+    }
+
+    @Test("a silent peer ends the connect with ETIMEDOUT when its time is over")
+    func timeout() throws {
+        let silent = try Self.silentPeer()
+        let fixture = try LoopFixture()
+        let begun = SystemClock.instant()
+        let client = fixture.connect(port: silent.port, timeout: .milliseconds(300))
+        try fixture.run { client.hasEnded }
+        #expect(SystemClock.instant() - begun >= .milliseconds(300))
+        #expect(client.endings.count == 1)
+        #expect(client.failure?.code.rawValue == "ETIMEDOUT")
+        #expect(client.failure?.message.contains("127.0.0.1:\(silent.port)") == true)
+        #expect(fixture.network.connectionCount == 0)
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test("a silent address leaves time for the next one", arguments: 0..<4 as Range<UInt64>)
+    func silentAddress(seed: UInt64) throws {
+        let silent = try Self.silentPeer()
+        let silentPort = silent.port
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture(seed: seed) { _ in
+            .success([Self.address("127.0.0.1", silentPort), Self.address("127.0.0.1", live.withLock { $0 })])
+        }
+        let listener = try fixture.listen { .echo() }
+        live.withLock { $0 = listener.port }
+        let client = fixture.connect(to: Endpoint(host: "twins.example", port: 1), timeout: .milliseconds(800))
+        client.output = [1]
+        try fixture.run { client.received == [1] }
+        #expect(client.openings == 1)
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test("a name without an address ends the connect with the resolver's word")
+    func nameNotFound() throws {
+        let fixture = try LoopFixture { endpoint in
+            .failure(.notResolved(endpoint, -2))
+        }
+        let client = fixture.connect(to: Endpoint(host: "nowhere.invalid", port: 5672))
+        #expect(client.endings.isEmpty)
+        try fixture.run { client.hasEnded }
+        #expect(client.endings.count == 1)
+        #expect(client.failure?.code.rawValue == "EAI_NONAME")
+        #expect(client.failure?.message == "cannot resolve nowhere.invalid: Name or service not known")
+    }
+
+    @Test("a resolver that does not answer in time ends the connect, and its late answer is dropped")
+    func slowResolver() throws {
+        let gate = try Gate()
+        let fixture = try LoopFixture { endpoint in
+            gate.wait()
+            return .success([Self.address("127.0.0.1", endpoint.port)])
+        }
+        let listener = try fixture.listen { .echo() }
+        let client = fixture.connect(
+            to: Endpoint(host: "slow.example", port: listener.port), timeout: .milliseconds(50))
+        try fixture.run { client.hasEnded }
+        #expect(client.failure?.code.rawValue == "EAI_AGAIN")
+        gate.open()
+        let next = fixture.connect(to: Endpoint(host: "slow.example", port: listener.port))
+        try fixture.run { next.isOpen }
+        #expect(client.endings.count == 1)
+        #expect(client.openings == 0)
+    }
+
+    /// Holds threads up until it is opened, and none after that.
+    final class Gate: Sendable {
+        private let event: EventDescriptor
+
+        init() throws {
+            event = try EventDescriptor(.byThread)
+        }
+
+        func open() {
+            event.raise()
+        }
+
+        func wait() {
+            event.lower()
+            event.raise()
+        }
+    }
+}
+
+@Suite("The resolver")
+struct ResolverTests {
+    @Test("finds localhost, and answers digits without asking anyone")
+    func localhost() throws {
+        let addresses = try AddressLookup.system(Endpoint(host: "localhost", port: 80)).get()
+        #expect(addresses.allSatisfy { ["127.0.0.1", "::1"].contains($0.endpoint.host) && $0.endpoint.port == 80 })
+        #expect(AddressLookup.numeric(Endpoint(host: "localhost", port: 80)) == nil)
+        #expect(AddressLookup.numeric(Endpoint(host: "10.1.2.3", port: 80))?.description == "10.1.2.3:80")
+        #expect(AddressLookup.numeric(Endpoint(host: "2001:db8::1", port: 443))?.description == "[2001:db8::1]:443")
+    }
+
+    @Test("names the failure of a name that cannot exist")
+    func impossibleName() throws {
+        guard case .failure(let failure) = AddressLookup.system(Endpoint(host: "two..dots", port: 1)) else {
+            Issue.record("two..dots has an address")
+            return
+        }
+        #expect(failure.code.rawValue.hasPrefix("EAI_"))
+        #expect(failure.message.contains("two..dots"))
+    }
+
+    @Test("answers what it was asked from several loops at once")
+    func severalLoops() throws {
+        final class Count: Sendable {
+            let connected = Atomic(0)
+            let failures = Mutex<[String]>([])
+        }
+        let count = Count()
+        let resolver = try Resolver { endpoint in .success([ConnectTests.address("127.0.0.1", endpoint.port)]) }
+        let fixture = try LoopFixture()
+        let listener = try fixture.listen { .echo() }
+        let port = listener.port
+        let threads = try (0..<3).map { number in
+            try Thread.start(name: "loop \(number)") {
+                do {
+                    let own = try LoopFixture()
+                    let network = try SocketNetwork(loop: own.loop, resolver: resolver)
+                    let engines = (0..<20).map { _ in TestEngine() }
+                    for engine in engines {
+                        engine.output = [1]
+                        network.connect(engine, to: Endpoint(host: "name", port: port), timeout: .seconds(10))
+                    }
+                    try own.run { engines.allSatisfy { $0.received == [1] } }
+                    count.connected.add(engines.count { $0.isOpen }, ordering: .relaxed)
+                } catch {
+                    let text = "\(error)"
+                    count.failures.withLock { $0.append(text) }
+                }
+            }
+        }
+        try fixture.run { count.connected.load(ordering: .relaxed) == 60 }
+        for thread in threads { thread.join() }
+        #expect(count.failures.withLock { $0 } == [])
+    }
+}

@@ -1,0 +1,203 @@
+import Core
+import Testing
+
+@testable import EventLoop
+
+@Suite("The event loop")
+struct EventLoopTests {
+    /// Notes what happens, in order.
+    final class Log {
+        var entries: [String] = []
+    }
+
+    final class LoggingHandler: ReadinessHandler {
+        let log: Log
+        var action: (() -> Void)?
+
+        init(_ log: Log, _ action: (() -> Void)? = nil) {
+            self.log = log
+            self.action = action
+        }
+
+        func ready(_ readiness: Readiness, at now: Moment) {
+            log.entries.append("read")
+            action?()
+        }
+    }
+
+    final class LoggingParticipant: LoopParticipant {
+        let log: Log
+        var nextDeadline: Instant?
+
+        init(_ log: Log) {
+            self.log = log
+        }
+
+        func expire(at now: Moment) {
+            guard let deadline = nextDeadline, deadline <= now.instant else { return }
+            nextDeadline = nil
+            log.entries.append("participant expires")
+        }
+
+        func flush(at now: Moment) {
+            log.entries.append("flush")
+        }
+    }
+
+    final class LoggingOwner: LoopOwner {
+        let log: Log
+        let loop: EventLoop
+        var nextDeadline: Instant?
+        var turnsLeft: Int
+
+        init(_ log: Log, _ loop: EventLoop, turns: Int) {
+            self.log = log
+            self.loop = loop
+            turnsLeft = turns
+        }
+
+        func expire(at now: Moment) {
+            nextDeadline = nil
+            log.entries.append("owner expires")
+        }
+
+        func endTurn(at now: Moment) {
+            log.entries.append("end")
+            turnsLeft -= 1
+            if turnsLeft == 0 { loop.stop() }
+        }
+    }
+
+    @Test("a turn reads sockets, drains mailboxes, expires deadlines, lets the owner end it, and flushes last")
+    func orderOfATurn() throws {
+        let log = Log()
+        let loop = try EventLoop()
+        let event = try EventDescriptor(.byLoop)
+        let mailbox = try Mailbox<String>()
+        // Attached first, so that its wake-up is reported first and has to wait for the socket all the same.
+        try loop.attach(mailbox) { log.entries.append($0) }
+        _ = try loop.register(descriptor: event.number, handler: LoggingHandler(log), interest: .readable)
+        let participant = LoggingParticipant(log)
+        loop.add(participant)
+        let owner = LoggingOwner(log, loop, turns: 1)
+
+        mailbox.post("first")
+        mailbox.post("second")
+        event.raise()
+        participant.nextDeadline = SystemClock.instant()
+        owner.nextDeadline = SystemClock.instant()
+        try loop.run(owner: owner)
+
+        #expect(
+            log.entries == ["read", "first", "second", "participant expires", "owner expires", "end", "flush"])
+        #expect(loop.turns == 1)
+    }
+
+    @Test("readiness that was found before a descriptor was closed and its number reused reaches nobody")
+    func staleReadiness() throws {
+        final class Place {
+            var event: EventDescriptor
+            var registration: Registration?
+            var calls = 0
+
+            init() throws {
+                event = try EventDescriptor(.byLoop)
+                event.raise()
+            }
+
+            /// Closes the descriptor for a new one, which nobody raises.
+            func renew() throws {
+                event = try EventDescriptor(.byLoop)
+            }
+
+            func register(with loop: EventLoop, _ handler: LoggingHandler) throws {
+                registration = try loop.register(descriptor: event.number, handler: handler, interest: .readable)
+            }
+        }
+        let log = Log()
+        let loop = try EventLoop()
+        let places = [try Place(), try Place()]
+        let newcomer = LoggingHandler(log) { Issue.record("nobody has raised the new descriptor") }
+
+        for (place, other) in [(places[0], places[1]), (places[1], places[0])] {
+            // Whichever is called first closes the other one and watches a new descriptor in its place.
+            let handler = LoggingHandler(log) { [unowned loop] in
+                place.calls += 1
+                place.event.lower()
+                loop.deregister(other.registration!)
+                do {
+                    try other.renew()
+                    try other.register(with: loop, newcomer)
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            try place.register(with: loop, handler)
+        }
+        try loop.run(owner: LoggingOwner(log, loop, turns: 1))
+        #expect(places.map(\.calls).sorted() == [0, 1])
+    }
+
+    @Test("deadlines expire in their order, and none before its time")
+    func deadlines() throws {
+        final class Sleeper: LoopOwner {
+            let loop: EventLoop
+            var deadlines: [Instant]
+            var early = 0
+
+            init(_ loop: EventLoop, _ deadlines: [Instant]) {
+                self.loop = loop
+                self.deadlines = deadlines
+            }
+
+            var nextDeadline: Instant? { deadlines.min() }
+
+            func expire(at now: Moment) {
+                if let due = nextDeadline, due > now.instant { early += 1 }
+                deadlines.removeAll { $0 <= now.instant }
+            }
+
+            func endTurn(at now: Moment) {
+                if deadlines.isEmpty { loop.stop() }
+            }
+        }
+        let fixture = try LoopFixture()
+        let listener = try fixture.listen { TestEngine.echo() }
+        let engines = (0..<4).map { _ in fixture.connect(port: listener.port) }
+        try fixture.run { engines.allSatisfy(\.isOpen) }
+        let start = SystemClock.instant()
+        let due = [80, 20, 60, 40].map { start + .milliseconds($0) }
+        for (engine, deadline) in zip(engines, due) { engine.nextDeadline = deadline }
+        try fixture.run { engines.allSatisfy { !$0.expirations.isEmpty } }
+        let expired = engines.map { $0.expirations[0] }
+        #expect(engines.allSatisfy { $0.expirations.count == 1 })
+        #expect(zip(expired, due).allSatisfy { $0 >= $1 })
+        // A machine that stalls may expire several in one turn, at one instant.
+        #expect(expired[1] <= expired[3] && expired[3] <= expired[2] && expired[2] <= expired[0])
+
+        let loop = try EventLoop()
+        let begun = SystemClock.instant()
+        let sleeper = Sleeper(loop, [30, 5, 17].map { begun + .milliseconds($0) })
+        try loop.run(owner: sleeper)
+        #expect(sleeper.early == 0)
+        #expect(loop.turns <= 4, "a loop without work sleeps until its next deadline")
+    }
+
+    @Test("a loop that was stopped flushes what the last turn said, and runs again")
+    func stopAndRunAgain() throws {
+        let fixture = try LoopFixture()
+        var server: TestEngine?
+        let listener = try fixture.listen {
+            server = TestEngine()
+            return server!
+        }
+        let client = fixture.connect(port: listener.port)
+        try fixture.run { client.isOpen && server?.isOpen == true }
+        try fixture.run {
+            client.output = Array("last words".utf8)
+            return true
+        }
+        #expect(client.output.isEmpty)
+        try fixture.run { server?.received == Array("last words".utf8) }
+    }
+}

@@ -1,0 +1,131 @@
+import Core
+import Testing
+
+@testable import EventLoop
+
+/// A loop with a network, and a way to run it until something is true.
+final class LoopFixture: LoopOwner {
+    let loop: EventLoop
+    let resolver: Resolver
+    let network: SocketNetwork
+    /// Called at the end of each turn, before the condition is looked at.
+    var onTurn: (() -> Void)?
+
+    private var condition: () -> Bool = { true }
+    private var isLate = false
+    private(set) var nextDeadline: Instant?
+
+    init(
+        seed: UInt64 = 1, lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
+    ) throws {
+        loop = try EventLoop()
+        resolver = try Resolver(lookUp: lookUp)
+        network = try SocketNetwork(loop: loop, resolver: resolver, random: SplitMix64(seed: seed))
+    }
+
+    func expire(at now: Moment) {
+        nextDeadline = nil
+        isLate = true
+        loop.stop()
+    }
+
+    func endTurn(at now: Moment) {
+        onTurn?()
+        if condition() { loop.stop() }
+    }
+
+    /// Runs the loop until `condition` holds at the end of a turn; a test that waits for longer has failed.
+    func run(
+        within time: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
+        until condition: @escaping () -> Bool
+    ) throws {
+        self.condition = condition
+        // The condition looks at the fixture, as a rule: kept, it would keep the fixture.
+        defer { self.condition = { true } }
+        isLate = false
+        nextDeadline = SystemClock.now().instant + time
+        try loop.run(owner: self)
+        #expect(!isLate, "within \(time)", sourceLocation: sourceLocation)
+    }
+
+    func runOneTurn() throws {
+        try run { true }
+    }
+
+    /// A listener on a free port of the loopback address whose connections are driven by what `makeEngine` makes.
+    func listen(
+        address: String = "127.0.0.1", port: UInt16 = 0, _ makeEngine: @escaping () -> TestEngine
+    ) throws -> SocketListener {
+        try SocketListener(loop: loop, address: address, port: port) { [unowned self] socket in
+            network.adopt(socket, makeEngine())
+        }
+    }
+
+    /// Connects a new engine to a port of the loopback address.
+    func connect(port: UInt16, timeout: Duration = .seconds(10)) -> TestEngine {
+        connect(to: Endpoint(host: "127.0.0.1", port: port), timeout: timeout)
+    }
+
+    func connect(to endpoint: Endpoint, timeout: Duration = .seconds(10)) -> TestEngine {
+        let engine = TestEngine()
+        network.connect(engine, to: endpoint, timeout: timeout)
+        return engine
+    }
+}
+
+/// An engine without a protocol: says what it is given to say, and remembers what happens to it.
+final class TestEngine: Engine {
+    private(set) var openings = 0
+    /// One element for each time that the end was told.
+    private(set) var endings: [TransportError?] = []
+    private(set) var received: [UInt8] = []
+    /// How many pieces the bytes came in.
+    private(set) var receipts = 0
+    private(set) var drains = 0
+    private(set) var expirations: [Instant] = []
+    var output: [UInt8] = []
+    var wantsDisconnect = false
+    var nextDeadline: Instant?
+    var onReceive: ((TestEngine, Span<UInt8>) -> Void)?
+    var onClose: (() -> Void)?
+    /// Appends to the output of each drain.
+    var source: ((inout ByteQueue) -> Void)?
+
+    static func echo() -> TestEngine {
+        let engine = TestEngine()
+        engine.onReceive = { $0.output.append($1) }
+        return engine
+    }
+
+    var isOpen: Bool { openings == 1 && endings.isEmpty }
+    var hasEnded: Bool { !endings.isEmpty }
+    /// The error of the one ending; `nil` also when there was none.
+    var failure: TransportError? { endings.count == 1 ? endings[0] : nil }
+
+    func transportOpened(at now: Instant) {
+        openings += 1
+    }
+
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        receipts += 1
+        received.append(bytes)
+        onReceive?(self, bytes)
+    }
+
+    func transportClosed(_ failure: TransportError?, at now: Instant) {
+        endings.append(failure)
+        onClose?()
+    }
+
+    func drain(into queue: inout ByteQueue) {
+        drains += 1
+        queue.append(output)
+        output.removeAll()
+        source?(&queue)
+    }
+
+    func expire(at now: Instant) {
+        expirations.append(now)
+        nextDeadline = nil
+    }
+}

@@ -1,0 +1,203 @@
+import Core
+import Glibc
+import Synchronization
+import Testing
+
+@testable import EventLoop
+
+@Suite("A listener")
+struct SocketListenerTests {
+    @Test("accepts more connections than one turn takes")
+    func manyConnections() throws {
+        let fixture = try LoopFixture()
+        let listener = try fixture.listen { .echo() }
+        let count = 3 * SocketListener.acceptsPerTurn
+        let clients = (0..<count).map { number in
+            let client = fixture.connect(port: listener.port)
+            client.output = [UInt8(truncatingIfNeeded: number)]
+            return client
+        }
+        try fixture.run { clients.allSatisfy { !$0.received.isEmpty } }
+        for (number, client) in clients.enumerated() {
+            #expect(client.received == [UInt8(truncatingIfNeeded: number)])
+        }
+        #expect(fixture.network.openConnections == 2 * count)
+    }
+
+    @Test("says which address is in use")
+    func addressInUse() throws {
+        let fixture = try LoopFixture()
+        let first = try fixture.listen { .echo() }
+        let error = #expect(throws: EventLoopError.self) {
+            try fixture.listen(port: first.port) { .echo() }
+        }
+        #expect(error?.code.rawValue == "EADDRINUSE")
+        #expect(error?.message == "cannot listen at 127.0.0.1:\(first.port): Address already in use")
+    }
+
+    @Test("takes only addresses in digits")
+    func notAnAddress() throws {
+        let fixture = try LoopFixture()
+        let error = #expect(throws: EventLoopError.self) {
+            try fixture.listen(address: "localhost") { .echo() }
+        }
+        #expect(error?.code.rawValue == "EINVAL")
+    }
+
+    @Test("closes the connections that nobody takes")
+    func refusedConnection() throws {
+        let fixture = try LoopFixture()
+        let listener = try SocketListener(loop: fixture.loop, address: "127.0.0.1", port: 0) { _ in }
+        let client = fixture.connect(port: listener.port)
+        try fixture.run { client.hasEnded }
+        #expect(client.openings == 1)
+        #expect(client.failure == nil)
+    }
+
+    @Test("frees its port when it is closed, and keeps what it accepted")
+    func close() throws {
+        let fixture = try LoopFixture()
+        let listener = try fixture.listen { .echo() }
+        let client = fixture.connect(port: listener.port)
+        try fixture.run { client.isOpen && fixture.network.openConnections == 2 }
+        listener.close()
+        listener.close()
+        let second = try fixture.listen(port: listener.port) { .echo() }
+        client.output = [1]
+        try fixture.run { client.received == [1] }
+        second.close()
+    }
+
+    @Test("a loop takes all its sockets along when it ends")
+    func endOfLoop() throws {
+        var fixture: LoopFixture? = try LoopFixture()
+        let port = try fixture!.listen { .echo() }.port
+        let client = fixture!.connect(port: port)
+        try fixture!.run { client.isOpen && fixture!.network.openConnections == 2 }
+        #expect(Self.descriptors(ofPort: port) == 3)
+        fixture = nil
+        #expect(Self.descriptors(ofPort: port) == 0)
+        #expect(client.endings.isEmpty)
+    }
+
+    @Test("no descriptor is left over after many connections, however they ended")
+    func noLeak() throws {
+        let fixture = try LoopFixture()
+        var servers: [TestEngine] = []
+        let listener = try fixture.listen {
+            servers.append(.echo())
+            return servers.last!
+        }
+        let port = listener.port
+        for round in 0..<100 {
+            let clients = (0..<4).map { _ in
+                let client = fixture.connect(port: port)
+                client.output = [1]
+                return client
+            }
+            // The fourth is given up before it is open.
+            fixture.network.flush(at: fixture.loop.now)
+            fixture.network.disconnect(clients[3])
+            try fixture.run { clients[0..<3].allSatisfy { $0.received == [1] } }
+            switch round % 3 {
+            case 0: clients[0].wantsDisconnect = true
+            case 1: fixture.network.disconnect(clients[0])
+            default: servers.first { $0.isOpen }?.wantsDisconnect = true
+            }
+            for client in clients[1..<3] { client.wantsDisconnect = true }
+            for server in servers { server.wantsDisconnect = true }
+            try fixture.run { fixture.network.connectionCount == 0 }
+        }
+        #expect(servers.count >= 300)
+        #expect(Self.descriptors(ofPort: port) == 1, "only the listener is left")
+        for server in servers { #expect(server.endings.count == 1) }
+    }
+
+    /// The open descriptors of this process whose own or whose peer's port is `port`.
+    static func descriptors(ofPort port: UInt16) -> Int {
+        (0..<Int32(4096)).count { number in
+            guard fcntl(number, F_GETFD) >= 0 else { return false }
+            let descriptor = Descriptor(adopting: number)
+            let ports = [SocketAddress(ofSocket: descriptor), SocketAddress(ofPeer: descriptor)].map(\.?.endpoint.port)
+            descriptor.release()
+            return ports.contains(port)
+        }
+    }
+
+    @Test("out of descriptors it pauses without spinning, and accepts once there are some again")
+    func outOfDescriptors() throws {
+        final class Findings: Sendable {
+            let error = Mutex<String?>(nil)
+            let pauses = Atomic(0)
+            let turns = Atomic(0)
+            let accepted = Atomic(0)
+        }
+        let findings = Findings()
+        // A thread with a descriptor table of its own, so that using it up is nobody else's loss.
+        try Thread.start(name: "out of files") {
+            do {
+                try DescriptorTable.becomePrivate()
+                let fixture = try LoopFixture()
+                let server = TestEngine()
+                let listener = try fixture.listen { server }
+                let peer = try RawSocket.connected(to: listener.port)
+                let table = DescriptorTable()
+                try table.fill()
+                let before = fixture.loop.turns
+                try fixture.run { listener.pauses == 3 }
+                findings.turns.store(Int(fixture.loop.turns - before), ordering: .relaxed)
+                findings.pauses.store(listener.pauses, ordering: .relaxed)
+                table.empty()
+                try fixture.run { server.isOpen }
+                findings.accepted.store(server.openings, ordering: .relaxed)
+                withExtendedLifetime(peer) {}
+            } catch {
+                let text = "\(error)"
+                findings.error.withLock { $0 = text }
+            }
+        }.join()
+        #expect(findings.error.withLock { $0 } == nil)
+        #expect(findings.pauses.load(ordering: .relaxed) == 3)
+        #expect(findings.turns.load(ordering: .relaxed) < 20)
+        #expect(findings.accepted.load(ordering: .relaxed) == 1)
+    }
+}
+
+/// The descriptor table of one thread.
+final class DescriptorTable {
+    private var extra: [Int32] = []
+
+    /// Gives the calling thread a table of its own that holds only the standard descriptors.
+    ///
+    /// What the other threads of the process have open stays theirs alone: a copy kept here would keep their
+    /// connections open after they closed them.
+    static func becomePrivate() throws(SystemError) {
+        typealias Unshare = @convention(c) (Int32) -> Int32
+        typealias CloseRange = @convention(c) (UInt32, UInt32, Int32) -> Int32
+        let filesOfItsOwn: Int32 = 0x400
+        guard let unshare = unsafe dlsym(nil, "unshare"), let closeRange = unsafe dlsym(nil, "close_range") else {
+            throw SystemError(number: ENOSYS)
+        }
+        guard unsafe unsafeBitCast(unshare, to: Unshare.self)(filesOfItsOwn) == 0,
+            unsafe unsafeBitCast(closeRange, to: CloseRange.self)(3, .max, 0) == 0
+        else { throw .last }
+    }
+
+    func fill() throws(SystemError) {
+        while true {
+            let number = dup(0)
+            if number >= 0 {
+                extra.append(number)
+            } else if errno == EMFILE {
+                return
+            } else {
+                throw .last
+            }
+        }
+    }
+
+    func empty() {
+        for number in extra { close(number) }
+        extra = []
+    }
+}

@@ -1,0 +1,160 @@
+import Core
+import Testing
+
+@testable import EventLoop
+
+@Suite("A socket network")
+struct SocketNetworkTests {
+    @Test("carries bytes both ways")
+    func echo() throws {
+        let fixture = try LoopFixture()
+        let listener = try fixture.listen { .echo() }
+        let client = fixture.connect(port: listener.port)
+        client.output = Array("hello".utf8)
+        try fixture.run { client.received == Array("hello".utf8) }
+        #expect(client.openings == 1)
+        #expect(fixture.network.openConnections == 2)
+        #expect(fixture.network.unsentBytes == 0)
+    }
+
+    @Test("sends what many messages of one turn say in one write")
+    func batching() throws {
+        let fixture = try LoopFixture()
+        let server = TestEngine()
+        let listener = try fixture.listen { server }
+        let client = fixture.connect(port: listener.port)
+        try fixture.run { client.isOpen && server.isOpen }
+
+        let turns = fixture.loop.turns
+        let drains = client.drains
+        var isSaid = false
+        fixture.onTurn = {
+            guard !isSaid else { return }
+            isSaid = true
+            for number in 0..<1000 { client.output.append(contentsOf: Array("message \(number);".utf8)) }
+        }
+        try fixture.run { server.received.count > 10_000 }
+        fixture.onTurn = nil
+        #expect(server.receipts == 1)
+        #expect(server.received.count { $0 == UInt8(ascii: ";") } == 1000)
+        #expect(client.drains - drains <= Int(fixture.loop.turns - turns))
+    }
+
+    @Test("carries a long stream in order, in whatever pieces")
+    func longStream() throws {
+        let fixture = try LoopFixture()
+        let size = 2 * 1024 * 1024
+        var generator = SplitMix64(seed: 7)
+        let message = (0..<size).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+        let server = TestEngine.echo()
+        let listener = try fixture.listen { server }
+        let client = fixture.connect(port: listener.port)
+        client.output = message
+        try fixture.run { client.received.count == size }
+        #expect(client.received == message)
+        #expect(server.received == message)
+    }
+
+    @Test("IPv6 works like IPv4")
+    func version6() throws {
+        let fixture = try LoopFixture()
+        let listener: SocketListener
+        do {
+            listener = try fixture.listen(address: "::1") { .echo() }
+        } catch let error as EventLoopError where error.code.rawValue == "EADDRNOTAVAIL" {
+            // A host without IPv6 has nothing to show here.
+            return
+        }
+        let client = fixture.connect(to: Endpoint(host: "::1", port: listener.port))
+        client.output = [1, 2, 3]
+        try fixture.run { client.received == [1, 2, 3] }
+    }
+
+    @Test("an engine disconnected before, while or after it connects hears nothing more")
+    func disconnect() throws {
+        let fixture = try LoopFixture { _ in
+            .success([AddressLookup.numeric(Endpoint(host: "127.0.0.1", port: 1))!])
+        }
+        var servers: [TestEngine] = []
+        let listener = try fixture.listen {
+            servers.append(TestEngine())
+            return servers.last!
+        }
+
+        let wanted = fixture.connect(port: listener.port)
+        fixture.network.disconnect(wanted)
+        #expect(fixture.network.connectionCount == 0)
+
+        let resolving = fixture.connect(to: Endpoint(host: "somewhere", port: 1))
+        fixture.network.flush(at: fixture.loop.now)
+        fixture.network.disconnect(resolving)
+
+        let connecting = fixture.connect(port: listener.port)
+        fixture.network.flush(at: fixture.loop.now)
+        fixture.network.disconnect(connecting)
+        #expect(fixture.network.connectionCount == 0)
+
+        let open = fixture.connect(port: listener.port)
+        try fixture.run { open.isOpen }
+        fixture.network.disconnect(open)
+        fixture.network.disconnect(open)
+        // Both connections that came about reach the listener, and both end there in order.
+        let last = fixture.connect(port: listener.port)
+        try fixture.run { last.isOpen && fixture.network.openConnections == 2 && servers.count { $0.hasEnded } == 2 }
+        for engine in [wanted, resolving, connecting, open] { #expect(engine.endings.isEmpty) }
+        for engine in [wanted, resolving, connecting] { #expect(engine.openings == 0) }
+    }
+
+    @Test("an engine may be connected anew while it is told the end")
+    func reconnectInside() throws {
+        let fixture = try LoopFixture()
+        let port = try RawSocket.unusedPort()
+        var engines: [TestEngine] = []
+        func connect() {
+            let engine = TestEngine()
+            engine.onClose = { if engines.count < 5 { connect() } }
+            engines.append(engine)
+            fixture.network.connect(engine, to: Endpoint(host: "127.0.0.1", port: port), timeout: .seconds(10))
+        }
+        connect()
+        try fixture.run { engines.count == 5 && engines.allSatisfy(\.hasEnded) }
+        for engine in engines { engine.onClose = nil }
+        #expect(engines.allSatisfy { $0.endings.count == 1 && $0.openings == 0 })
+        #expect(fixture.network.connectionCount == 0)
+    }
+
+    @Test("connects to a peer that comes back")
+    func reconnect() throws {
+        let fixture = try LoopFixture()
+        var listener: SocketListener? = try fixture.listen { .echo() }
+        let port = listener!.port
+        let first = fixture.connect(port: port)
+        try fixture.run { first.isOpen && fixture.network.openConnections == 2 }
+        fixture.network.disconnect(first)
+        listener?.close()
+        listener = nil
+
+        let second = fixture.connect(port: port)
+        try fixture.run { second.hasEnded }
+        #expect(second.failure?.code.rawValue == "ECONNREFUSED")
+
+        listener = try fixture.listen(port: port) { .echo() }
+        let third = fixture.connect(port: port)
+        third.output = [42]
+        try fixture.run { third.received == [42] }
+        listener?.close()
+    }
+
+    @Test("asks an engine to expire when its deadline has passed, also without any traffic")
+    func engineDeadline() throws {
+        let fixture = try LoopFixture()
+        let listener = try fixture.listen { TestEngine() }
+        let client = fixture.connect(port: listener.port)
+        try fixture.run { client.isOpen }
+        let due = SystemClock.instant() + .milliseconds(30)
+        client.nextDeadline = due
+        try fixture.run { !client.expirations.isEmpty }
+        #expect(client.expirations.count == 1)
+        #expect(client.expirations[0] >= due)
+    }
+}

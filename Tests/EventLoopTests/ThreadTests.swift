@@ -1,0 +1,48 @@
+import Core
+import Glibc
+import Synchronization
+import Testing
+
+@testable import EventLoop
+
+@Suite("A thread")
+struct ThreadTests {
+    final class Shared: Sendable {
+        let name = Mutex("")
+        let depth = Atomic(0)
+    }
+
+    @Test("bears the first 15 bytes of its name")
+    func name() throws {
+        let shared = Shared()
+        try Thread.start(name: "a long name for a thread") {
+            guard let file = unsafe fopen("/proc/thread-self/comm", "r") else { return }
+            var line = [CChar](repeating: 0, count: 64)
+            unsafe fgets(&line, Int32(line.count), file)
+            unsafe fclose(file)
+            let text = String(decoding: line.prefix { $0 > 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            shared.name.withLock { $0 = text }
+        }.join()
+        #expect(shared.name.withLock { $0 } == "a long name for")
+    }
+
+    @Test("has the stack that it was given")
+    func stack() throws {
+        let shared = Shared()
+        // Beyond the 8 MiB of a usual thread; AddressSanitizer makes of that nearly all that this one has.
+        try Thread.start(name: "deep", stackSize: Thread.workerStackSize) {
+            shared.depth.store(Self.descend(levels: 2200), ordering: .relaxed)
+        }.join()
+        #expect(shared.depth.load(ordering: .relaxed) == 2200)
+    }
+
+    /// Uses 4 KiB of stack for each of `levels`, and counts them on the way back.
+    @inline(never)
+    static func descend(levels: Int) -> Int {
+        unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { room in
+            guard levels > 0 else { return 0 }
+            unsafe room[0] = 1
+            return descend(levels: levels - 1) + Int(unsafe room[0])
+        }
+    }
+}

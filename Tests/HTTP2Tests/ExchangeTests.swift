@@ -1,0 +1,180 @@
+import Core
+import HTTP2
+import Testing
+
+@Suite("A request and its response")
+struct ExchangeTests {
+    @Test("reach the other side unchanged, whether HEADERS or DATA end them")
+    func roundTrip() throws {
+        let pair = try Pair()
+        try pair.post(7, body: payload(120))
+        try pair.post(8)
+        try pair.settle()
+        // HEADERS go before DATA, so the second request is complete first.
+        let requests = Array(pair.requests().reversed())
+        #expect(requests.map(\.stream) == [1, 3])
+        #expect(requests.map(\.request.body) == [payload(120), []])
+        #expect(
+            requests[0].request.headers.map(\.nameText) == [
+                ":method", ":scheme", ":authority", ":path", "authorization", "apns-topic", "apns-id",
+            ])
+        #expect(requests[0].request.headers.value(of: "apns-topic")?.text == "com.example.app")
+        #expect(!requests[0].request.hasPriority)
+        #expect(pair.client.openStreams == 2 && pair.server.openStreams == 2)
+
+        try pair.server.respond(stream: 1, status: 200)
+        try pair.server.respond(stream: 3, status: 400, headers: [.init("apns-id", "x")], body: Array("{}"))
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.handle) == [7, 8])
+        #expect(endings.map(\.response?.status) == [200, 400])
+        #expect(endings.map(\.response?.body) == [[], Array("{}")])
+        #expect(endings[1].response?.headers == [])
+        #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
+    }
+
+    @Test("survive any cutting of the bytes", arguments: [1, 2, 3, 7, 9, 10, 64, 1000])
+    func splitAnywhere(chunk: Int) throws {
+        var settings = HTTP2ClientSession.Settings()
+        settings.wantedHeaders = ["apns-unique-id"]
+        let pair = try Pair(client: settings)
+        pair.chunk = chunk
+        for handle in 0..<5 { try pair.post(UInt32(handle), body: payload(700 * handle)) }
+        try pair.settle()
+        let requests = pair.requests()
+        #expect(requests.map(\.request.body.count) == [0, 700, 1400, 2100, 2800])
+        #expect(requests.allSatisfy { $0.request.representations.count == $0.request.headers.count })
+        for (stream, request) in requests {
+            try pair.server.respond(
+                stream: stream, status: 410, headers: [.init("apns-unique-id", "u"), .init("server", "s")],
+                body: request.body)
+        }
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map { $0.response?.body.count } == [0, 700, 1400, 2100, 2800])
+        #expect(endings.allSatisfy { $0.response?.headers == [.init("apns-unique-id", "u")] })
+    }
+
+    @Test("find each other when answers come out of order")
+    func outOfOrder() throws {
+        let pair = try Pair()
+        for handle in 0..<50 { try pair.post(UInt32(handle) + 100, body: [UInt8(handle)]) }
+        try pair.settle()
+        for (stream, request) in pair.requests().reversed() {
+            try pair.server.respond(stream: stream, status: 200, body: request.body)
+        }
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.handle) == (100..<150).reversed())
+        #expect(endings.allSatisfy { $0.response?.body == [UInt8($0.handle - 100)] })
+    }
+
+    @Test("pass over interim answers and trailers")
+    func interimAndTrailers() throws {
+        var settings = HTTP2ClientSession.Settings()
+        settings.wantedHeaders = ["apns-id"]
+        let pair = try Pair(client: settings)
+        try pair.post(1)
+        try pair.settle()
+        try pair.server.inform(stream: 1, status: 100, headers: [.init("apns-id", "interim")])
+        try pair.settle()
+        #expect(pair.endings().isEmpty)
+        try pair.server.inform(stream: 1, status: 103)
+        var answer = HTTP2Answer(status: 404, headers: [.init("apns-id", "final")], body: payload(10))
+        answer.trailers = [.init("apns-id", "trailer")]
+        answer.largestFrame = 3
+        try pair.server.respond(stream: 1, answer)
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.response?.status) == [404])
+        #expect(endings.first?.response?.headers == [.init("apns-id", "final")])
+        #expect(endings.first?.response?.body == payload(10))
+    }
+
+    @Test("end when the answer comes before the whole request could be sent")
+    func earlyAnswer() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.initialWindow = 10
+        settings.announcesHeaders = true
+        let pair = try Pair(server: settings)
+        try pair.settle()
+        // The server gives window back as bytes come in, so it must answer before that.
+        try pair.server.updateSettings(.init(initialWindow: 0))
+        try pair.settle()
+        try pair.post(1, body: payload(5000))
+        try pair.settle()
+        #expect(pair.client.openStreams == 1)
+        try pair.server.respond(stream: 1, status: 413, body: Array("{\"reason\":\"PayloadTooLarge\"}"))
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.response?.status) == [413])
+        #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
+    }
+
+    @Test("count even if the stream is reset after the answer but before the end of the request")
+    func resetAfterAnswer() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.initialWindow = 0
+        let pair = try Pair(server: settings)
+        try pair.settle()
+        try pair.post(1, body: payload(100))
+        try pair.settle()
+        try pair.server.respond(stream: 1, status: 200)
+        var bytes = ByteQueue()
+        try pair.server.drain(into: &bytes)
+        try pair.server.reset(stream: 1, code: .noError)
+        try pair.server.drain(into: &bytes)
+        try bytes.withBytes { try pair.client.receive($0) }
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.response?.status) == [200])
+    }
+
+    @Test("may be far larger than what is kept")
+    func boundedBody() throws {
+        var settings = HTTP2ClientSession.Settings()
+        settings.maximumResponseBody = 100
+        settings.connectionWindow = 65_535
+        let pair = try Pair(client: settings)
+        try pair.post(1, body: payload(200_000))
+        try pair.settle()
+        let requests = pair.requests()
+        #expect(requests[0].request.bodyTruncated)
+        #expect(requests[0].request.body == Array(payload(200_000)[..<65_536]))
+        try pair.server.respond(stream: 1, status: 200, body: payload(500_000))
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.first?.response?.bodyTruncated == true)
+        #expect(endings.first?.response?.body == Array(payload(500_000)[..<100]))
+    }
+
+    @Test("are cut off when the body never ends")
+    func endlessBody() throws {
+        let pair = try Pair()
+        try pair.post(1)
+        try pair.settle()
+        var answer = HTTP2Answer(status: 200, body: payload(10_000))
+        answer.ending = .repeats
+        try pair.server.respond(stream: 1, answer)
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.code) == [.enhanceYourCalm])
+        #expect(endings.map(\.status) == [200])
+        #expect(pair.server.openStreams == 0)
+    }
+
+    @Test("are reset when the wanted headers weigh too much")
+    func boundedHeaders() throws {
+        var settings = HTTP2ClientSession.Settings()
+        settings.wantedHeaders = ["apns-id"]
+        settings.maximumHeaderList = 200
+        let pair = try Pair(client: settings)
+        try pair.post(1)
+        try pair.settle()
+        try pair.server.respond(
+            stream: 1, status: 200, headers: Array(repeating: .init("apns-id", "0123456789"), count: 9))
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.code) == [.internalError])
+    }
+}

@@ -1,0 +1,132 @@
+import Core
+import HTTP2
+import Testing
+
+@Suite("A hostile peer")
+struct HostilePeerTests {
+    private func frame(type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8] = []) -> [UInt8] {
+        let length = payload.count
+        return [
+            UInt8(length >> 16), UInt8(length >> 8 & 0xff), UInt8(length & 0xff), type, flags, UInt8(stream >> 24),
+            UInt8(stream >> 16 & 0xff), UInt8(stream >> 8 & 0xff), UInt8(stream & 0xff),
+        ] + payload
+    }
+
+    @Test("cannot make the client pile up acknowledgements", arguments: [4, 6] as [UInt8])
+    func floods(type: UInt8) throws {
+        let client = try HTTP2ClientSession()
+        try client.receive(frame(type: 4).span)
+        let flood = (0..<2000).flatMap { _ in frame(type: type, type == 6 ? [1, 2, 3, 4, 5, 6, 7, 8] : []) }
+        let error = #expect(throws: HTTP2Error.self) { try client.receive(flood.span) }
+        #expect(error?.code == .flooded)
+        #expect(error?.blame == .remote)
+    }
+
+    @Test("is told why by GOAWAY when it breaks the protocol, and so is the owner")
+    func protocolError() throws {
+        let client = try HTTP2ClientSession()
+        try client.receive(frame(type: 4).span)
+        var output = ByteQueue()
+        try client.drain(into: &output)
+        output.removeAll()
+        try client.receive(frame(type: 4, stream: 1).span)
+        let error = #expect(throws: HTTP2Error.self) { try client.drain(into: &output) }
+        #expect(error?.code.rawValue == "PROTOCOL_ERROR")
+        #expect(error?.description.contains("SETTINGS: stream_id != 0") == true)
+        #expect(output.copy()[3] == 7)
+        #expect(!client.wantsRead && !client.wantsWrite)
+        client.beginRequest()
+        let refusal = #expect(throws: HTTP2Error.self) { _ = try client.submit(body: nil, handle: 1) }
+        #expect(refusal?.code == .startStreamNotAllowed)
+    }
+
+    @Test("that does not speak HTTP/2 is found out by its first bytes")
+    func wrongProtocol() throws {
+        let client = try HTTP2ClientSession()
+        try client.receive(Array("HTTP/1.1 400 Bad Request\r\n\r\n").span)
+        var output = ByteQueue()
+        let error = #expect(throws: HTTP2Error.self) { try client.drain(into: &output) }
+        #expect(error?.code.rawValue == "PROTOCOL_ERROR")
+
+        let server = try HTTP2ServerSession()
+        let refusal = #expect(throws: HTTP2Error.self) {
+            try server.receive(Array("POST /3/device/0 HTTP/1.1\r\n\r\n").span)
+        }
+        #expect(refusal?.code == .badClientMagic)
+    }
+
+    @Test("may send long debug data, of which a part is kept")
+    func debugData() throws {
+        let pair = try Pair()
+        try pair.settle()
+        try pair.server.goaway(code: .enhanceYourCalm, debugData: payload(16_000))
+        try pair.settle()
+        let debugData = pair.clientEvents().compactMap { event in
+            if case .goaway(_, .enhanceYourCalm, let data) = event { data } else { nil }
+        }
+        #expect(debugData == [Array(payload(16_000)[..<4096])])
+    }
+
+    @Test("is seen to send PRIORITY")
+    func priority() throws {
+        let server = try HTTP2ServerSession()
+        try server.receive((Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + frame(type: 4)).span)
+        try server.receive(frame(type: 2, stream: 3, [0, 0, 0, 0, 15]).span)
+        // ":method GET", ":scheme https", ":path /" from the static table and ":authority a", behind padding and
+        // priority fields.
+        let block: [UInt8] = [0x82, 0x87, 0x84, 0x01, 0x01, UInt8(ascii: "a")]
+        try server.receive(frame(type: 1, flags: 0x2d, stream: 5, [2, 0, 0, 0, 3, 7] + block + [0, 0]).span)
+        let events = Array(sequence(state: server) { $0.nextEvent() })
+        #expect(events.contains { if case .priorityFrame(stream: 3) = $0 { true } else { false } })
+        let request = events.compactMap { event in
+            if case .request(5, let request) = event { request } else { nil }
+        }
+        .first
+        #expect(request?.hasPriority == true)
+        #expect(request?.representations == [.indexed, .indexed, .indexed, .withoutIndexing])
+        #expect(request?.headerBlockLength == block.count)
+    }
+
+    @Test("cannot crash either end with damaged bytes", arguments: 0..<40 as Range<UInt64>)
+    func damage(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        let pair = try Pair()
+        try pair.settle()
+        for handle in 0..<20 { try pair.post(UInt32(handle), body: payload(200)) }
+        var upward = ByteQueue()
+        try pair.client.drain(into: &upward)
+        func damaged(_ queue: borrowing ByteQueue) -> [UInt8] {
+            var bytes = queue.copy()
+            for _ in 0..<Int.random(in: 1...5, using: &random) {
+                bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            return bytes
+        }
+        // Damage to the client's bytes: whatever comes of it, the server stays usable.
+        let victim = try HTTP2ServerSession()
+        var output = ByteQueue()
+        let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + frame(type: 4)
+        try victim.receive(preface.span)
+        do throws(HTTP2Error) {
+            try victim.receive(damaged(upward).span)
+            try victim.drain(into: &output)
+        } catch {
+            #expect(!error.message.isEmpty)
+        }
+        // And to the server's.
+        try upward.withBytes { try pair.server.receive($0) }
+        for (stream, request) in pair.requests() {
+            try pair.server.respond(stream: stream, status: 200, body: request.body)
+        }
+        var downward = ByteQueue()
+        try pair.server.drain(into: &downward)
+        do throws(HTTP2Error) {
+            try pair.client.receive(damaged(downward).span)
+            try pair.client.drain(into: &output)
+        } catch {
+            #expect(!error.message.isEmpty)
+        }
+        pair.client.abandon(code: .cancel)
+        #expect(pair.endings().map(\.handle).sorted() == Array(0..<20))
+    }
+}

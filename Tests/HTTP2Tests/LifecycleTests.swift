@@ -1,0 +1,195 @@
+import Core
+import HTTP2
+import Testing
+
+@Suite("A connection's life")
+struct LifecycleTests {
+    @Test("starts without a limit of streams, and without SETTINGS from the peer")
+    func beforeSettings() throws {
+        let pair = try Pair()
+        pair.server.holdsOutput = true
+        try pair.settle()
+        #expect(!pair.client.settingsReceived)
+        #expect(pair.client.remoteMaxConcurrentStreams == .max)
+        try pair.post(1)
+        try pair.settle()
+        #expect(pair.requests().count == 1)
+        pair.server.holdsOutput = false
+        try pair.settle()
+        #expect(pair.client.settingsReceived)
+        #expect(pair.client.remoteMaxConcurrentStreams == 1000)
+        #expect(pair.client.remoteMaxHeaderList == 8000)
+    }
+
+    @Test("turns the resets of a GOAWAY into REFUSED_STREAM, after telling of the GOAWAY")
+    func goaway() throws {
+        let pair = try Pair()
+        for handle in 1...5 { try pair.post(UInt32(handle)) }
+        try pair.settle()
+        _ = pair.clientEvents()
+        // The second stream is 3.
+        try pair.server.goaway(lastStreamID: 3, code: .noError, debugData: Array("{\"reason\":\"Shutdown\"}"))
+        try pair.server.respond(stream: 1, status: 200)
+        try pair.settle()
+        let events = pair.clientEvents()
+        guard case .goaway(3, .noError, let debugData) = try #require(events.first) else {
+            Issue.record("GOAWAY comes first")
+            return
+        }
+        #expect(debugData.text == "{\"reason\":\"Shutdown\"}")
+        var refused: Set<UInt32> = []
+        var answered: [UInt32] = []
+        for event in events.dropFirst() {
+            if case .reset(let handle, .refusedStream, nil) = event { refused.insert(handle) }
+            if case .response(let handle, _) = event { answered.append(handle) }
+        }
+        #expect(refused == [3, 4, 5])
+        #expect(answered == [1])
+        #expect(pair.client.openStreams == 1)
+        #expect(pair.client.wantsRead)
+        try pair.server.respond(stream: 3, status: 200)
+        try pair.settle()
+        #expect(pair.endings().map(\.handle) == [2])
+        #expect(!pair.client.wantsRead && !pair.client.wantsWrite)
+        let error = #expect(throws: HTTP2Error.self) { try pair.post(6) }
+        #expect(error?.code == .startStreamNotAllowed)
+    }
+
+    @Test("lets two GOAWAYs drain it: a notice, then the real number")
+    func twoStepGoaway() throws {
+        let pair = try Pair()
+        try pair.post(1)
+        try pair.settle()
+        try pair.post(2)
+        try pair.server.goaway(lastStreamID: .max)
+        // The second request is on its way while the notice is.
+        try pair.settle()
+        #expect(pair.requests().count == 2)
+        let notices = pair.clientEvents().compactMap { event in
+            if case .goaway(let last, _, _) = event { last } else { nil }
+        }
+        #expect(notices == [.max])
+        #expect(pair.client.openStreams == 2)
+        try pair.server.goaway(lastStreamID: 1)
+        try pair.server.respond(stream: 1, status: 200)
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(Set(endings.map(\.handle)) == [1, 2])
+        #expect(endings.first { $0.handle == 2 }?.code == .refusedStream)
+    }
+
+    @Test("refuses by GOAWAY what was submitted but never written, even when no stream is allowed")
+    func goawayWithUnwritten() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.maxConcurrentStreams = 0
+        let pair = try Pair(server: settings)
+        try pair.settle()
+        try pair.post(1)
+        try pair.post(2, body: payload(10))
+        try pair.settle()
+        #expect(pair.server.openStreams == 0 && pair.client.openStreams == 2)
+        try pair.server.goaway(lastStreamID: 0)
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.code) == [.refusedStream, .refusedStream])
+        #expect(pair.client.openStreams == 0)
+    }
+
+    @Test("ends a cancelled request at once, written or not")
+    func cancel() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.maxConcurrentStreams = 1
+        let pair = try Pair(server: settings)
+        try pair.settle()
+        let written = try pair.post(1)
+        let waiting = try pair.post(2)
+        try pair.settle()
+        try pair.client.cancel(stream: written)
+        try pair.client.cancel(stream: waiting, code: .internalError)
+        try pair.client.cancel(stream: waiting)
+        try pair.client.cancel(stream: 99)
+        var endings = pair.endings()
+        #expect(endings.map(\.handle) == [1, 2])
+        #expect(endings.map(\.code) == [.cancel, .internalError])
+        try pair.server.respond(stream: written, status: 200)
+        try pair.settle()
+        endings = pair.endings()
+        #expect(endings.isEmpty)
+        #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
+        let closed = pair.serverEvents().compactMap { event in
+            if case .closed(let stream, let code) = event { (stream, code) } else { nil }
+        }
+        #expect(closed.map(\.0) == [1] && closed.map(\.1) == [.cancel])
+        try pair.client.cancel(stream: written)
+        #expect(pair.clientEvents().isEmpty)
+    }
+
+    @Test("tells the status with a reset that came after the headers")
+    func resetAfterHeaders() throws {
+        let pair = try Pair()
+        try pair.post(1)
+        try pair.post(2)
+        try pair.settle()
+        var answer = HTTP2Answer(status: 200)
+        answer.ending = .never
+        try pair.server.respond(stream: 1, answer)
+        try pair.settle()
+        #expect(pair.endings().isEmpty)
+        try pair.server.reset(stream: 1, code: .internalError)
+        try pair.server.reset(stream: 3, code: .refusedStream)
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.code) == [.internalError, .refusedStream])
+        #expect(endings.map(\.status) == [200, nil])
+    }
+
+    @Test("runs out of stream identifiers")
+    func exhaustion() throws {
+        var settings = HTTP2ClientSession.Settings()
+        settings.firstStreamID = .max - 2
+        let pair = try Pair(client: settings)
+        #expect(try pair.post(1) == .max - 2)
+        #expect(!pair.client.nextStreamIDExhausted)
+        #expect(try pair.post(2) == .max)
+        #expect(pair.client.nextStreamIDExhausted)
+        let error = #expect(throws: HTTP2Error.self) { try pair.post(3) }
+        #expect(error?.code == .streamIDNotAvailable)
+        #expect(pair.client.openStreams == 2)
+        try pair.settle()
+        for (stream, _) in pair.requests() { try pair.server.respond(stream: stream, status: 200) }
+        try pair.settle()
+        #expect(pair.endings().count == 2)
+    }
+
+    @Test("ends every request when it is abandoned, and says which ones were never written")
+    func abandon() throws {
+        let pair = try Pair()
+        try pair.post(1)
+        try pair.settle()
+        try pair.post(2)
+        pair.client.abandon(code: .connectError)
+        let endings = pair.endings()
+        #expect(endings.map(\.handle) == [1, 2])
+        #expect(endings.map(\.code) == [.connectError, .refusedStream])
+        #expect(pair.client.openStreams == 0)
+        pair.client.abandon(code: .connectError)
+        #expect(pair.clientEvents().isEmpty)
+    }
+
+    @Test("answers pings from both sides")
+    func ping() throws {
+        let pair = try Pair()
+        try pair.settle()
+        _ = (pair.clientEvents(), pair.serverEvents())
+        try pair.client.ping(0x0102_0304_0506_0708)
+        try pair.server.ping(99)
+        try pair.settle()
+        guard case .pong(0x0102_0304_0506_0708) = try #require(pair.clientEvents().first) else {
+            Issue.record("the client's ping is answered")
+            return
+        }
+        let events = pair.serverEvents()
+        #expect(events.contains { if case .ping(0x0102_0304_0506_0708) = $0 { true } else { false } })
+        #expect(events.contains { if case .pong(99) = $0 { true } else { false } })
+    }
+}

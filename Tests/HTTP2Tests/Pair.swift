@@ -1,0 +1,111 @@
+import Core
+import HTTP2
+
+/// A client and a server that are joined in memory: bytes move when a test says so.
+final class Pair {
+    typealias Ending = (handle: UInt32, response: HTTP2Response?, code: HTTP2ErrorCode?, status: UInt16?)
+
+    let client: HTTP2ClientSession
+    let server: HTTP2ServerSession
+    /// How many bytes at most arrive at once.
+    var chunk = Int.max
+    private var toServer = ByteQueue()
+    private var toClient = ByteQueue()
+
+    init(
+        client: HTTP2ClientSession.Settings = .init(), server: HTTP2ServerSession.Settings = .init()
+    ) throws(HTTP2Error) {
+        self.client = try HTTP2ClientSession(settings: client)
+        self.server = try HTTP2ServerSession(settings: server)
+    }
+
+    /// One way, then the other; false when nothing was on the way.
+    @discardableResult
+    func step() throws(HTTP2Error) -> Bool {
+        try client.drain(into: &toServer)
+        let sent = toServer.count
+        try Self.deliver(&toServer, by: chunk) { bytes throws(HTTP2Error) in try server.receive(bytes) }
+        try server.drain(into: &toClient)
+        let answered = toClient.count
+        try Self.deliver(&toClient, by: chunk) { bytes throws(HTTP2Error) in try client.receive(bytes) }
+        return sent + answered > 0
+    }
+
+    /// Until nobody has anything to say.
+    func settle() throws(HTTP2Error) {
+        while try step() {}
+    }
+
+    private static func deliver(
+        _ queue: inout ByteQueue, by chunk: Int, to receive: (Span<UInt8>) throws(HTTP2Error) -> Void
+    ) throws(HTTP2Error) {
+        while !queue.isEmpty {
+            let count = try queue.withBytes { bytes throws(HTTP2Error) in
+                let part = bytes.extracting(0..<min(chunk, bytes.count))
+                try receive(part)
+                return part.count
+            }
+            queue.consume(count)
+        }
+    }
+
+    /// A request that looks like one to APNs.
+    @discardableResult
+    func post(
+        _ handle: UInt32, path: String = "/3/device/00fc13adff785122b4ad28809a342098", id: String = "id",
+        body: [UInt8]? = nil
+    ) throws(HTTP2Error) -> Int32 {
+        client.beginRequest()
+        client.add(":method", "POST")
+        client.add(":scheme", "https")
+        client.add(":authority", "api.push.apple.com")
+        client.add(":path", Array(path.utf8).span)
+        client.add("authorization", "bearer secret")
+        client.add("apns-topic", "com.example.app")
+        client.add("apns-id", Array(id.utf8).span, indexing: .never)
+        return try client.submit(body: body.map { $0[...] }, handle: handle)
+    }
+
+    func clientEvents() -> [HTTP2ClientSession.Event] {
+        Array(sequence(state: client) { $0.nextEvent() })
+    }
+
+    func serverEvents() -> [HTTP2ServerSession.Event] {
+        Array(sequence(state: server) { $0.nextEvent() })
+    }
+
+    /// How requests ended, since the last time.
+    func endings() -> [Ending] {
+        clientEvents().compactMap { event in
+            switch event {
+            case .response(let handle, let response): (handle, response, nil, nil)
+            case .reset(let handle, let code, let status): (handle, nil, code, status)
+            default: nil
+            }
+        }
+    }
+
+    /// The requests that are complete, since the last time.
+    func requests() -> [(stream: Int32, request: HTTP2Request)] {
+        serverEvents().compactMap { event in
+            if case .request(let stream, let request) = event { (stream, request) } else { nil }
+        }
+    }
+}
+
+extension [UInt8] {
+    init(_ text: String) {
+        self.init(text.utf8)
+    }
+
+    var text: String {
+        String(decoding: self, as: UTF8.self)
+    }
+}
+
+/// Bytes that tell where they belong.
+func payload(_ count: Int) -> [UInt8] {
+    Array(longPayload[..<count])
+}
+
+private let longPayload = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }

@@ -1,0 +1,103 @@
+import Core
+import HTTP2
+import Testing
+
+@Suite("The peer's SETTINGS")
+struct SettingsTests {
+    @Test("let streams wait for their turn, whenever the limit changes")
+    func concurrency() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.maxConcurrentStreams = 1
+        let pair = try Pair(server: settings)
+        try pair.settle()
+        #expect(pair.client.remoteMaxConcurrentStreams == 1)
+        for handle in 0..<10 { try pair.post(UInt32(handle)) }
+        try pair.settle()
+        #expect(pair.server.openStreams == 1)
+
+        try pair.server.updateSettings(.init(maxConcurrentStreams: 0))
+        try pair.server.respond(stream: 1, status: 200)
+        try pair.settle()
+        #expect(pair.client.remoteMaxConcurrentStreams == 0)
+        #expect(pair.server.openStreams == 0 && pair.client.openStreams == 9)
+
+        try pair.server.updateSettings(.init(maxConcurrentStreams: 1000))
+        try pair.settle()
+        #expect(pair.server.openStreams == 9)
+        let changes = pair.clientEvents().filter { if case .settings = $0 { true } else { false } }
+        #expect(changes.count == 3)
+    }
+
+    @Test("that fall while requests are on their way make them come back as REFUSED_STREAM")
+    func lateLimit() throws {
+        let pair = try Pair()
+        try pair.settle()
+        for handle in 0..<3 { try pair.post(UInt32(handle)) }
+        try pair.server.updateSettings(.init(maxConcurrentStreams: 1))
+        try pair.settle()
+        let endings = pair.endings()
+        #expect(endings.map(\.code) == [.refusedStream, .refusedStream])
+        #expect(pair.requests().map(\.stream) == [1])
+    }
+
+    @Test("decide what HPACK puts into its table", arguments: [0, 4096, 65_536] as [UInt32])
+    func headerTable(size: UInt32) throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.headerTableSize = size
+        let pair = try Pair(server: settings)
+        try pair.settle()
+        try pair.post(1)
+        try pair.settle()
+        try pair.post(2)
+        try pair.settle()
+        let requests = pair.requests().map(\.request)
+        let representations = requests.map { request in
+            Dictionary(uniqueKeysWithValues: zip(request.headers.map(\.nameText), request.representations))
+        }
+        for request in representations {
+            #expect(request[":method"] == .indexed)
+            #expect(request[":path"] == .withoutIndexing)
+            #expect(request["authorization"] == .neverIndexed)
+            #expect(request["apns-id"] == .neverIndexed)
+        }
+        #expect(representations[0]["apns-topic"] == (size == 0 ? .withoutIndexing : .incrementalIndexing))
+        #expect(representations[1]["apns-topic"] == (size == 0 ? .withoutIndexing : .indexed))
+        #expect((pair.server.headerTableSize == 0) == (size == 0))
+        #expect(pair.server.headerTableSize <= 4096)
+        #expect(size == 0 || requests[1].headerBlockLength < requests[0].headerBlockLength)
+
+        // The table may change its size at any time.
+        try pair.server.updateSettings(.init(headerTableSize: 4096 - min(size, 4096)))
+        try pair.settle()
+        try pair.post(3)
+        try pair.settle()
+        #expect(pair.requests().first?.request.headers == requests[0].headers)
+    }
+
+    @Test("may allow larger frames")
+    func frameSize() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.initial.maxFrameSize = 16_777_215
+        let pair = try Pair(server: settings)
+        try pair.settle()
+        try pair.post(1, body: payload(60_000))
+        try pair.server.updateSettings(.init(maxFrameSize: 16_384))
+        try pair.settle()
+        #expect(pair.requests().map(\.request.body) == [payload(60_000)])
+    }
+
+    @Test("do not let a header block grow without end")
+    func headerLimits() throws {
+        var settings = HTTP2ServerSession.Settings()
+        settings.maximumHeaderList = 500
+        let pair = try Pair(server: settings)
+        try pair.post(1, path: String(repeating: "x", count: 1000))
+        try pair.post(2)
+        try pair.settle()
+        #expect(pair.requests().map(\.stream) == [3])
+        #expect(pair.endings().map(\.code) == [.internalError])
+        let error = #expect(throws: HTTP2Error.self) { try pair.post(3, path: String(repeating: "x", count: 70_000)) }
+        #expect(error?.code == .frameSizeError && error?.blame == .local)
+        #expect(pair.client.openStreams == 1)
+    }
+}

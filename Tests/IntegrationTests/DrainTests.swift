@@ -1,0 +1,89 @@
+import Core
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("Drain")
+    struct DrainTests {
+        /// Sent to a device whose token means that no answer comes.
+        private static let silent = 10
+
+        /// A worker that holds requests which APNs does not answer.
+        private static func silentWorker(_ stage: Stage, drainDeadline: Int) throws -> ChildProcess {
+            var settings = Stage.Settings()
+            settings.drainDeadline = drainDeadline
+            let worker = try stage.start(settings)
+            // Until APNs has taken the provider token there is one stream, which the first silence would block.
+            try stage.client.publish([stage.requests.message(silent, to: stage.quorumQueue)])
+            try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
+            try stage.client.publish(
+                (0..<silent).map {
+                    stage.requests.message($0, to: stage.quorumQueue, body: Requests.body($0, beginning: "deaf"))
+                })
+            try eventually("the requests at APNs; \(worker.report)", within: .seconds(30)) {
+                stage.simulator.ledger.statistics.silences == silent ? true : nil
+            }
+            return worker
+        }
+
+        @Test("SIGTERM under load settles what is in flight, and the next worker does the rest: nothing comes twice")
+        func underLoad() throws {
+            let run = try FaultRun(Stage())
+            for share in [0.2, 0.6] {
+                try run.waitUntilAccepted(share)
+                try run.replaceWorker()
+            }
+            let end = try run.finish()
+            run.check(end, "SIGTERM under load, twice", duplicatePushes: 0, duplicateResults: 0)
+            #expect(end.outcomes == ["accepted": FaultRun.count])
+            try run.stage.removeQueues()
+        }
+
+        @Test("a drain ends at its deadline if APNs is silent, and what is open goes back to its queue")
+        func deadline() throws {
+            let stage = try Stage(script: "")
+            let worker = try Self.silentWorker(stage, drainDeadline: 2)
+            let start = ContinuousClock.now
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(70), "\(worker.report)")
+            // Not 30 s, when APNs would be given up, nor what closing its connections in order would take.
+            let elapsed = ContinuousClock.now - start
+            #expect(elapsed >= .seconds(2))
+            #expect(elapsed < .seconds(6))
+            #expect(try FaultRun.total("unsettled", of: worker) == Self.silent)
+            #expect(try stage.client.takeAll(stage.quorumQueue).count == Self.silent)
+            try stage.removeQueues()
+        }
+
+        @Test("a second SIGTERM stops at once, and what is open goes back to its queue")
+        func secondSignal() throws {
+            let stage = try Stage(script: "")
+            let worker = try Self.silentWorker(stage, drainDeadline: 600)
+            worker.signal(SIGTERM)
+            try worker.waitForLine(.errors) { $0.contains(" notice draining ") }
+            #expect(kill(worker.processID, 0) == 0)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(10)) == .exited(70), "\(worker.report)")
+            #expect(worker.text(.errors).contains("stopping at once"))
+            let returned = try eventually("the requests in their queue", within: .seconds(20)) {
+                let count = try stage.client.count(stage.quorumQueue)
+                return count == Self.silent ? count : nil
+            }
+            #expect(returned == Self.silent)
+            try stage.removeQueues()
+        }
+
+        @Test("an idle worker ends at once, also by SIGINT")
+        func idle() throws {
+            let stage = try Stage(script: "")
+            for signal in [SIGTERM, SIGINT] {
+                let worker = try stage.start()
+                worker.signal(signal)
+                #expect(try worker.waitForExit(within: .seconds(10)) == .exited(0), "\(worker.report)")
+            }
+            try stage.removeQueues()
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import AMQP
+import Core
+import EventLoop
+import Glibc
+import TLS
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("Bad setups")
+    struct SetupTests {
+        /// How a worker ended, and what it said about it.
+        private static func end(_ worker: ChildProcess) throws -> (exit: ChildProcess.Exit, errors: String) {
+            (try worker.waitForExit(within: .seconds(60)), worker.text(.errors))
+        }
+
+        private static func endOfRun(_ file: String) throws -> (exit: ChildProcess.Exit, errors: String) {
+            let binary = try #require(TestEnvironment.binary)
+            return try end(ChildProcess(binary, ["run", "--config", file]))
+        }
+
+        // MARK: The configuration
+
+        @Test("an unknown key ends the worker with 78, its place and what was probably meant")
+        func unknownKey() throws {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write("apps: []\nqueus: []\n", to: "harebell.yaml")
+            let (exit, errors) = try Self.endOfRun(file)
+            #expect(exit == .exited(78))
+            #expect(errors.contains("\(file):2:1: unknown key \"queus\"; did you mean \"queues\"?\n"), "\(errors)")
+        }
+
+        @Test("a missing key file ends the worker with 78 and the place that names it")
+        func missingKeyFile() throws {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                """
+                apps:
+                  - topic: a
+                    token: { key_file: nowhere.p8, key_id: LEDGER1234, team_id: TEAM123456 }
+                """, to: "harebell.yaml")
+            let (exit, errors) = try Self.endOfRun(file)
+            #expect(exit == .exited(78))
+            #expect(
+                errors.hasPrefix(
+                    "\(file):3:24: apps[0].token.key_file: cannot read the signing key file \(directory.path)/nowhere.p8"
+                ),
+                "\(errors)")
+            #expect(errors.contains("No such file or directory"), "\(errors)")
+        }
+
+        @Test("a missing configuration file ends the worker with 78")
+        func missingFile() throws {
+            let directory = try TemporaryDirectory()
+            let file = directory.file("nothing.yaml")
+            let (exit, errors) = try Self.endOfRun(file)
+            #expect(exit == .exited(78))
+            #expect(errors == "\(file):1:1: cannot read the file: No such file or directory\n")
+        }
+
+        @Test(
+            "a wrong command line ends with 64 and says how it is used",
+            arguments: [
+                ["run"], ["bogus"], ["run", "--config"], ["run", "--config", "f", "--fast"],
+                ["load", "--count", "many"],
+                ["load", "--config", "f", "--queue", "q", "--count", "1", "--rate", "20000000000"],
+                ["load", "--config", "f", "--queue", "q", "--count", "9223372036854775807"],
+                ["load", "--config", "f", "--queue", "q", "--count", "1", "--body-size", "9223372036854775807"],
+                ["simulate"], ["simulate", "--port", "0", "--key-id", "ABC123DEFG"],
+            ])
+        func usage(arguments: [String]) throws {
+            let binary = try #require(TestEnvironment.binary)
+            let (exit, errors) = try Self.end(ChildProcess(binary, arguments))
+            #expect(exit == .exited(64))
+            #expect(errors.hasPrefix("Error: "), "\(errors)")
+            #expect(errors.contains("Usage: harebell"), "\(errors)")
+        }
+
+        // MARK: The broker
+
+        @Test("a refused login ends the worker with 69, and no message shows the password")
+        func refusedLogin() throws {
+            let stage = try Stage(script: "")
+            var settings = Stage.Settings()
+            settings.broker = stage.url.replacing("guest:guest", with: "guest:wrong-one")
+            let (exit, errors) = try Self.end(stage.launch(settings))
+            #expect(exit == .exited(69))
+            #expect(errors.contains("403 ACCESS_REFUSED"), "\(errors)")
+            #expect(errors.contains("check user, password and permissions"), "\(errors)")
+            #expect(!errors.contains("wrong-one"))
+            try stage.removeQueues()
+        }
+
+        @Test("a missing queue ends the worker with 69 and the command that makes it")
+        func missingQueue() throws {
+            let stage = try Stage(script: "")
+            var settings = Stage.Settings()
+            settings.queues = [stage.quorumQueue, "\(stage.name).missing"]
+            let worker = try stage.launch(settings)
+            let (exit, errors) = try Self.end(worker)
+            #expect(exit == .exited(69))
+            #expect(errors.contains("404 NOT_FOUND - no queue '\(stage.name).missing'"), "\(errors)")
+            #expect(errors.contains("declare it first"), "\(errors)")
+            #expect(errors.contains("harebell topology --config FILE --apply"), "\(errors)")
+            #expect(worker.text().isEmpty, "it was never ready")
+            try stage.removeQueues()
+        }
+
+        @Test("a worker waits for a broker that is not running yet")
+        func lateBroker() throws {
+            let broker = try PrivateBroker()
+            let stage = try Stage(broker: broker.url, script: "")
+            try broker.stop()
+            let worker = try stage.launch()
+            try worker.waitForLine(.errors) { $0.contains("the consuming connection is lost; trying again") }
+            #expect(worker.text(.errors).contains("Connection refused"))
+            #expect(worker.text().isEmpty)
+            try broker.start()
+            try worker.waitForLine("ready", within: .seconds(60))
+            try stage.client.publish([stage.requests.message(0, to: stage.quorumQueue)])
+            try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+        }
+
+        // MARK: APNs
+
+        /// Publishes requests whose numbers start at 0, and gives them to a worker that is set up well.
+        private static func sendTheRest(_ stage: Stage, _ count: Int, _ settings: Stage.Settings) throws {
+            let worker = try stage.start(settings)
+            var answered: Set<Int> = []
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                #expect(try Conservation.Result(delivery).outcome == "accepted")
+                answered.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
+                return answered.count == count
+            }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            for queue in [stage.quorumQueue, stage.resultQueue, stage.deadLetterQueue] {
+                #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)")
+            }
+        }
+
+        @Test("requests wait while APNs's certificate is not trusted, and are sent once it is")
+        func untrustedCertificate() throws {
+            let stage = try Stage(script: "")
+            let stranger = CertificateAuthority(commonName: "Stranger", now: SystemClock.now().wall)
+            var settings = Stage.Settings()
+            settings.authorityFile = try stage.directory.write(stranger.certificatePEM, to: "stranger.pem")
+            settings.drainDeadline = 1
+            let worker = try stage.start(settings)
+            try stage.client.publish((0..<5).map { stage.requests.message($0, to: stage.quorumQueue) })
+            let line = try worker.waitForLine(.errors) { $0.contains("a connection to APNs ended") }
+            #expect(line.contains(" warning "), "\(line)")
+            #expect(
+                line.contains("comes from \\\"Harebell Simulator\\\", an authority that is not trusted here"), "\(line)"
+            )
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(70), "\(worker.report)")
+            #expect(stage.simulator.ledger.statistics.requests == 0)
+            #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)
+            try Self.sendTheRest(stage, 5, Stage.Settings())
+            try stage.removeQueues()
+        }
+
+        @Test("a wrong key pauses its app only: its requests are held and never dead-lettered")
+        func wrongKey() throws {
+            let stage = try Stage(script: "")
+            let other = "com.example.other"
+            let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "wrong.p8")
+            var settings = Stage.Settings()
+            settings.moreApps = stage.app(other, keyFile: wrong)
+            let worker = try stage.start(settings)
+            try stage.client.publish(
+                (0..<5).map { stage.requests.message($0, to: stage.quorumQueue, body: Requests.body($0, topic: other)) }
+            )
+            let line = try worker.waitForLine(.errors) { $0.contains("APNs refuses this app: it is paused") }
+            #expect(line.contains("reason=InvalidProviderToken status=403 topic=\(other)"), "\(line)")
+            try stage.client.publish((5..<10).map { stage.requests.message($0, to: stage.quorumQueue) })
+            var answered: Set<Int> = []
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                #expect(try Conservation.Result(delivery).outcome == "accepted")
+                answered.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
+                return answered.count == 5
+            }
+            #expect(answered == Set(5..<10))
+            let reasons = stage.simulator.ledger.statistics.reasons
+            #expect(Set(reasons.keys) == ["InvalidProviderToken"])
+            #expect(reasons.values.allSatisfy { $0 < 5 }, "one probe at a time, and not before its pause is over")
+            // What a paused app holds is no reason to wait.
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(15)) == .exited(0), "\(worker.report)")
+            #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)
+            settings.moreApps = stage.app(other)
+            try Self.sendTheRest(stage, 5, settings)
+            try stage.removeQueues()
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import AMQP
+import Core
+import EventLoop
+import Simulator
+import TLS
+import TestSupport
+
+/// What stands around the worker of one test: queues of its own on a broker, a simulator in this process, a signing
+/// key, a folder for configurations.
+///
+/// APNs answers after a few milliseconds, so that requests are in flight whenever something happens.
+final class Stage {
+    static let keyID = "LEDGER1234"
+    static let teamID = "TEAM123456"
+    /// Unsettled deliveries that a worker thread may hold of each queue.
+    static let prefetch = 300
+
+    let url: String
+    let name: String
+    let requests: Requests
+    let client: BrokerClient
+    let simulator: SimulatorServer
+    let directory: TemporaryDirectory
+    /// Of both types, because what a queue remembers of its deliveries differs.
+    let quorumQueue: String
+    let classicQueue: String
+    let resultQueue: String
+    let deadLetterQueue: String
+    let binary: String
+    private let keyFile: String
+    private let authorityFile: String
+
+    /// - Parameters:
+    ///   - url: the shared broker's if `nil`.
+    ///   - script: how the simulator misbehaves.
+    init(broker url: String? = nil, script: String = "token *: delay 2ms..20ms") throws {
+        guard let url = url ?? TestEnvironment.broker, let binary = TestEnvironment.binary else {
+            throw TestSupportError(TestEnvironment.hint)
+        }
+        self.url = url
+        self.binary = binary
+        name = "ledger-\(String(UInt64.random(in: 0 ... .max), radix: 16))"
+        quorumQueue = "\(name).quorum"
+        classicQueue = "\(name).classic"
+        resultQueue = "\(name).results"
+        deadLetterQueue = "\(name).dead"
+        requests = Requests(run: name, replyTo: resultQueue)
+        directory = try TemporaryDirectory()
+        let key = SigningKey.generate()
+        keyFile = try directory.write(key.pkcs8PEM, to: "AuthKey.p8")
+        var options = SimulatorOptions()
+        options.configuration.keys = [
+            ProviderKey(keyID: Self.keyID, teamID: Self.teamID, publicKeyPEM: key.publicKeyPEM)
+        ]
+        options.script = try Script(script, file: "script", &options.configuration)
+        simulator = try SimulatorServer(options)
+        authorityFile = try directory.write(simulator.authorityPEM ?? "", to: "ca.pem")
+        client = try BrokerClient(url)
+        try makeQueues()
+    }
+
+    deinit {
+        simulator.stop()
+    }
+
+    /// The quorum queues as users make them, the others as users may have them.
+    private func makeQueues() throws {
+        let file = try write(Settings(queues: [quorumQueue]), to: "topology.yaml")
+        try ChildProcess.run(binary, ["topology", "--config", file, "--apply"])
+        try client.declare(
+            classicQueue,
+            ["x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string(deadLetterQueue)])
+        try client.declare(resultQueue, ["x-queue-type": .string("quorum")])
+    }
+
+    /// Those that are quorum queues.
+    var quorumQueues: [String] {
+        [quorumQueue, resultQueue, deadLetterQueue]
+    }
+
+    /// Removes the queues, which others may share a broker with.
+    func removeQueues() throws {
+        for queue in [quorumQueue, classicQueue, resultQueue, deadLetterQueue] { try client.ask(.deleteQueue(queue)) }
+    }
+
+    // MARK: Configurations
+
+    /// What a configuration says, apart from what all have in common.
+    struct Settings {
+        var queues: [String]?
+        var broker: String?
+        var workers = 1
+        var drainDeadline = 20
+        var prefetch = Stage.prefetch
+        /// Paths; the right ones if `nil`.
+        var authorityFile: String?
+        var keyFile: String?
+        /// YAML for more apps.
+        var moreApps = ""
+        /// YAML at the top level.
+        var more = ""
+    }
+
+    /// One app in YAML, on the simulator.
+    func app(_ topic: String, keyFile: String? = nil, authorityFile: String? = nil) -> String {
+        """
+          - topic: \(topic)
+            endpoint: https://127.0.0.1:\(simulator.port)
+            ca_file: \(authorityFile ?? self.authorityFile)
+            token: { key_file: \(keyFile ?? self.keyFile), key_id: \(Self.keyID), team_id: \(Self.teamID) }
+
+        """
+    }
+
+    @discardableResult
+    func write(_ settings: Settings = Settings(), to name: String = "harebell.yaml") throws -> String {
+        let queues = (settings.queues ?? [quorumQueue, classicQueue]).map {
+            "  - { name: \($0), prefetch: \(settings.prefetch) }\n"
+        }
+        return try directory.write(
+            """
+            broker: { endpoints: ["\(settings.broker ?? url)"] }
+            queues:
+            \(queues.joined())dead_letter: { routing_key: \(deadLetterQueue) }
+            workers: \(settings.workers)
+            drain_deadline_seconds: \(settings.drainDeadline)
+            admin: null
+            \(settings.more)
+            apps:
+            \(app(Requests.topic, keyFile: settings.keyFile, authorityFile: settings.authorityFile))\(settings.moreApps)
+            """, to: name)
+    }
+
+    // MARK: Workers
+
+    /// Starts `harebell run` without waiting for it.
+    func launch(_ settings: Settings = Settings()) throws -> ChildProcess {
+        try ChildProcess(binary, ["run", "--config", try write(settings)])
+    }
+
+    /// Starts `harebell run` and waits until it consumes.
+    func start(_ settings: Settings = Settings()) throws -> ChildProcess {
+        let worker = try launch(settings)
+        try worker.waitForLine("ready", within: .seconds(60))
+        return worker
+    }
+}

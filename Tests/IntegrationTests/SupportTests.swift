@@ -1,0 +1,87 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("The tools of the tests")
+struct SupportTests {
+    @Test("a temporary directory holds what is written and goes with its last reference")
+    func temporaryDirectory() throws {
+        var directory: TemporaryDirectory? = try TemporaryDirectory()
+        let file = try #require(try directory?.write("text", to: "name"))
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "text")
+        directory = nil
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test("free ports differ from one call to the next")
+    func freePorts() throws {
+        let ports = try (0..<20).map { _ in try freePort() }
+        #expect(Set(ports).count == ports.count)
+        #expect(!ports.contains(0))
+    }
+
+    @Test("a child's output and exit status arrive")
+    func output() throws {
+        let child = try ChildProcess(
+            "/bin/sh", ["-c", "echo $WORD; echo two >&2; exit 3"], environment: ["WORD": "one"])
+        #expect(try child.waitForExit() == .exited(3))
+        #expect(child.text() == "one\n")
+        #expect(child.text(.errors) == "two\n")
+        #expect(try #require(child.usage).peakMemoryKiB > 0)
+    }
+
+    @Test("a line is waited for until it is whole")
+    func line() throws {
+        let child = try ChildProcess("/bin/sh", ["-c", "printf rea; sleep 0.1; echo dy; exec sleep 60"])
+        try child.waitForLine("ready")
+        child.signal(SIGTERM)
+        #expect(try child.waitForExit() == .signalled(SIGTERM))
+    }
+
+    @Test("a line that does not come is an error with what the child said, at its end and at the limit")
+    func missingLine() throws {
+        let ended = try ChildProcess("/bin/sh", ["-c", "echo sorry >&2"])
+        let error = #expect(throws: TestSupportError.self) { try ended.waitForLine("ready") }
+        #expect(error?.description.contains("sorry") == true)
+        let silent = try ChildProcess("/bin/sleep", ["60"])
+        #expect(throws: TestSupportError.self) { try silent.waitForLine("ready", within: .milliseconds(50)) }
+    }
+
+    @Test("a child that nobody holds any more is killed")
+    func abandoned() throws {
+        var child: ChildProcess? = try ChildProcess("/bin/sleep", ["60"])
+        let processID = try #require(child?.processID)
+        child = nil
+        #expect(kill(processID, 0) == -1)
+    }
+
+    @Test("a program that fails, or is not there, is an error")
+    func failures() {
+        #expect(throws: TestSupportError.self) { try ChildProcess.run("/bin/false") }
+        #expect(throws: TestSupportError.self) { try ChildProcess("/nowhere") }
+    }
+
+    @Test(
+        "a private broker is stopped, killed and started again on its port, with its data",
+        .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"))
+    func privateBroker() throws {
+        let broker = try PrivateBroker()
+        let url = broker.url
+        #expect(url.hasPrefix("amqp://guest:guest@127.0.0.1:"))
+        #expect(url.hasSuffix("/%2f"))
+        try broker.control("add_vhost", "kept")
+        try broker.kill()
+        #expect(throws: TestSupportError.self) { try broker.control("list_queues") }
+        try broker.start()
+        #expect(broker.url == url)
+        #expect(try broker.control("-q", "list_vhosts").contains("kept"))
+        try broker.stop()
+    }
+
+    @Test(
+        "the shared broker answers", .enabled(if: TestEnvironment.broker != nil, "\(TestEnvironment.hint)"))
+    func sharedBroker() throws {
+        #expect(try #require(TestEnvironment.broker).hasPrefix("amqp://"))
+    }
+}

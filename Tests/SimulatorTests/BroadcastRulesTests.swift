@@ -1,0 +1,149 @@
+import Core
+import HTTP2
+import Testing
+
+@testable import Simulator
+
+@Suite("The rules of broadcasts and channels")
+struct BroadcastRulesTests {
+    let registry = ChannelRegistry(limit: 2)
+
+    func answer(
+        _ changes: [String: String?] = [:], _ body: [UInt8] = Samples.payload,
+        _ configuration: SimulatorConfiguration = .init(),
+        keyTopics: [String] = []
+    ) -> Answer? {
+        let rules = RequestRules(configuration)
+        let fields = RequestFields(Samples.broadcast(changes))
+        switch rules.open(fields) {
+        case .refused(let answer): return answer
+        case .target(.broadcast(let bundleID)):
+            return rules.check(
+                broadcastTo: bundleID, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) }
+            ) { registry.policy(of: $0, bundleID) }
+        case .target: return Answer(599, "not a broadcast's path")
+        }
+    }
+
+    func addChannel(_ policy: ChannelRegistry.StoragePolicy = .mostRecentMessageStored) {
+        registry.add(Array(Samples.channelID.utf8), of: Array("com.example.MyApp".utf8)[...], policy)
+    }
+
+    @Test("Apple's sample broadcast is accepted on a channel that exists")
+    func sample() {
+        #expect(answer() == Answer(400, "ChannelNotRegistered"))
+        addChannel()
+        #expect(answer() == nil)
+        #expect(answer(["apns-push-type": "Liveactivity"]) == nil)
+        #expect(answer(["apns-expiration": "1795219200"]) == nil)
+        #expect(answer([":path": "/4/broadcasts/apps/com.example.Other"]) == Answer(400, "ChannelNotRegistered"))
+    }
+
+    @Test(
+        "Every broken header brings Apple's status and reason",
+        arguments: [
+            (":method", "GET", 405, "MethodNotAllowed"),
+            ("apns-request-id", "x", 400, "BadMessageId"),
+            ("apns-push-type", nil, 400, "MissingPushType"),
+            ("apns-push-type", "alert", 400, "InvalidPushType"),
+            ("apns-channel-id", nil, 400, "MissingChannelId"),
+            ("apns-channel-id", "???", 400, "BadChannelId"),
+            ("apns-channel-id", "AAAA", 400, "ChannelNotRegistered"),
+            ("apns-expiration", nil, 400, "BadExpirationDate"),
+            ("apns-expiration", "x", 400, "BadExpirationDate"),
+            ("apns-priority", nil, 400, "BadPriority"),
+            ("apns-priority", "2", 400, "BadPriority"),
+            (":path", "/4/broadcasts/apps/com.example.MyApp.push-type.liveactivity", 400, "TopicDisallowed"),
+        ] as [(String, String?, Int, String)])
+    func brokenHeader(name: String, value: String?, status: Int, reason: String) {
+        addChannel()
+        #expect(answer([name: value]) == Answer(UInt16(status), reason))
+    }
+
+    @Test("A channel that stores nothing takes only messages that expire at once")
+    func expiration() {
+        addChannel(.noMessageStored)
+        #expect(answer() == nil)
+        #expect(answer(["apns-expiration": "1795219200"]) == Answer(400, "BadExpirationDate"))
+    }
+
+    @Test("A broadcast has 5120 bytes at most and is a payload like others")
+    func payload() {
+        addChannel()
+        let text = { (count: Int) in Array("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: count - 10) }
+        #expect(answer([:], text(5120)) == nil)
+        #expect(answer([:], text(5121)) == Answer(413, "PayloadTooLarge"))
+        #expect(answer([:], []) == Answer(400, "PayloadEmpty"))
+        #expect(answer([:], Array("{}".utf8)) == Answer(400, "PayloadEmpty"))
+    }
+
+    @Test("An app that the key or the service does not cover is a mismatch")
+    func topicMismatch() {
+        addChannel()
+        #expect(answer(keyTopics: ["com.example.Other"]) == Answer(403, "TopicMismatch"))
+        var configuration = SimulatorConfiguration()
+        configuration.acceptsUnknownChannels = true
+        #expect(answer(["apns-channel-id": "AAAA"], Samples.payload, configuration) == nil)
+    }
+
+    // MARK: Channel management
+
+    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> ChannelReply {
+        var random = SplitMix64(seed: 7)
+        for _ in registry.channels(of: Array("com.example.MyApp".utf8)[...]) { _ = random.next() }
+        var fields = RequestFields([
+            HTTP2Header(":method", method), HTTP2Header(":path", "/1/apps/com.example.MyApp/channels"),
+        ])
+        fields.channelID = channel
+        let rules = RequestRules(SimulatorConfiguration())
+        return rules.manage(
+            channelsOf: Array("com.example.MyApp".utf8)[...], fields, body: Array(body.utf8), registry, random: &random)
+    }
+
+    static let create = "{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1}"
+
+    @Test("A channel is created, read, listed, deleted, and then gone")
+    func lifeOfAChannel() throws {
+        let created = manage("POST", Self.create)
+        #expect(created.answer == Answer(201))
+        let channelID = try #require(created.channelID)
+        #expect(RequestRules.isBase64(channelID) && channelID.count == 24)
+        #expect(
+            String(decoding: manage("GET", channel: channelID).body, as: UTF8.self)
+                == "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}")
+        let list = RequestRules(SimulatorConfiguration()).list(
+            channelsOf: Array("com.example.MyApp".utf8)[...], RequestFields([]), registry)
+        #expect(
+            String(decoding: list.body, as: UTF8.self)
+                == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
+        #expect(manage("DELETE", channel: channelID).answer == Answer(204))
+        #expect(manage("GET", channel: channelID).answer == Answer(400, "ChannelNotRegistered"))
+        #expect(manage("DELETE", channel: channelID).answer == Answer(400, "ChannelNotRegistered"))
+    }
+
+    @Test(
+        "A channel that cannot be created brings Apple's reason",
+        arguments: [
+            ("", "PayloadEmpty"), ("x", "BadRequestPayload"), ("{}", "MissingPushType"),
+            ("{\"push-type\":\"LiveActivity\"}", "MissingChannelQueueSize"),
+            ("{\"push-type\":\"liveactivity\",\"message-storage-policy\":1}", "InvalidPushType"),
+            ("{\"push-type\":\"LiveActivity\",\"message-storage-policy\":2}", "BadRequestParams"),
+            ("{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1,\"colour\":1}", "BadRequestParams"),
+        ])
+    func badCreation(body: String, reason: String) {
+        #expect(manage("POST", body).answer == Answer(400, reason))
+    }
+
+    @Test("An app has a limited number of channels")
+    func channelLimit() {
+        #expect(manage("POST", Self.create).answer == Answer(201))
+        #expect(manage("POST", Self.create).answer == Answer(201))
+        #expect(manage("POST", Self.create).answer == Answer(400, "CannotCreateChannelConfig"))
+    }
+
+    @Test("A channel request without its channel says so")
+    func missingChannel() {
+        #expect(manage("GET").answer == Answer(400, "MissingChannelId"))
+        #expect(manage("DELETE", channel: Array("*".utf8)).answer == Answer(400, "BadChannelId"))
+    }
+}

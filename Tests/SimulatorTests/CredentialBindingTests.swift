@@ -1,0 +1,141 @@
+import Core
+import TLS
+import Testing
+
+@testable import Simulator
+
+@Suite("The provider token of a connection")
+struct CredentialBindingTests {
+    var binding = CredentialBinding()
+    var configuration = SimulatorConfiguration()
+    let valid = CredentialBinding.Verdict.valid(keyTopics: [])
+
+    func refused(_ status: UInt16, _ reason: String) -> CredentialBinding.Verdict { .refused(Answer(status, reason)) }
+
+    mutating func check(
+        _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
+    ) throws -> CredentialBinding.Verdict {
+        binding.check(
+            header.map { Array($0.utf8) }, at: Samples.moment(time), try ProviderKeyRing(keys), configuration)
+    }
+
+    static var key: ProviderKey {
+        ProviderKey(keyID: Samples.keyID, teamID: Samples.teamID, publicKeyPEM: Samples.signingKey)
+    }
+
+    @Test(
+        "No token is missing, whatever form the nothing has", arguments: [nil, "", "bearer", "bearer ", "Basic abcdef"])
+    mutating func missing(header: String?) throws {
+        #expect(try check(header) == refused(403, "MissingProviderToken"))
+    }
+
+    @Test(
+        "A token that is not one is invalid",
+        arguments: [
+            "bearer x", "bearer a.b.c", "bearer ..", "bearer e30.e30.e30",
+        ])
+    mutating func malformed(header: String) throws {
+        #expect(try check(header) == refused(403, "InvalidProviderToken"))
+        #expect(!binding.isBound)
+    }
+
+    @Test("A token of the right form is believed where no key is known")
+    mutating func unknownKeys() throws {
+        #expect(try check(Samples.bearer()) == valid)
+        #expect(binding.isBound)
+    }
+
+    @Test("Key, team and signature have to be right where keys are known")
+    mutating func knownKeys() throws {
+        let invalid = refused(403, "InvalidProviderToken")
+        let other = SigningKey.generate().pkcs8PEM
+        #expect(try check(Samples.bearer(pem: other), keys: [Self.key]) == invalid)
+        #expect(try check(Samples.bearer(key: "OTHERKEY12"), keys: [Self.key]) == invalid)
+        #expect(try check(Samples.bearer(team: "OTHERTEAM1"), keys: [Self.key]) == invalid)
+        #expect(try check(Samples.bearer(), keys: [Self.key]) == valid)
+        #expect(
+            try check(Samples.bearer().replacing("bearer", with: "Bearer"), at: .seconds(1), keys: [Self.key])
+                == refused(429, "TooManyProviderTokenUpdates"))
+    }
+
+    @Test("Without a public key the signature is not looked at")
+    mutating func noPublicKey() throws {
+        var key = Self.key
+        key.publicKeyPEM = nil
+        key.topics = ["com.example.MyApp"]
+        let verdict = try check(Samples.bearer(pem: SigningKey.generate().pkcs8PEM), keys: [key])
+        #expect(verdict == .valid(keyTopics: [Array("com.example.MyApp".utf8)]))
+    }
+
+    @Test("One public key can stand for all key IDs and teams")
+    mutating func anyKey() throws {
+        let ring = try ProviderKeyRing([], publicKeyPEM: Samples.signingKey)
+        func verdict(_ bearer: String) -> CredentialBinding.Verdict {
+            var binding = CredentialBinding()
+            return binding.check(Array(bearer.utf8), at: Samples.start, ring, configuration)
+        }
+        #expect(verdict(Samples.bearer(key: "OTHERKEY12", team: "OTHERTEAM1")) == valid)
+        #expect(verdict(Samples.bearer(pem: SigningKey.generate().pkcs8PEM)) == refused(403, "InvalidProviderToken"))
+        #expect(throws: SimulatorError.self) { try ProviderKeyRing([], publicKeyPEM: "no key") }
+    }
+
+    @Test("A key for the other environment says so")
+    mutating func environment() throws {
+        var key = Self.key
+        key.environment = .development
+        #expect(try check(Samples.bearer(), keys: [key]) == refused(403, "BadEnvironmentKeyIdInToken"))
+    }
+
+    @Test("A token lives for an hour to the second")
+    mutating func age() throws {
+        let bearer = Samples.bearer()
+        #expect(try check(bearer) == valid)
+        #expect(try check(bearer, at: .seconds(3600)) == valid)
+        #expect(try check(bearer, at: .seconds(3601)) == refused(403, "ExpiredProviderToken"))
+        var other = CredentialBindingTests()
+        #expect(try other.check(bearer, at: .seconds(3601)) == refused(403, "ExpiredProviderToken"))
+    }
+
+    @Test("A token from the future is invalid beyond the clocks' difference")
+    mutating func future() throws {
+        let now = Samples.start.wall.seconds
+        #expect(try check(Samples.bearer(issuedAt: now + 61)) == refused(403, "InvalidProviderToken"))
+        #expect(try check(Samples.bearer(issuedAt: .max)) == refused(403, "InvalidProviderToken"))
+        #expect(try check(Samples.bearer(issuedAt: .min)) == refused(403, "ExpiredProviderToken"))
+        #expect(try check(Samples.bearer(issuedAt: now + 60)) == valid)
+    }
+
+    @Test("A token is changed every 20 minutes at most, and the one before stays good")
+    mutating func updates() throws {
+        let now = Samples.start.wall.seconds
+        let tooMany = refused(429, "TooManyProviderTokenUpdates")
+        let first = Samples.bearer()
+        #expect(try check(first) == valid)
+        #expect(try check(Samples.bearer(issuedAt: now + 1199), at: .seconds(1199)) == tooMany)
+        #expect(try check(first, at: .seconds(1199)) == valid)
+        #expect(try check(Samples.bearer(issuedAt: now + 1200), at: .seconds(1200)) == valid)
+        #expect(binding.updates == 1)
+        #expect(try check(Samples.bearer(issuedAt: now - 1), at: .seconds(1300)) == tooMany)
+        #expect(try check(Samples.bearer(issuedAt: now + 2400), at: .seconds(2400)) == valid)
+    }
+
+    @Test("A connection that was opened with an old token may renew it at once, but only once")
+    mutating func oldFirstToken() throws {
+        let now = Samples.start.wall.seconds
+        #expect(try check(Samples.bearer(issuedAt: now - 3000)) == valid)
+        #expect(try check(Samples.bearer(issuedAt: now), at: .seconds(1)) == valid)
+        #expect(
+            try check(Samples.bearer(issuedAt: now - 1500), at: .seconds(2))
+                == refused(429, "TooManyProviderTokenUpdates"))
+    }
+
+    @Test("A connection keeps its team and its key")
+    mutating func teamAndKey() throws {
+        let later = Samples.start.wall.seconds + 2000
+        #expect(try check(Samples.bearer()) == valid)
+        let otherTeam = Samples.bearer(team: "OTHERTEAM1", issuedAt: later)
+        #expect(try check(otherTeam, at: .seconds(2000)) == refused(403, "InvalidProviderToken"))
+        let otherKey = Samples.bearer(key: "OTHERKEY12", issuedAt: later)
+        #expect(try check(otherKey, at: .seconds(2000)) == refused(403, "UnrelatedKeyIdInToken"))
+    }
+}

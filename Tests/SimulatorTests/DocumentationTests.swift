@@ -1,0 +1,39 @@
+import Testing
+
+@testable import Simulator
+
+@Suite("The simulator's documentation")
+struct DocumentationTests {
+    let lines: [Substring]
+
+    init() throws {
+        // Tests/SimulatorTests/DocumentationTests.swift lies three levels below the package.
+        let package = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        lines = try TextFile.read("/\(package)/docs/simulator.md").split(
+            separator: "\n", omittingEmptySubsequences: false)
+    }
+
+    @Test("Its script means what it says")
+    func script() throws {
+        let fences = lines.indices.filter { lines[$0] == "```" }
+        try #require(fences.count == 2)
+        var configuration = SimulatorConfiguration()
+        let script = try Script(
+            lines[fences[0] + 1..<fences[1]].joined(separator: "\n"), file: "docs/simulator.md", &configuration)
+        #expect(script.rules.count == 9)
+    }
+
+    @Test("It lists every built-in device token and no other")
+    func builtInTokens() throws {
+        let start = try #require(lines.firstIndex(of: "|---|---|---|"))
+        let rows = lines[(start + 1)...].prefix { $0.hasPrefix("|") }
+        let prefixes = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
+        #expect(prefixes == BuiltInTokens.all.map(\.prefix.description))
+    }
+
+    @Test("It lists every setting")
+    func settings() {
+        let text = lines.filter { $0.hasPrefix("| `set ") }.joined()
+        for name in ScriptParser.settings { #expect(text.contains("`set \(name) "), "\(name)") }
+    }
+}

@@ -1,0 +1,176 @@
+import HTTP2
+import Testing
+
+@testable import Simulator
+
+@Suite("The rules of a notification")
+struct RequestRulesTests {
+    /// What a request without regard to its provider token meets.
+    func answer(
+        _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload,
+        under configuration: SimulatorConfiguration = .init(),
+        certificateTopics: [String]? = nil, keyTopics: [String] = []
+    ) -> Answer? {
+        let rules = RequestRules(configuration)
+        let fields = RequestFields(headers)
+        switch rules.open(fields) {
+        case .refused(let answer): return answer
+        case .target(.device(let token)):
+            return rules.check(
+                device: token, fields, body: body, certificateTopics: certificateTopics?.map { Array($0.utf8) },
+                keyTopics: keyTopics.map { Array($0.utf8) })
+        case .target: return Answer(599, "not a device's path")
+        }
+    }
+
+    @Test("Apple's sample request is accepted")
+    func sample() {
+        #expect(answer(Samples.headers()) == nil)
+        #expect(
+            answer(
+                Samples.headers(["apns-id": nil, "apns-expiration": nil, "apns-priority": nil, "apns-push-type": nil]))
+                == nil)
+    }
+
+    @Test(
+        "Every broken header brings Apple's status and reason",
+        arguments: [
+            (":method", "GET", 405, "MethodNotAllowed"),
+            (":method", "PUT", 405, "MethodNotAllowed"),
+            (":path", "/3/devices/00ff", 404, "BadPath"),
+            (":path", "/", 404, "BadPath"),
+            (":path", "/2/device/00ff", 404, "BadPath"),
+            (":path", "/3/device/00ff/00ff", 404, "BadPath"),
+            (":path", "/4/broadcasts/apps/", 404, "BadPath"),
+            (":path", "/3/device/", 400, "MissingDeviceToken"),
+            (":path", "/3/device", 400, "MissingDeviceToken"),
+            (":path", "/3/device/00f", 400, "BadDeviceToken"),
+            (":path", "/3/device/slow", 400, "BadDeviceToken"),
+            (":path", "/3/device/00ff?a=b", 400, "BadDeviceToken"),
+            ("apns-id", "123E4567-e89b-12d3-a456-426655440000", 400, "BadMessageId"),
+            ("apns-id", "123e4567e89b12d3a456426655440000", 400, "BadMessageId"),
+            ("apns-id", "", 400, "BadMessageId"),
+            ("apns-expiration", "tomorrow", 400, "BadExpirationDate"),
+            ("apns-expiration", "-1", 400, "BadExpirationDate"),
+            ("apns-expiration", "1.5", 400, "BadExpirationDate"),
+            ("apns-expiration", "", 400, "BadExpirationDate"),
+            ("apns-priority", "7", 400, "BadPriority"),
+            ("apns-priority", "010", 400, "BadPriority"),
+            ("apns-priority", "", 400, "BadPriority"),
+            ("apns-push-type", "Alert", 400, "InvalidPushType"),
+            ("apns-push-type", "silent", 400, "InvalidPushType"),
+            ("apns-push-type", "", 400, "InvalidPushType"),
+            ("apns-push-type", "background", 400, "BadPriority"),
+            ("apns-topic", "", 400, "MissingTopic"),
+            ("apns-topic", "com example", 400, "BadTopic"),
+            ("apns-topic", "com..example", 400, "BadTopic"),
+            ("apns-topic", "com.example.", 400, "BadTopic"),
+            ("apns-topic", "com.example.MyApp.voip", 400, "BadTopic"),
+            ("apns-push-type", "voip", 400, "BadTopic"),
+            ("apns-collapse-id", String(repeating: "x", count: 65), 400, "BadCollapseId"),
+        ])
+    func brokenHeader(name: String, value: String, status: Int, reason: String) {
+        #expect(answer(Samples.headers([name: value])) == Answer(UInt16(status), reason))
+    }
+
+    @Test("A topic is needed with provider tokens")
+    func missingTopic() {
+        #expect(answer(Samples.headers(["apns-topic": nil])) == Answer(400, "MissingTopic"))
+    }
+
+    @Test(
+        "What Apple allows at the edges is accepted",
+        arguments: [
+            ("apns-collapse-id", String(repeating: "x", count: 64)), ("apns-priority", "1"), ("apns-priority", "5"),
+            ("apns-expiration", "1795219200"), ("apns-expiration", "1"), ("apns-unknown", "ignored"),
+            (":path", "/3/device/00FF"), (":path", "/3/device/" + String(repeating: "ab", count: 100)),
+        ])
+    func edges(name: String, value: String) {
+        #expect(answer(Samples.headers([name: value])) == nil)
+    }
+
+    @Test(
+        "Each push type wants its own suffix and no other",
+        arguments: [
+            ("alert", ""), ("background", ""), ("mdm", ""), ("complication", ".complication"),
+            ("controls", ".push-type.controls"), ("fileprovider", ".pushkit.fileprovider"),
+            ("liveactivity", ".push-type.liveactivity"), ("location", ".location-query"), ("pushtotalk", ".voip-ptt"),
+            ("voip", ".voip"), ("widgets", ".push-type.widgets"),
+        ])
+    func suffixes(type: String, suffix: String) {
+        func answer(_ topic: String) -> Answer? {
+            self.answer(Samples.headers(["apns-push-type": type, "apns-topic": topic, "apns-priority": "5"]))
+        }
+        #expect(answer("com.example.MyApp" + suffix) == nil)
+        let wrong = suffix == ".voip" ? ".complication" : ".voip"
+        #expect(answer("com.example.MyApp" + wrong) == Answer(400, "BadTopic"))
+        if !suffix.isEmpty {
+            #expect(answer("com.example.MyApp") == Answer(400, "BadTopic"))
+            #expect(answer(suffix) == Answer(400, "BadTopic"))
+        }
+    }
+
+    @Test(
+        "A repeated header is refused, an unknown one may repeat",
+        arguments: [
+            "apns-id", "apns-topic", "apns-priority", "apns-expiration", "apns-push-type", "authorization",
+        ])
+    func repeatedHeader(name: String) {
+        let headers = Samples.headers()
+        let twin = headers.filter { $0.nameText == name }
+        #expect(answer(headers + twin) == Answer(400, "DuplicateHeaders"))
+        #expect(answer(headers + [HTTP2Header("x", "1"), HTTP2Header("x", "2")]) == nil)
+    }
+
+    @Test("A payload has its limit by push type")
+    func payloadSize() {
+        func body(_ count: Int) -> [UInt8] {
+            let frame = "{\"aps\":{\"alert\":\"\"}}".utf8.count
+            return Array("{\"aps\":{\"alert\":\"\(String(repeating: "x", count: count - frame))\"}}".utf8)
+        }
+        let voip = Samples.headers(["apns-push-type": "voip", "apns-topic": "com.example.MyApp.voip"])
+        let unstated = Samples.headers(["apns-push-type": nil, "apns-topic": "com.example.MyApp.voip"])
+        #expect(answer(Samples.headers(), []) == Answer(400, "PayloadEmpty"))
+        #expect(answer(Samples.headers(), body(4096)) == nil)
+        #expect(answer(Samples.headers(), body(4097)) == Answer(413, "PayloadTooLarge"))
+        #expect(answer(voip, body(5120)) == nil)
+        #expect(answer(voip, body(5121)) == Answer(413, "PayloadTooLarge"))
+        #expect(answer(unstated, body(5120)) == nil)
+    }
+
+    @Test("A payload is a JSON object, with aps where the type has one")
+    func payloadForm() {
+        for bad in ["[]", "{\"aps\":1}", "{}", "{\"aps\":{}", "hello", "\u{1F}\u{8B}", "{\"aps\":{}} x"] {
+            #expect(answer(Samples.headers(), Array(bad.utf8)) == Answer(400, "PayloadEmpty"), "\(bad)")
+        }
+        let mdm = Samples.headers(["apns-push-type": "mdm", "apns-topic": "com.apple.mgmt.External.0"])
+        #expect(answer(mdm, Array("{\"mdm\":\"magic\"}".utf8)) == nil)
+        var configuration = SimulatorConfiguration()
+        configuration.checksPayload = false
+        #expect(answer(Samples.headers(), Array("hello".utf8), under: configuration) == nil)
+    }
+
+    @Test("Priority 10 with content-available alone is an error where no push type is stated")
+    func silentUrgent() {
+        let body = Array("{\"aps\":{\"content-available\":1},\"x\":2}".utf8)
+        #expect(answer(Samples.headers(["apns-push-type": nil]), body) == Answer(400, "BadPriority"))
+        #expect(answer(Samples.headers(["apns-push-type": nil, "apns-priority": "5"]), body) == nil)
+        #expect(answer(Samples.headers(["apns-push-type": nil, "apns-priority": nil]), body) == nil)
+    }
+
+    @Test("Topics are limited by the service, the key and the certificate")
+    func topics() {
+        var configuration = SimulatorConfiguration()
+        configuration.topics = ["com.example.Other"]
+        let disallowed = Answer(400, "TopicDisallowed")
+        #expect(answer(Samples.headers(), under: configuration) == disallowed)
+        #expect(answer(Samples.headers(["apns-topic": "com.example.Other"]), under: configuration) == nil)
+        #expect(answer(Samples.headers(), keyTopics: ["com.example.Other"]) == disallowed)
+        #expect(answer(Samples.headers(), keyTopics: ["com.example.MyApp"]) == nil)
+        #expect(answer(Samples.headers(), certificateTopics: ["com.example.MyApp"]) == nil)
+        #expect(answer(Samples.headers(["apns-topic": nil]), certificateTopics: ["com.example.MyApp"]) == nil)
+        #expect(answer(Samples.headers(), certificateTopics: ["com.example.Other"]) == disallowed)
+        let location = Samples.headers(["apns-push-type": "location", "apns-topic": "com.example.MyApp.location-query"])
+        #expect(answer(location, certificateTopics: ["com.example.MyApp"]) == disallowed)
+    }
+}

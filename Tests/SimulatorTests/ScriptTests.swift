@@ -1,0 +1,182 @@
+import Core
+import HTTP2
+import Testing
+
+@testable import Simulator
+
+@Suite("A script")
+struct ScriptTests {
+    func parse(_ text: String) throws -> Script {
+        var configuration = SimulatorConfiguration()
+        return try Script(text, file: "demo.script", &configuration)
+    }
+
+    func rule(_ text: String) throws -> ScriptRule {
+        try #require(try parse(text).rules.first)
+    }
+
+    func complaints(_ text: String) -> String {
+        do {
+            _ = try parse(text)
+            return ""
+        } catch {
+            return "\((error as? SimulatorError)?.message ?? "another error")"
+        }
+    }
+
+    @Test("Comments and empty lines mean nothing")
+    func nothing() throws {
+        #expect(try parse("# a comment\n\n   \t\r\n").rules.isEmpty)
+    }
+
+    @Test("Conditions are read")
+    func conditions() throws {
+        #expect(try rule("token DEAD*: silence").trigger == .request([.token(Glob("dead*".utf8))]))
+        #expect(
+            try rule("topic com.example.*, type voip: silence").trigger
+                == .request([.topic(Glob("com.example.*".utf8)), .pushType(Array("voip".utf8))]))
+        #expect(try rule("attempt 1, chance 12.5%: silence").trigger == .request([.attempt(1), .chance(0.125)]))
+        #expect(
+            try rule("after 100 requests: cut").trigger == .request([.count(.after, of: 100, .connection, counter: 0)]))
+        #expect(
+            try rule("every 50 requests: silence").trigger == .request([.count(.every, of: 50, .server, counter: 0)]))
+        #expect(
+            try rule("first 1 request on connection: silence").trigger
+                == .request([.count(.first, of: 1, .connection, counter: 0)]))
+        #expect(try rule("connect: cut").trigger == .connected)
+        #expect(try rule("authenticated: settings streams=5").trigger == .authenticated)
+        #expect(try rule("after 5m: cut").trigger == .age(.seconds(300)))
+        #expect(try rule("idle 1h: goaway IdleTimeout").trigger == .idle(.seconds(3600)))
+    }
+
+    @Test("Actions are read")
+    func actions() throws {
+        #expect(
+            try rule("token 00*: 410 Unregistered timestamp=1700000000000").actions
+                == [.answer(Answer(410, "Unregistered", timestamp: 1_700_000_000_000))])
+        #expect(
+            try rule("token 00*: delay 100ms..2s, status 503 ServiceUnavailable").actions
+                == [.delay(.milliseconds(100) ... .seconds(2)), .answer(Answer(503, "ServiceUnavailable"))])
+        #expect(
+            try rule("token 00*: 400 \"Something new\" body=none").actions == [
+                .answer(Answer(400, "Something new", body: .none))
+            ])
+        #expect(try rule("token 00*: rst REFUSED_STREAM").actions == [.reset(.refusedStream)])
+        var goaway = ScriptGoaway(reason: "Shutdown")
+        goaway.last = .before
+        goaway.closing = .never
+        goaway.code = .enhanceYourCalm
+        goaway.announcedBy = .milliseconds(100)
+        #expect(
+            try rule("token 00*: goaway Shutdown last=before close=never code=ENHANCE_YOUR_CALM announced=100ms")
+                .actions
+                == [.goaway(goaway)])
+        var settings = ScriptSettings()
+        settings.streams = 1
+        settings.window = 100
+        settings.table = 0
+        #expect(try rule("connect: settings streams=1 window=100 table=0").actions == [.settings(settings)])
+    }
+
+    @Test("Settings of the service are read")
+    func settings() throws {
+        var configuration = SimulatorConfiguration()
+        let text = """
+            set environment development
+            set streams 100
+            set streams-before-token 2
+            set topic com.example.MyApp
+            set key ABC123DEFG team=DEF123GHIJ environment=production topic=com.example.MyApp
+            set channel \(Samples.channelID) app=com.example.MyApp storage=none
+            set built-in-tokens off
+            set token-refresh 5m
+            """
+        let script = try Script(text, file: "demo.script", &configuration)
+        #expect(configuration.environment == .development)
+        #expect(configuration.streams == 100)
+        #expect(configuration.streamsBeforeToken == 2)
+        #expect(configuration.topics == ["com.example.MyApp"])
+        #expect(
+            configuration.keys == [
+                ProviderKey(
+                    keyID: "ABC123DEFG", teamID: "DEF123GHIJ", environment: .production, topics: ["com.example.MyApp"])
+            ])
+        #expect(!configuration.hasBuiltInTokens)
+        #expect(configuration.tokenRefreshInterval == .seconds(300))
+        #expect(
+            script.channels == [
+                ScriptChannel(bundleID: "com.example.MyApp", channelID: Samples.channelID, policy: .noMessageStored)
+            ])
+    }
+
+    @Test(
+        "A mistake is told with its place and a guess",
+        arguments: [
+            ("tokne dead*: silence", "demo.script:1:1: \"tokne\" is no condition; did you mean \"token\"?"),
+            ("token slow*: silence", "demo.script:1:7: no device token has a \"s\""),
+            (
+                "token dead*: 410 Unregisterd",
+                "demo.script:1:18: \"Unregisterd\" is none of Apple's reasons (another one goes in quotes); did you mean \"Unregistered\"?"
+            ),
+            (
+                "token dead*: statsu 410",
+                "demo.script:1:14: \"statsu\" is nothing that can happen; did you mean \"status\"?"
+            ),
+            ("token dead* silence", "demo.script:1:13: here the line needs \":\""),
+            ("token dead*:", "demo.script:1:13: here the line needs what is to happen"),
+            ("token dead*: delay soon", "demo.script:1:20: \"soon\" is no duration"),
+            ("token dead*: delay 2s..1s", "demo.script:1:20: the shorter duration stands first"),
+            ("token dead*: rst REFUSED", "demo.script:1:18: \"REFUSED\" is no HTTP/2 error code"),
+            ("token dead*: 99", "demo.script:1:14: 99 is no status from 200 to 599"),
+            ("token dead*: 410 time=1", "demo.script:1:18: \"time\" is not known here"),
+            (
+                "token dead*: goaway last=2",
+                "demo.script:1:21: last is all, this, before, none or the odd number of a stream"
+            ),
+            ("token dead*: goaway close=soon", "demo.script:1:21: close is one of answered, now, never, not \"soon\""),
+            ("token dead*: silence cut", "demo.script:1:22: the line should have ended before \"cut\""),
+            ("token dead*: settings", "demo.script:1:22: here the line needs streams=, window= or table="),
+            ("connect: silence", "demo.script:1:10: \"silence\" needs a request"),
+            ("after 5s: goaway last=before", "demo.script:1:11: \"goaway\" needs a request"),
+            ("every 0 requests: cut", "demo.script:1:7: \"0\" is no number from 1"),
+            ("every 5 connections: cut", "demo.script:1:9: here the line needs \"request\""),
+            ("chance 101%: cut", "demo.script:1:8: \"101%\" is no percentage"),
+            ("type alarm: cut", "demo.script:1:6: \"alarm\" is no push type; did you mean \"alert\"?"),
+            ("token \"dead: cut", "demo.script:1:7: the quotation has no end"),
+            (
+                "set enviroment production",
+                "demo.script:1:5: \"enviroment\" is no setting; did you mean \"environment\"?"
+            ),
+            ("set key ABC team=DEF123GHIJ", "demo.script:1:9: a key ID has ten characters"),
+            ("set key ABC123DEFG", "demo.script:1:19: here the line needs team="),
+            (
+                "set key ABC123DEFG team=DEF123GHIJ file=/none.pem",
+                "demo.script:1:36: cannot read /none.pem: No such file"
+            ),
+            ("set channel ??? app=com.example", "demo.script:1:13: a channel ID is base64"),
+        ])
+    func mistakes(line: String, complaint: String) {
+        let found = complaints(line)
+        #expect(found.hasPrefix(complaint), "\(found)")
+    }
+
+    @Test("All mistakes of a script are told at once")
+    func allMistakes() {
+        let found = complaints("# fine\ntokn 00: cut\n\ntoken 00: cutt\n")
+        #expect(found.split(separator: "\n").count == 2)
+        #expect(found.contains("demo.script:2:1:"))
+        #expect(found.contains("demo.script:4:11:"))
+    }
+
+    @Test(
+        "A glob's stars stand for anything",
+        arguments: [
+            ("dead*", "deadbeef", true), ("dead*", "dead", true), ("dead", "deadbeef", false),
+            ("*beef", "deadbeef", true),
+            ("*beef", "beefdead", false), ("de*ef", "deadbeef", true), ("*adb*", "deadbeef", true), ("*", "", true),
+            ("a*a", "a", false), ("a*b*c", "axxbxxc", true), ("a*b*c", "axxcxxb", false), ("", "", true),
+        ])
+    func globs(pattern: String, text: String, matches: Bool) {
+        #expect(Glob(pattern.utf8).matches(Array(text.utf8)[...]) == matches)
+    }
+}

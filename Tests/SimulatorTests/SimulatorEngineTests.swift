@@ -1,0 +1,244 @@
+import Core
+import HTTP2
+import TLS
+import Testing
+
+@testable import Simulator
+
+@Suite("The simulator's end of a connection")
+struct SimulatorEngineTests {
+    @Test("A good notification is accepted with its own apns-id and an empty body")
+    func accepted() throws {
+        let provider = try Provider()
+        let handle = try provider.send()
+        let response = try #require(provider.responses[handle])
+        #expect(response.status == 200)
+        #expect(response.body.isEmpty)
+        #expect(response.headers == [HTTP2Header("apns-id", Samples.id)])
+    }
+
+    @Test("An apns-id is made for a notification without one, or with a bad one")
+    func madeID() throws {
+        let provider = try Provider()
+        for changes in [["apns-id": nil], ["apns-id": "nonsense"]] as [[String: String?]] {
+            let handle = try provider.send(changes)
+            let id = try #require(provider.responses[handle]?.headers.value(of: "apns-id"))
+            #expect(NotificationID(id[...]) != nil)
+        }
+        #expect(provider.context.ledger.statistics.reasons == ["BadMessageId": 1])
+    }
+
+    @Test("The development environment adds apns-unique-id to an acceptance")
+    func uniqueID() throws {
+        let provider = try Provider { $0.environment = .development }
+        let good = try provider.send()
+        let bad = try provider.send(["apns-priority": "3"])
+        #expect(provider.responses[good]?.headers.value(of: "apns-unique-id")?.count == 36)
+        #expect(provider.responses[bad]?.headers.value(of: "apns-unique-id") == nil)
+    }
+
+    @Test("A refusal is JSON with Apple's reason")
+    func refusal() throws {
+        let provider = try Provider()
+        let handle = try provider.send(["apns-priority": "3"])
+        #expect(provider.reason(handle) == "400 {\"reason\":\"BadPriority\"}")
+        #expect(provider.responses[handle]?.headers.value(of: "content-type") == Array("application/json".utf8))
+        #expect(provider.responses[handle]?.headers.value(of: "apns-id") == Array(Samples.id.utf8))
+    }
+
+    @Test("Method and path are looked at before the provider token, the headers after it")
+    func order() throws {
+        let provider = try Provider()
+        let noToken: [String: String?] = ["authorization": nil, "apns-priority": "3"]
+        #expect(provider.reason(try provider.send(noToken)) == "403 {\"reason\":\"MissingProviderToken\"}")
+        let badPath = noToken.merging([":path": "/"]) { $1 }
+        #expect(provider.reason(try provider.send(badPath)) == "404 {\"reason\":\"BadPath\"}")
+        let badMethod = badPath.merging([":method": "GET"]) { $1 }
+        #expect(provider.reason(try provider.send(badMethod)) == "405 {\"reason\":\"MethodNotAllowed\"}")
+    }
+
+    @Test("One stream is allowed until a valid provider token came, then a thousand")
+    func streams() throws {
+        let provider = try Provider()
+        #expect(provider.limits == [1])
+        try provider.send(["authorization": nil])
+        #expect(provider.limits == [1])
+        // The token is valid even if the notification is not.
+        try provider.send(["apns-priority": "3"])
+        #expect(provider.limits == [1, 1000])
+    }
+
+    @Test("A client certificate takes the place of the provider token and limits the topic")
+    func certificate() throws {
+        let client = Provider.authority.issue(usage: .client, commonName: "Push", subjectUID: "com.example.MyApp")
+        let identity = TLSContext.Identity.pemText(
+            certificates: client.certificatePEM, privateKey: client.privateKeyPEM)
+        let context = try Provider.context("") {
+            $0.authentication = .certificate(trustPEM: Provider.authority.certificatePEM)
+        }
+        let provider = try Provider(context, identity: identity)
+        #expect(provider.limits == [1000])
+        let plain = try provider.send(["authorization": nil, "apns-topic": nil])
+        let other = try provider.send(["authorization": nil, "apns-topic": "com.example.Other"])
+        #expect(provider.responses[plain]?.status == 200)
+        #expect(provider.reason(other) == "400 {\"reason\":\"TopicDisallowed\"}")
+    }
+
+    @Test("A client that does not offer h2 is dropped")
+    func noHTTP2() throws {
+        let provider = try Provider(Provider.context(), protocols: [])
+        #expect(provider.isClosed)
+        #expect(provider.context.ledger.statistics.failedConnections == 1)
+        #expect(provider.context.ledger.failures.first?.contains("h2") == true)
+    }
+
+    @Test("Everything works when bytes come one by one")
+    func singleBytes() throws {
+        let provider = try Provider()
+        let handle = try provider.submit()
+        try provider.exchange(step: 1)
+        #expect(provider.responses[handle]?.status == 200)
+    }
+
+    @Test("A broadcast is answered with its request id and a unique id")
+    func broadcast() throws {
+        let provider = try Provider(script: "set channel \(Samples.channelID) app=com.example.MyApp")
+        let handle = try provider.submit(Samples.broadcast())
+        try provider.exchange()
+        let response = try #require(provider.responses[handle])
+        #expect(response.status == 200)
+        #expect(response.headers.value(of: "apns-request-id") == Array(Samples.id.utf8))
+        #expect(response.headers.value(of: "apns-unique-id")?.count == 36)
+        #expect(response.headers.value(of: "apns-id") == nil)
+    }
+
+    @Test("A channel is created over the wire, and then takes broadcasts")
+    func createdChannel() throws {
+        let provider = try Provider()
+        let creation = try provider.submit(
+            Samples.broadcast([
+                ":path": "/1/apps/com.example.MyApp/channels", "apns-channel-id": nil, "apns-push-type": nil,
+                "apns-expiration": nil, "apns-priority": nil,
+            ]), Array(BroadcastRulesTests.create.utf8))
+        try provider.exchange()
+        #expect(provider.responses[creation]?.status == 201)
+        let channelID = try #require(provider.responses[creation]?.headers.value(of: "apns-channel-id"))
+        let handle = try provider.submit(
+            Samples.broadcast(["apns-channel-id": String(decoding: channelID, as: UTF8.self)]))
+        try provider.exchange()
+        #expect(provider.responses[handle]?.status == 200)
+        let list = try provider.submit(
+            Samples.broadcast([":method": "GET", ":path": "/1/apps/com.example.MyApp/all-channels"]), [])
+        try provider.exchange()
+        #expect(provider.reason(list) == "200 {\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
+    }
+
+    @Test("The ledger knows every request, its end and its repetitions")
+    func ledger() throws {
+        let context = try Provider.context("token 01*: 503 ServiceUnavailable", keepsPayloads: true)
+        let provider = try Provider(context)
+        try provider.send()
+        try provider.send()
+        try provider.send(token: "01" + Samples.token)
+        let ledger = context.ledger
+        let id = try #require(NotificationID(Samples.id))
+        #expect(ledger.timesSeen(id) == 3)
+        #expect(ledger.timesAccepted(id) == 2)
+        #expect(ledger.statistics.repeated == 2)
+        #expect(ledger.statistics.duplicates == 1)
+        #expect(ledger.statistics.answers == [200: 2, 503: 1])
+        #expect(ledger.acceptedIDs == [id])
+        #expect(
+            ledger.records.map(\.ending) == [
+                .answered(200, reason: nil), .answered(200, reason: nil), .answered(503, reason: "ServiceUnavailable"),
+            ])
+        #expect(ledger.records[2].deviceToken.elementsEqual("01\(Samples.token)".utf8))
+        #expect(ledger.records[0].payload == Samples.payload)
+        #expect(ledger.records.map(\.stream) == [1, 3, 5])
+    }
+
+    @Test("The ledger's limits hold and its counts go on")
+    func ledgerLimits() throws {
+        let context = try SimulatorContext(
+            identity: .pemText(certificates: Provider.server.certificatePEM, privateKey: Provider.server.privateKeyPEM),
+            ledger: SimulatorLedger(maximumRecords: 1, maximumNotificationIDs: 1), now: Samples.start)
+        let provider = try Provider(context)
+        for _ in 0..<3 { try provider.send(["apns-id": nil]) }
+        #expect(context.ledger.records.count == 1)
+        #expect(context.ledger.acceptedIDs.count == 1)
+        #expect(context.ledger.statistics.accepted == 3)
+    }
+
+    @Test("Headers that should stay out of the table are counted when they do not")
+    func indexing() throws {
+        let provider = try Provider()
+        for _ in 0..<3 {
+            provider.http.beginRequest()
+            for header in Samples.headers() {
+                switch header.nameText {
+                case ":method": provider.http.add(":method", header.value.span)
+                case ":scheme": provider.http.add(":scheme", header.value.span)
+                case ":path": provider.http.add(":path", header.value.span)
+                case "host": provider.http.add("host", header.value.span)
+                case "authorization": provider.http.add("authorization", header.value.span)
+                default: continue
+                }
+            }
+            let id = provider.context.makeID().bytes
+            provider.http.add("apns-id", id.span, indexing: .indexed)
+            provider.http.add("apns-topic", "com.example.MyApp")
+            _ = try provider.http.submit(body: Samples.payload[...], handle: 99)
+            try provider.exchange()
+        }
+        // The first time is as Apple wants it.
+        #expect(provider.context.ledger.statistics.wronglyIndexedHeaders == 2)
+        #expect(provider.context.ledger.statistics.accepted == 3)
+    }
+
+    @Test("A provider token that is renewed too soon is refused, and the old one goes on")
+    func tokenUpdates() throws {
+        let provider = try Provider()
+        let first = Samples.bearer()
+        try provider.send(["authorization": first])
+        try provider.advance(by: .seconds(600))
+        let soon = Samples.bearer(issuedAt: Samples.moment(.seconds(600)).wall.seconds)
+        #expect(
+            provider.reason(try provider.send(["authorization": soon]))
+                == "429 {\"reason\":\"TooManyProviderTokenUpdates\"}")
+        #expect(provider.reason(try provider.send(["authorization": first])) == "200 ")
+        try provider.advance(by: .seconds(600))
+        let later = Samples.bearer(issuedAt: Samples.moment(.seconds(1200)).wall.seconds)
+        #expect(provider.reason(try provider.send(["authorization": later])) == "200 ")
+        #expect(provider.context.ledger.statistics.tokenUpdates == 1)
+        try provider.advance(by: .seconds(3601))
+        #expect(
+            provider.reason(try provider.send(["authorization": later])) == "403 {\"reason\":\"ExpiredProviderToken\"}")
+    }
+
+    @Test("A client that breaks HTTP/2 is told so and dropped")
+    func brokenClient() throws {
+        let engine = try Provider.context().makeEngine()
+        let client = TLSSession(
+            context: try TLSContext(role: .client, trust: .none, protocols: ["h2"]), serverName: "localhost")
+        var bytes = ByteQueue()
+        var plaintext = ByteQueue()
+        func exchange() throws {
+            client.drain(into: &bytes)
+            bytes.withBytes { engine.receive($0, at: Samples.start.instant) }
+            bytes.removeAll()
+            engine.drain(into: &bytes)
+            bytes.withBytes { client.receive($0) }
+            bytes.removeAll()
+        }
+        engine.transportOpened(at: Samples.start.instant)
+        while try !client.handshake() { try exchange() }
+        try exchange()
+        try client.write(Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8).span)
+        try exchange()
+        _ = try client.read(into: &plaintext)
+        #expect(engine.wantsDisconnect)
+        engine.transportClosed(nil, at: Samples.start.instant)
+        #expect(engine.context.ledger.statistics.failedConnections == 1)
+        #expect(engine.context.ledger.statistics.openConnections == 0)
+    }
+}

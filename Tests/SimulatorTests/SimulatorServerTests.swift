@@ -1,0 +1,158 @@
+import Core
+import Glibc
+import TLS
+import TestSupport
+import Testing
+
+@testable import Simulator
+
+/// Clients that nobody here wrote.
+private enum Tools {
+    static let curl = "/usr/bin/curl"
+    static let nghttp = "/usr/bin/nghttp"
+
+    static var haveCurl: Bool { unsafe access(curl, X_OK) == 0 }
+    static var haveNghttp: Bool { unsafe access(nghttp, X_OK) == 0 }
+}
+
+/// Real sockets, and clients that follow their own reading of HTTP/2.
+@Suite("The simulator as a server", .timeLimit(.minutes(2)))
+struct SimulatorServerTests {
+    /// A running simulator with a folder for files.
+    final class Fixture {
+        let folder: TemporaryDirectory
+        let server: SimulatorServer
+
+        init(_ script: String = "", _ change: (inout SimulatorOptions) -> Void = { _ in }) throws {
+            folder = try TemporaryDirectory()
+            var options = SimulatorOptions()
+            options.configuration.publicKeyPEM = Samples.signingKey
+            options.script = try Script(script, file: "test", &options.configuration)
+            options.authorityFile = folder.file("ca.pem")
+            change(&options)
+            server = try SimulatorServer(options)
+        }
+
+        deinit {
+            server.stop()
+        }
+
+        /// A provider token of now.
+        static var bearer: String {
+            var time = timespec()
+            unsafe clock_gettime(CLOCK_REALTIME, &time)
+            return Samples.bearer(issuedAt: Int64(time.tv_sec))
+        }
+
+        /// Posts to each token with one call of curl, and says what came, one line each: status and body.
+        func curl(_ tokens: [String], _ headers: [String] = ["authorization: \(bearer)"], _ more: [String] = []) throws
+            -> [String]
+        {
+            var arguments = ["--silent", "--http2", "--cacert", folder.file("ca.pem"), "--max-time", "20"] + more
+            for header in headers + ["apns-topic: com.example.MyApp", "apns-push-type: alert"] {
+                arguments += ["--header", header]
+            }
+            arguments += [
+                "--data", "{\"aps\":{\"alert\":\"Hello\"}}", "--write-out", " %{http_code} %{http_version}\\n",
+            ]
+            arguments += tokens.map { "https://localhost:\(server.port)/3/device/\($0)" }
+            let process = try ChildProcess(Tools.curl, arguments)
+            try process.waitForExit()
+            return process.text().split(separator: "\n").map(String.init)
+        }
+    }
+
+    @Test("curl posts notifications over one connection", .enabled(if: Tools.haveCurl, "curl is not installed"))
+    func curl() throws {
+        let fixture = try Fixture("token 01*: delay 50ms")
+        let lines = try fixture.curl(["00fc", "bad0", "01", "zz"])
+        #expect(
+            lines == [
+                " 200 2", "{\"reason\":\"BadDeviceToken\"} 400 2", " 200 2", "{\"reason\":\"BadDeviceToken\"} 400 2",
+            ])
+        let statistics = fixture.server.ledger.statistics
+        #expect(statistics.connections == 1)
+        #expect(statistics.requests == 4)
+        #expect(fixture.server.ledger.failures.isEmpty)
+    }
+
+    @Test(
+        "curl without a token, or with one of another key, is refused",
+        .enabled(if: Tools.haveCurl, "curl is not installed"))
+    func curlWithoutToken() throws {
+        let fixture = try Fixture()
+        #expect(try fixture.curl(["00fc"], []) == ["{\"reason\":\"MissingProviderToken\"} 403 2"])
+        let foreign = Samples.bearer(pem: SigningKey.generate().pkcs8PEM)
+        #expect(
+            try fixture.curl(["00fc"], ["authorization: \(foreign)"]) == ["{\"reason\":\"InvalidProviderToken\"} 403 2"]
+        )
+    }
+
+    @Test("curl speaking HTTP/1.1 is dropped", .enabled(if: Tools.haveCurl, "curl is not installed"))
+    func curlWithHTTP1() throws {
+        let fixture = try Fixture()
+        #expect(try fixture.curl(["00fc"], [], ["--no-alpn", "--http1.1"]) == [" 000 0"])
+        _ = try eventually("the failure to be counted") {
+            fixture.server.ledger.statistics.failedConnections == 1 ? true : nil
+        }
+    }
+
+    @Test(
+        "nghttp posts many notifications at once and its PRIORITY frames are counted",
+        .enabled(if: Tools.haveNghttp, "nghttp (Debian: nghttp2-client) is not installed"))
+    func nghttp() throws {
+        let fixture = try Fixture("set streams-before-token 100")
+        let payload = try fixture.folder.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload")
+        let output = try ChildProcess.run(
+            Tools.nghttp,
+            [
+                "--stat", "--no-verify-peer", "--null-out", "--multiply=50", "--data=\(payload)",
+                "--header=authorization: \(Fixture.bearer)", "--header=apns-topic: com.example.MyApp",
+                "https://localhost:\(fixture.server.port)/3/device/00fc",
+            ])
+        #expect(output.split(separator: "\n").count { $0.contains(" 200 ") } == 50, "\(output)")
+        #expect(fixture.server.ledger.statistics.accepted == 50)
+        #expect(fixture.server.ledger.statistics.priorityFrames > 0)
+    }
+
+    @Test(
+        "A server's connections can be disturbed from another thread",
+        .enabled(if: Tools.haveCurl, "curl is not installed"))
+    func disturbance() throws {
+        let fixture = try Fixture()
+        let process = try ChildProcess(
+            Tools.curl,
+            [
+                "--silent", "--http2", "--cacert", fixture.folder.file("ca.pem"), "--header",
+                "authorization: \(Fixture.bearer)",
+                "--header", "apns-topic: com.example.MyApp", "--data", "{\"aps\":{}}", "--max-time", "20",
+                "https://localhost:\(fixture.server.port)/3/device/deaf",
+            ])
+        _ = try eventually("the silent request") { fixture.server.ledger.statistics.silences == 1 ? true : nil }
+        fixture.server.disturb([.cut])
+        #expect(try process.waitForExit() != .exited(0))
+        #expect(fixture.server.ledger.statistics.cuts == 1)
+    }
+
+    @Test("A bad certificate or address is told, not trapped over")
+    func badOptions() throws {
+        #expect(throws: SimulatorError.self) {
+            try SimulatorServer(
+                { () -> SimulatorOptions in
+                    var options = SimulatorOptions()
+                    options.identity = .pemText(certificates: "none", privateKey: "none")
+                    return options
+                }())
+        }
+        #expect(throws: SimulatorError.self) {
+            var options = SimulatorOptions()
+            options.address = "nowhere"
+            return try SimulatorServer(options)
+        }
+        #expect(throws: SimulatorError.self) {
+            var options = SimulatorOptions()
+            options.authorityFile = "/no/such/folder/ca.pem"
+            return try SimulatorServer(options)
+        }
+    }
+}

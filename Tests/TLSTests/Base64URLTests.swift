@@ -1,0 +1,46 @@
+import TLS
+import Testing
+
+@Suite
+struct Base64URLTests {
+    @Test(
+        "the vectors of RFC 4648, without their padding, go both ways",
+        arguments: [
+            ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE"),
+            ("foobar", "Zm9vYmFy"),
+        ])
+    func vectors(plain: String, encoded: String) {
+        #expect(Base64URL.encode(Array(plain.utf8)) == encoded)
+        #expect(Base64URL.decode(encoded) == Array(plain.utf8))
+    }
+
+    @Test("the vector of RFC 7515 uses the two letters that URLs allow")
+    func alphabet() {
+        #expect(Base64URL.encode([3, 236, 255, 224, 193]) == "A-z_4ME")
+        #expect(Base64URL.decode("A-z_4ME") == [3, 236, 255, 224, 193])
+    }
+
+    @Test("every byte in every position comes back")
+    func everyByte() {
+        for byte in UInt8.min...UInt8.max {
+            for position in 0..<4 {
+                var bytes: [UInt8] = [1, 2, 3, 4]
+                bytes[position] = byte
+                #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
+            }
+        }
+    }
+
+    @Test(
+        "only the one right spelling is read", arguments: ["Z", "Zg==", "Zh", "Zm9", "Zm8=", "Zm 8", "+z/4ME", "Zg\n"])
+    func refused(text: String) {
+        #expect(Base64URL.decode(text) == nil)
+    }
+
+    @Test("a text is appended to what is there")
+    func appended() {
+        var text = Array("bearer ".utf8)
+        Base64URL.append([255, 255].span, to: &text)
+        #expect(text == Array("bearer __8".utf8))
+    }
+}

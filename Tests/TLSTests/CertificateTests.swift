@@ -1,0 +1,55 @@
+import Core
+import TLS
+import Testing
+
+@Suite
+struct CertificateTests {
+    @Test("an issued certificate says what was asked for")
+    func fields() throws {
+        let until = WallTime(milliseconds: Pair.now.milliseconds + 30 * Pair.day)
+        let issued = Pair.authority.issue(
+            names: ["a.example", "*.b.example"], addresses: ["10.1.2.3", "2001:db8::7"], validFrom: Pair.now,
+            validUntil: until, usage: .client, commonName: "Apple Push Services: com.example.app",
+            subjectUID: "com.example.app")
+        let certificate = try Certificate(pem: issued.certificatePEM)
+        #expect(certificate.subjectCommonName == "Apple Push Services: com.example.app")
+        #expect(certificate.subjectUID == "com.example.app")
+        #expect(certificate.issuerCommonName == "Test authority")
+        #expect(certificate.notBefore == Pair.now)
+        #expect(certificate.notAfter == until)
+        #expect(certificate.subjectAlternativeNames == ["a.example", "*.b.example", "10.1.2.3", "2001:db8::7"])
+    }
+
+    @Test("what a certificate does not have is absent")
+    func absent() throws {
+        let certificate = try Certificate(pem: Pair.authority.certificatePEM)
+        #expect(certificate.subjectCommonName == "Test authority")
+        #expect(certificate.subjectUID == nil)
+        #expect(certificate.subjectAlternativeNames.isEmpty)
+    }
+
+    @Test("dates beyond 2050 are read as well")
+    func lateDates() throws {
+        let late = WallTime(milliseconds: 4_102_444_800_000)
+        let issued = Pair.authority.issue(names: ["a.example"], validUntil: late, usage: .server)
+        #expect(try Certificate(pem: issued.certificatePEM).notAfter == late)
+    }
+
+    @Test("two certificates of one authority have different keys")
+    func differentKeys() {
+        let first = Pair.authority.issue(names: ["a.example"], usage: .server)
+        let second = Pair.authority.issue(names: ["a.example"], usage: .server)
+        #expect(first.privateKeyPEM != second.privateKeyPEM)
+        #expect(first.certificatePEM != second.certificatePEM)
+    }
+
+    @Test("the same certificate is read from DER")
+    func der() throws {
+        let lines = Pair.authority.certificatePEM.split(separator: "\n").dropFirst().dropLast().joined()
+        let text = String(lines.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }.filter { $0 != "=" })
+        let bytes = try #require(Base64URL.decode(text))
+        #expect(try Certificate(der: bytes.span) == Certificate(pem: Pair.authority.certificatePEM))
+        let failure = #expect(throws: TLSError.self) { try Certificate(der: bytes.span.extracting(first: 100)) }
+        #expect(failure?.code == .badPEM)
+    }
+}

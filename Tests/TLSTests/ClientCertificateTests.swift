@@ -1,0 +1,85 @@
+import Core
+import TLS
+import Testing
+
+@Suite
+struct ClientCertificateTests {
+    static let versions = HandshakeTests.versions
+
+    @Test("a server sees the certificate of its client", arguments: versions)
+    func seen(versions: ClosedRange<TLSContext.Version>) throws {
+        let issued = Pair.authority.issue(usage: .client, commonName: "client", subjectUID: "com.example.app")
+        let pair = try Pair(Pair.client(identity: Pair.identity(issued)), server(versions))
+        #expect(pair.connect() == (nil, nil))
+        #expect(pair.server.peerCertificate?.subjectUID == "com.example.app")
+        #expect(pair.server.peerCertificate?.issuerCommonName == "Test authority")
+    }
+
+    @Test("a missing certificate is told to both sides", arguments: versions)
+    func missing(versions: ClosedRange<TLSContext.Version>) throws {
+        let pair = try Pair(Pair.client(), server(versions))
+        let failures = pair.connect()
+        #expect(failures.client?.code == .clientCertificateMissing)
+        #expect(
+            failures.client?.message
+                == "the server server.example wants a client certificate, and none is configured")
+        #expect(failures.client?.blame == .local)
+        #expect(failures.server?.code == .clientCertificateMissing)
+        #expect(failures.server?.message == "the client sent no certificate")
+        // With TLS 1.3 the client had finished: it is the first read that fails.
+        #expect(pair.client.isEstablished == (versions.upperBound == .tls13))
+    }
+
+    @Test("a refused certificate is told with the server's alert", arguments: versions)
+    func refused(versions: ClosedRange<TLSContext.Version>) throws {
+        let past = WallTime(milliseconds: Pair.now.milliseconds - Pair.day / 2)
+        let issued = Pair.authority.issue(validUntil: past, usage: .client, commonName: "client")
+        let failures = try Pair(Pair.client(identity: Pair.identity(issued)), server(versions)).connect()
+        #expect(failures.client?.code == .clientCertificateRefused)
+        #expect(
+            failures.client?.message
+                == "the server server.example refused our client certificate (certificate expired): check that it is "
+                + "the right one, has not expired and that the server knows its authority")
+        #expect(failures.server?.code == .certificateExpired)
+        #expect(
+            failures.server?.message
+                == "the certificate of the client expired on 2026-11-18T03:06:40Z: it has to be renewed, unless this "
+                + "machine's clock is wrong")
+    }
+
+    @Test("a certificate of a strange authority is refused", arguments: versions)
+    func strange(versions: ClosedRange<TLSContext.Version>) throws {
+        let other = CertificateAuthority(commonName: "Other authority", now: Pair.now)
+        let issued = other.issue(usage: .client, commonName: "client")
+        let failures = try Pair(Pair.client(identity: Pair.identity(issued)), server(versions)).connect()
+        #expect(failures.client?.code == .clientCertificateRefused)
+        #expect(failures.server?.code == .unknownAuthority)
+    }
+
+    @Test("a server that asks without insisting takes a client without a certificate", arguments: versions)
+    func optional(versions: ClosedRange<TLSContext.Version>) throws {
+        let server = try Pair.server(trust: .pem(Pair.authority.certificatePEM), versions: versions)
+        let without = try Pair(Pair.client(), server)
+        #expect(without.connect() == (nil, nil))
+        #expect(without.server.isEstablished && without.server.peerCertificate == nil)
+        let with = try Pair(Pair.client(identity: Pair.clientIdentity), server)
+        #expect(with.connect() == (nil, nil))
+        #expect(with.server.peerCertificate?.subjectCommonName == "client")
+    }
+
+    @Test("a server without trust that insists takes any certificate", arguments: versions)
+    func any(versions: ClosedRange<TLSContext.Version>) throws {
+        let server = try Pair.server(trust: .none, requiresPeerCertificate: true, versions: versions)
+        let other = CertificateAuthority(commonName: "Other authority", now: Pair.now)
+        let issued = other.issue(usage: .client, commonName: "stranger")
+        let with = try Pair(Pair.client(identity: Pair.identity(issued)), server)
+        #expect(with.connect() == (nil, nil))
+        #expect(with.server.peerCertificate?.subjectCommonName == "stranger")
+        #expect(try Pair(Pair.client(), server).connect().server?.code == .clientCertificateMissing)
+    }
+
+    private func server(_ versions: ClosedRange<TLSContext.Version>) throws(TLSError) -> TLSContext {
+        try Pair.server(
+            trust: .pem(Pair.authority.certificatePEM), requiresPeerCertificate: true, versions: versions)
+    }
+}

@@ -1,0 +1,134 @@
+import Core
+import TLS
+import Testing
+
+@Suite
+struct HandshakeTests {
+    static let versions: [ClosedRange<TLSContext.Version>] = [.tls12 ... .tls12, .tls13 ... .tls13]
+
+    @Test("client and server agree on a version, a protocol and each other's name", arguments: versions)
+    func agreement(versions: ClosedRange<TLSContext.Version>) throws {
+        let pair = try Pair.connected(versions: versions)
+        #expect(pair.client.isEstablished && pair.server.isEstablished)
+        #expect(pair.client.negotiatedProtocol == "h2")
+        #expect(pair.server.negotiatedProtocol == "h2")
+        #expect(pair.client.version == (versions.upperBound == .tls12 ? "TLSv1.2" : "TLSv1.3"))
+        #expect(pair.client.peerCertificate?.subjectAlternativeNames == ["server.example"])
+        #expect(pair.server.peerCertificate == nil)
+    }
+
+    @Test("without protocols on either side there is none")
+    func withoutProtocols() throws {
+        let pair = try Pair(Pair.client(protocols: []), Pair.server())
+        #expect(pair.connect() == (nil, nil))
+        #expect(pair.client.isEstablished && pair.client.negotiatedProtocol == nil)
+        #expect(pair.server.negotiatedProtocol == nil)
+    }
+
+    @Test("the server's order of protocols decides")
+    func preference() throws {
+        let pair = try Pair(Pair.client(protocols: ["http/1.1", "h2"]), Pair.server(protocols: ["h2", "http/1.1"]))
+        #expect(pair.connect() == (nil, nil))
+        #expect(pair.client.negotiatedProtocol == "h2")
+    }
+
+    @Test("a handshake may be cut at every byte, in both directions", arguments: versions)
+    func everyCut(versions: ClosedRange<TLSContext.Version>) throws {
+        let client = try Pair.client(versions: versions)
+        let server = try Pair.server(versions: versions)
+        var cut = 1
+        var length = Int.max
+        while cut < length {
+            let pair = Pair(client, server)
+            length = try pair.handshake(cutAt: cut)
+            try #require(pair.client.isEstablished && pair.server.isEstablished, "cut at \(cut)")
+            cut += 1
+        }
+        #expect(length > 500)
+    }
+
+    @Test("a handshake may arrive byte by byte", arguments: versions)
+    func singleBytes(versions: ClosedRange<TLSContext.Version>) throws {
+        let server = try Pair.server(
+            trust: .pem(Pair.authority.certificatePEM), requiresPeerCertificate: true, versions: versions)
+        let pair = try Pair(Pair.client(identity: Pair.clientIdentity, versions: versions), server)
+        while !(pair.client.isEstablished && pair.server.isEstablished) {
+            for (sender, receiver) in [(pair.client, pair.server), (pair.server, pair.client)] {
+                try sender.handshake()
+                var wire = ByteQueue()
+                sender.drain(into: &wire)
+                for byte in wire.copy() {
+                    receiver.receive([byte].span)
+                    try receiver.handshake()
+                }
+            }
+        }
+        try pair.client.write([1, 2, 3].span)
+        pair.exchange()
+        #expect(try pair.server.readAll() == [1, 2, 3])
+    }
+
+    @Test("an address is proved by the certificate's addresses", arguments: ["127.0.0.1", "::1"])
+    func addresses(address: String) throws {
+        let issued = Pair.authority.issue(names: ["localhost"], addresses: ["127.0.0.1", "::1"], usage: .server)
+        let server = try Pair.server(identity: Pair.identity(issued))
+        let pair = try Pair(Pair.client(), server, serverName: address)
+        #expect(pair.connect() == (nil, nil))
+        #expect(pair.client.isEstablished)
+        #expect(pair.client.peerCertificate?.subjectAlternativeNames == ["localhost", "127.0.0.1", "::1"])
+    }
+
+    @Test("a wildcard stands for one label, and a final dot does not matter")
+    func wildcard() throws {
+        let issued = Pair.authority.issue(names: ["*.push.example"], usage: .server)
+        let server = try Pair.server(identity: Pair.identity(issued))
+        for (name, isRight) in [("api.push.example", true), ("api.push.example.", true), ("a.b.push.example", false)] {
+            let failure = try Pair(Pair.client(), server, serverName: name).connect().client
+            #expect(failure?.code == (isRight ? nil : .hostnameMismatch))
+        }
+    }
+
+    @Test("a chain with an intermediate authority is accepted, from either end of it")
+    func intermediate() throws {
+        let middle = Pair.authority.issueAuthority(commonName: "Intermediate")
+        let issued = middle.issue(names: ["server.example"], usage: .server)
+        let chain = issued.certificatePEM + middle.certificatePEM
+        let server = try Pair.server(identity: .pemText(certificates: chain, privateKey: issued.privateKeyPEM))
+        for trusted in [Pair.authority, middle] {
+            let pair = try Pair(Pair.client(trust: .pem(trusted.certificatePEM)), server)
+            #expect(pair.connect() == (nil, nil))
+        }
+    }
+}
+
+extension Pair {
+    /// A handshake in which each direction's bytes arrive in two parts, with a step between; how many went the way on
+    /// which there were more.
+    fileprivate func handshake(cutAt cut: Int) throws -> Int {
+        var passed = [0, 0]
+        var isMoving = true
+        while isMoving {
+            isMoving = false
+            for (direction, (sender, receiver)) in [(client, server), (server, client)].enumerated() {
+                try sender.handshake()
+                var wire = ByteQueue()
+                sender.drain(into: &wire)
+                let before = passed[direction]
+                passed[direction] += wire.count
+                isMoving = isMoving || wire.count > 0
+                if before < cut, cut < passed[direction] {
+                    wire.withBytes { receiver.receive($0.extracting(first: cut - before)) }
+                    wire.consume(cut - before)
+                    try receiver.handshake()
+                }
+                wire.withBytes { receiver.receive($0) }
+                try receiver.handshake()
+            }
+        }
+        return max(passed[0], passed[1])
+    }
+}
+
+func == (left: (client: TLSError?, server: TLSError?), right: (TLSError?, TLSError?)) -> Bool {
+    left.client?.description == right.0?.description && left.server?.description == right.1?.description
+}

@@ -1,0 +1,123 @@
+import Core
+import TLS
+import Testing
+
+@Suite
+struct KeyTests {
+    /// RFC 7515 appendix A.3: the key as `SubjectPublicKeyInfo`, the signing input and its signature.
+    private static let publicKey = """
+        -----BEGIN PUBLIC KEY-----
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEf83OJ3D2xF1Bg8vub9tLe1gHMzV7
+        6e8Tus9uPHvRVEXH8UTNG72bfocs3+257rn0s2ldbqkLJK2KRiMohYjlrQ==
+        -----END PUBLIC KEY-----
+        """
+    private static let message =
+        "eyJhbGciOiJFUzI1NiJ9."
+        + "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
+    private static let signature =
+        "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"
+
+    @Test("the signature of RFC 7515 is right, and wrong after any change of a byte")
+    func vector() throws {
+        let key = try VerifyingKey(publicKeyPEM: Self.publicKey)
+        let message = Array(Self.message.utf8)
+        let signature = try #require(Base64URL.decode(Self.signature))
+        #expect(key.accepts(signature, of: message))
+        for index in signature.indices {
+            var changed = signature
+            changed[index] ^= 0x10
+            #expect(!key.accepts(changed, of: message))
+        }
+        #expect(!key.accepts(signature, of: Array(message.dropLast())))
+        #expect(!key.accepts(Array(signature.dropLast()), of: message))
+    }
+
+    @Test("every signature has 64 bytes and is right for its key alone")
+    func signing() throws {
+        let key = SigningKey.generate()
+        let verifying = try VerifyingKey(publicKeyPEM: key.publicKeyPEM)
+        let other = try VerifyingKey(publicKeyPEM: SigningKey.generate().publicKeyPEM)
+        // One of 256 has an r or s with a leading zero byte, which the 64 bytes keep.
+        for number in UInt16.min..<600 {
+            let message = [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]
+            let signature = key.signES256(message.span)
+            try #require(signature.count == 64)
+            try #require(verifying.accepts(signature, of: message))
+            try #require(!other.accepts(signature, of: message))
+        }
+    }
+
+    @Test("a key survives being written and read")
+    func roundTrip() throws {
+        let key = SigningKey.generate()
+        let again = try SigningKey(pkcs8PEM: key.pkcs8PEM)
+        #expect(again.publicKeyPEM == key.publicKeyPEM)
+        #expect(again.pkcs8PEM.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
+        let signature = again.signES256([1, 2, 3].span)
+        let fromPrivate = try VerifyingKey(publicKeyPEM: key.pkcs8PEM)
+        #expect(fromPrivate.accepts(signature, of: [1, 2, 3]))
+    }
+
+    @Test("a certificate gives its public key")
+    func fromCertificate() throws {
+        let issued = Pair.authority.issue(names: ["a.example"], usage: .server)
+        let signature = try SigningKey(pkcs8PEM: issued.privateKeyPEM).signES256([9].span)
+        let key = try VerifyingKey(publicKeyPEM: issued.certificatePEM)
+        #expect(key.accepts(signature, of: [9]))
+    }
+
+    @Test("keys of other kinds are named", arguments: Keys.unsuitable.keys.sorted())
+    func wrongKind(kind: String) throws {
+        let pem = try #require(Keys.unsuitable[kind])
+        let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: pem) }
+        #expect(failure?.code == .wrongKeyType)
+        #expect(
+            failure?.message
+                == "the signing key is of the kind \(kind): ES256 needs an EC key on the curve P-256 (prime256v1)")
+        #expect(failure?.blame == .local)
+    }
+
+    @Test("an encrypted key is called that, and nobody is asked for a passphrase")
+    func encrypted() {
+        let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: Keys.encrypted) }
+        #expect(failure?.code == .encryptedKey)
+        #expect(
+            failure?.message
+                == "the signing key is encrypted with a passphrase: write it without one by `openssl pkey -in KEY -out "
+                + "NEWKEY`")
+    }
+
+    @Test("what is no key is described by what it is")
+    func noKey() {
+        let certificate = Pair.authority.certificatePEM
+        #expect(message(certificate) == "the signing key: the text holds no PEM key, but only CERTIFICATE")
+        #expect(message("") == "the signing key: the text holds no PEM key, but no PEM block at all")
+        let damaged = Keys.p384.replacing("MIG2", with: "MIG3")
+        #expect(message(damaged).hasPrefix("the signing key: its PRIVATE KEY is damaged ("))
+    }
+
+    @Test("what is no public key is refused")
+    func noPublicKey() {
+        let failure = #expect(throws: TLSError.self) { try VerifyingKey(publicKeyPEM: "nothing") }
+        #expect(failure?.code == .badPEM)
+        #expect(failure?.message == "the public key: the text holds no PEM key, but no PEM block at all")
+    }
+
+    @Test("a key file that cannot be read is named")
+    func unreadable() {
+        let failure = #expect(throws: TLSError.self) { try SigningKey(file: "/nonexistent/AuthKey.p8") }
+        #expect(failure?.code == .unreadableFile)
+        #expect(
+            failure?.message == "cannot read the signing key file /nonexistent/AuthKey.p8: No such file or directory")
+    }
+
+    private func message(_ pem: String) -> String {
+        #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: pem) }?.message ?? ""
+    }
+}
+
+extension VerifyingKey {
+    fileprivate func accepts(_ signature: [UInt8], of message: [UInt8]) -> Bool {
+        verifyES256(message.span, signature: signature.span)
+    }
+}

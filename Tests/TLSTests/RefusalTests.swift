@@ -1,0 +1,167 @@
+import Core
+import TLS
+import Testing
+
+@Suite
+struct RefusalTests {
+    static let versions = HandshakeTests.versions
+
+    @Test("an expired certificate is named with its last day", arguments: versions)
+    func expired(versions: ClosedRange<TLSContext.Version>) throws {
+        let past = WallTime(milliseconds: Pair.now.milliseconds - Pair.day / 2)
+        let issued = Pair.authority.issue(names: ["server.example"], validUntil: past, usage: .server)
+        let failures = try connect(server: Pair.server(identity: Pair.identity(issued), versions: versions))
+        #expect(failures.client?.code == .certificateExpired)
+        #expect(
+            failures.client?.message
+                == "the certificate of the server server.example expired on 2026-11-18T03:06:40Z: it has to be renewed, "
+                + "unless this machine's clock is wrong")
+        #expect(failures.server?.code == .serverCertificateRefused)
+        #expect(failures.server?.message == "the client refused this server's certificate (certificate expired)")
+    }
+
+    @Test("a certificate of the future is named with its first day")
+    func notYetValid() throws {
+        let future = WallTime(milliseconds: Pair.now.milliseconds + Pair.day)
+        let issued = Pair.authority.issue(names: ["server.example"], validFrom: future, usage: .server)
+        let failure = try connect(server: Pair.server(identity: Pair.identity(issued))).client
+        #expect(failure?.code == .certificateNotYetValid)
+        #expect(failure?.isTransient == true)
+        #expect(
+            failure?.message
+                == "the certificate of the server server.example is not valid before 2026-11-19T15:06:40Z: check this "
+                + "machine's clock")
+    }
+
+    @Test("a wrong host name is named with those that the certificate has")
+    func wrongHost() throws {
+        let failure = try Pair(Pair.client(), Pair.server(), serverName: "other.example").connect().client
+        #expect(failure?.code == .hostnameMismatch)
+        #expect(
+            failure?.message
+                == "the certificate of the server other.example is not for other.example: it names server.example. "
+                + "Connect by a name that it has, or have one issued with this name as subject alternative name")
+    }
+
+    @Test("a wrong address is no host name")
+    func wrongAddress() throws {
+        let failure = try Pair(Pair.client(), Pair.server(), serverName: "10.0.0.1").connect().client
+        #expect(failure?.code == .hostnameMismatch)
+    }
+
+    @Test("a common name proves no host")
+    func commonNameOnly() throws {
+        let issued = Pair.authority.issue(usage: .server, commonName: "server.example")
+        let failure = try connect(server: Pair.server(identity: Pair.identity(issued))).client
+        #expect(failure?.code == .hostnameMismatch)
+        #expect(failure?.message.contains("it names no host at all") == true)
+    }
+
+    @Test("an unknown authority is named", arguments: versions)
+    func unknownAuthority(versions: ClosedRange<TLSContext.Version>) throws {
+        let other = CertificateAuthority(commonName: "Other authority", now: Pair.now)
+        let failures = try connect(
+            client: Pair.client(trust: .pem(other.certificatePEM)), server: Pair.server(versions: versions))
+        #expect(failures.client?.code == .unknownAuthority)
+        #expect(
+            failures.client?.message
+                == "the certificate of the server server.example comes from \"Test authority\", an authority that is not "
+                + "trusted here: add the authority's certificate to the CA file if it is right")
+        #expect(failures.server?.message == "the client refused this server's certificate (unknown CA)")
+    }
+
+    @Test("the system's authorities do not include a private one")
+    func systemTrust() throws {
+        let failure = try connect(client: Pair.client(trust: .system), server: Pair.server()).client
+        #expect(failure?.code == .unknownAuthority)
+    }
+
+    @Test("a self-signed certificate is called that, and accepted once it is trusted")
+    func selfSigned() throws {
+        let own = CertificateAuthority.selfSigned(names: ["server.example"], now: Pair.now)
+        let server = try Pair.server(identity: Pair.identity(own))
+        let failure = try connect(server: server).client
+        #expect(failure?.code == .unknownAuthority)
+        #expect(
+            failure?.message
+                == "the certificate of the server server.example is self-signed and not trusted here: add it to the CA "
+                + "file if it is right")
+        #expect(try connect(client: Pair.client(trust: .pem(own.certificatePEM)), server: server) == (nil, nil))
+    }
+
+    @Test("a client's certificate does not make a server")
+    func wrongUsage() throws {
+        let issued = Pair.authority.issue(names: ["server.example"], usage: .client)
+        let failure = try connect(server: Pair.server(identity: Pair.identity(issued))).client
+        #expect(failure?.code == .wrongCertificateUsage)
+        #expect(
+            failure?.message
+                == "the certificate of the server server.example is not meant for this use: its extended key usage says "
+                + "otherwise")
+    }
+
+    @Test("without trust nothing is checked")
+    func withoutTrust() throws {
+        let pair = try Pair(Pair.client(trust: .none), Pair.server(), serverName: "other.example")
+        #expect(pair.connect() == (nil, nil))
+        #expect(pair.client.isEstablished)
+    }
+
+    @Test("a server without ALPN is unusable for a client that asked", arguments: versions)
+    func noALPN(versions: ClosedRange<TLSContext.Version>) throws {
+        let failures = try connect(server: Pair.server(protocols: [], versions: versions))
+        #expect(failures.client?.code == .noProtocol)
+        #expect(
+            failures.client?.message
+                == "the server server.example agreed to no application protocol (offered: h2): check host and port, and "
+                + "that no proxy opens the connection on the way")
+    }
+
+    @Test("a server refuses a client that offers other protocols only", arguments: versions)
+    func otherALPN(versions: ClosedRange<TLSContext.Version>) throws {
+        let failures = try connect(
+            client: Pair.client(protocols: ["http/1.1"]), server: Pair.server(versions: versions))
+        #expect(failures.client?.code == .noProtocol)
+        #expect(failures.server?.code == .noProtocol)
+        #expect(failures.server?.message == "the client offered no application protocol of h2")
+    }
+
+    @Test("without a common version there is no connection")
+    func versionMismatch() throws {
+        let failures = try connect(
+            client: Pair.client(versions: .tls13 ... .tls13), server: Pair.server(versions: .tls12 ... .tls12))
+        #expect(failures.client?.code == .noCommonVersion)
+        #expect(
+            failures.client?.message == "the server server.example and this side have no TLS version in common")
+        #expect(failures.server?.code == .noCommonVersion)
+    }
+
+    @Test(
+        "a peer that does not speak TLS is called that",
+        arguments: ["HTTP/1.1 400 Bad Request\r\n", "AMQP\0\0\u{9}\u{1}"])
+    func notTLS(answer: String) throws {
+        let session = try TLSSession(context: Pair.client(), serverName: "server.example")
+        #expect(try session.handshake() == false)
+        session.receive(Array(answer.utf8).span)
+        let failure = #expect(throws: TLSError.self) { try session.handshake() }
+        #expect(failure?.code == .notTLS)
+        #expect(
+            failure?.message
+                == "the server server.example does not speak TLS on this port: check the port and the scheme")
+    }
+
+    @Test("a failure stays, and leaves nothing behind for the next session")
+    func sticky() throws {
+        let failing = try Pair(Pair.client(), Pair.server(), serverName: "other.example")
+        let first = failing.connect().client
+        let again = #expect(throws: TLSError.self) { try failing.client.handshake() }
+        #expect(again?.description == first?.description)
+        #expect(try Pair.connected().client.isEstablished)
+    }
+
+    private func connect(
+        client: TLSContext? = nil, server: TLSContext
+    ) throws -> (client: TLSError?, server: TLSError?) {
+        try Pair(client ?? Pair.client(), server).connect()
+    }
+}

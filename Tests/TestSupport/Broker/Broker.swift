@@ -1,0 +1,268 @@
+package import AMQP
+import Core
+
+/// The state of a broker in memory, shared by the ``BrokerEngine``s of its connections: queues, bindings, users.
+///
+/// It is written from AMQP 0-9-1 and RabbitMQ's documents, not from our own engine, so that a test of one against the
+/// other compares two readings.
+package final class Broker {
+    package struct Message {
+        package var exchange: [UInt8]
+        package var routingKey: [UInt8]
+        /// Property flags and values, as they came.
+        package var properties: [UInt8]
+        package var body: [UInt8]
+        package var redelivered = false
+        var expires = Instant.distantFuture
+
+        /// The properties as our own reader sees them.
+        package var decodedProperties: MessageProperties? { try? MessageProperties(decoding: properties[...]) }
+    }
+
+    /// A connection owns its engine and the engine the broker, which only knows who is there.
+    private struct Connection {
+        weak var engine: BrokerEngine?
+    }
+
+    fileprivate struct Consumer {
+        weak var engine: BrokerEngine?
+        let tag: String
+    }
+
+    package final class Queue {
+        package let name: String
+        package let arguments: FieldTable
+        package fileprivate(set) var messages: [Message] = []
+        /// Publishes to it are confirmed by a nack, as with a full queue and `reject-publish`.
+        package var rejectsPublishes = false
+        /// Messages that were rejected or expired and had nowhere to go.
+        package fileprivate(set) var discarded = 0
+        fileprivate var consumers: [Consumer] = []
+        fileprivate var turn = 0
+
+        init(name: String, arguments: FieldTable) {
+            self.name = name
+            self.arguments = arguments
+        }
+
+        package var consumerCount: Int { consumers.count }
+    }
+
+    /// What a test sees happen, in order.
+    package enum Observation {
+        /// A message went out to a consumer.
+        case delivered(Message, queue: String)
+        /// The client acknowledged a message.
+        case acknowledged(Message, queue: String)
+        /// A message went back to its queue, by the client's wish or because its channel is gone.
+        case returned(Message, queue: String)
+        /// The client was told that a message of its own is safe in a queue.
+        case confirmed(Message)
+    }
+
+    /// How a wrong login ends.
+    package enum LoginRefusal {
+        /// By `connection.close` 403, as RabbitMQ does for clients that know `authentication_failure_close`.
+        case closeFrame
+        case hangUp
+    }
+
+    package var users = ["guest": "guest"]
+    package var virtualHosts: Set<String> = ["/"]
+    package var loginRefusal = LoginRefusal.closeFrame
+    package var frameMax: UInt32 = 131_072
+    package var channelMax: UInt16 = 2047
+    /// What is proposed to clients, in seconds.
+    package var heartbeat: UInt16 = 60
+    /// While true, confirms wait for ``BrokerEngine/releaseConfirms(_:multiple:acked:)``.
+    package var holdsConfirms = false
+    /// Called for whatever a checker may want to know.
+    package var observe: ((Observation) -> Void)?
+    /// What clients did that a broker would close the channel or the connection for.
+    package internal(set) var violations: [String] = []
+    package private(set) var queues: [String: Queue] = [:]
+    private var exchanges: Set<String> = [""]
+    private var bindings: [(exchange: String, routingKey: [UInt8], queue: String)] = []
+    private var connections: [Connection] = []
+    package private(set) var isAlarmed = false
+
+    package init() {}
+
+    package var engines: [BrokerEngine] { connections.compactMap(\.engine) }
+
+    // MARK: - For tests
+
+    @discardableResult
+    package func declare(_ name: String, arguments: FieldTable = FieldTable()) -> Queue {
+        if let queue = queues[name] { return queue }
+        let queue = Queue(name: name, arguments: arguments)
+        queues[name] = queue
+        return queue
+    }
+
+    /// Puts a message into a queue, as if it had been published to it.
+    package func put(_ body: [UInt8], properties: MessageProperties = MessageProperties(), into queue: String) throws {
+        let message = Message(
+            exchange: [], routingKey: Array(queue.utf8), properties: try properties.encoded(), body: body)
+        enqueue(message, into: declare(queue), at: Instant(nanoseconds: 0))
+    }
+
+    package func messages(in queue: String) -> [Message] {
+        queues[queue]?.messages ?? []
+    }
+
+    /// Removes a queue: its consumers get a `basic.cancel`.
+    package func delete(_ name: String) {
+        guard let queue = queues.removeValue(forKey: name) else { return }
+        bindings.removeAll { $0.queue == name }
+        for consumer in queue.consumers { consumer.engine?.consumerLost(consumer.tag) }
+    }
+
+    /// Cancels the consumers of a queue that stays, as when its leader moves: each gets a `basic.cancel`.
+    package func cancelConsumers(of name: String) {
+        guard let queue = queues[name] else { return }
+        let consumers = queue.consumers
+        queue.consumers.removeAll()
+        for consumer in consumers { consumer.engine?.consumerLost(consumer.tag) }
+    }
+
+    /// Delivered by any connection, and not settled.
+    package var unsettledCount: Int { engines.reduce(0) { $0 + $1.unsettledCount } }
+
+    /// Turns the memory alarm on or off.
+    package func setAlarm(_ isOn: Bool) {
+        isAlarmed = isOn
+        guard !isOn else { return }
+        for engine in engines { engine.alarmCleared() }
+    }
+
+    /// Closes every connection in order, as a broker does that stops.
+    package func closeAll(code: UInt16 = 320, text: String = "CONNECTION_FORCED - broker forced connection closure") {
+        for engine in engines { engine.closeConnection(code: code, text: text) }
+    }
+
+    // MARK: - For engines
+
+    func attach(_ engine: BrokerEngine) {
+        connections.append(Connection(engine: engine))
+    }
+
+    func detach(_ engine: BrokerEngine) {
+        connections.removeAll { $0.engine === engine }
+        for queue in queues.values { queue.consumers.removeAll { $0.engine === engine } }
+        dispatchAll()
+    }
+
+    func declareExchange(_ name: String) { exchanges.insert(name) }
+    func deleteExchange(_ name: String) { exchanges.remove(name) }
+    func hasExchange(_ name: String) -> Bool { exchanges.contains(name) }
+
+    func bind(_ queue: String, exchange: String, routingKey: [UInt8]) {
+        bindings.append((exchange, routingKey, queue))
+    }
+
+    func unbind(_ queue: String, exchange: String, routingKey: [UInt8]) {
+        bindings.removeAll { $0.queue == queue && $0.exchange == exchange && $0.routingKey == routingKey }
+    }
+
+    /// The queues that take a message.
+    func route(exchange: String, routingKey: [UInt8]) -> [Queue] {
+        if exchange.isEmpty { return queues[String(decoding: routingKey, as: UTF8.self)].map { [$0] } ?? [] }
+        return bindings.filter { $0.exchange == exchange && $0.routingKey == routingKey }.compactMap {
+            queues[$0.queue]
+        }
+    }
+
+    func enqueue(_ message: Message, into queue: Queue, at now: Instant) {
+        var message = message
+        if case .int32(let milliseconds)? = queue.arguments["x-message-ttl"] {
+            message.expires = now + .milliseconds(milliseconds)
+        } else if case .int64(let milliseconds)? = queue.arguments["x-message-ttl"] {
+            message.expires = now + .milliseconds(milliseconds)
+        }
+        queue.messages.append(message)
+        dispatch(queue)
+    }
+
+    /// Gives messages back to the front of their queue, the oldest first in the list.
+    func requeue(_ messages: [(queue: String, message: Message)]) {
+        for (name, message) in messages.reversed() {
+            var message = message
+            message.redelivered = true
+            observe?(.returned(message, queue: name))
+            queues[name]?.messages.insert(message, at: 0)
+        }
+        dispatchAll()
+    }
+
+    /// A message was rejected or expired: it goes to the dead-letter exchange, or nowhere.
+    func deadLetter(_ message: Message, from name: String, at now: Instant) {
+        guard let queue = queues[name] else { return }
+        guard case .text(let exchange)? = queue.arguments["x-dead-letter-exchange"] else {
+            queue.discarded += 1
+            return
+        }
+        var message = message
+        if case .text(let key)? = queue.arguments["x-dead-letter-routing-key"] { message.routingKey = key }
+        message.exchange = exchange
+        message.redelivered = false
+        message.expires = .distantFuture
+        let targets = route(exchange: String(decoding: exchange, as: UTF8.self), routingKey: message.routingKey)
+        if targets.isEmpty { queue.discarded += 1 }
+        for target in targets { enqueue(message, into: target, at: now) }
+    }
+
+    func take(from queue: Queue) -> Message? {
+        queue.messages.isEmpty ? nil : queue.messages.removeFirst()
+    }
+
+    func purge(_ queue: Queue) -> Int {
+        defer { queue.messages.removeAll() }
+        return queue.messages.count
+    }
+
+    func addConsumer(_ consumer: String, of engine: BrokerEngine, to queue: Queue) {
+        queue.consumers.append(Consumer(engine: engine, tag: consumer))
+        dispatch(queue)
+    }
+
+    func removeConsumer(_ consumer: String, of engine: BrokerEngine) {
+        for queue in queues.values {
+            queue.consumers.removeAll { $0.engine === engine && $0.tag == consumer }
+        }
+    }
+
+    func dispatchAll() {
+        for name in queues.keys.sorted() { dispatch(queues[name]!) }
+    }
+
+    /// Gives what waits to the consumers that may take more, one message to each in turn.
+    private func dispatch(_ queue: Queue) {
+        while !queue.messages.isEmpty {
+            let count = queue.consumers.count
+            let order = (0..<count).map { (queue.turn + $0) % count }
+            let free = order.first { index in
+                let consumer = queue.consumers[index]
+                return consumer.engine?.mayDeliver(consumer.tag) ?? false
+            }
+            guard let next = free, let engine = queue.consumers[next].engine else { return }
+            queue.turn = (next + 1) % count
+            engine.deliver(queue.messages.removeFirst(), from: queue.name, to: queue.consumers[next].tag)
+        }
+    }
+
+    /// When the next message in a queue with a time-to-live expires.
+    var nextExpiry: Instant? {
+        queues.values.compactMap { $0.messages.first?.expires }.filter { $0 < .distantFuture }.min()
+    }
+
+    func expire(at now: Instant) {
+        for name in queues.keys.sorted() {
+            guard let queue = queues[name] else { continue }
+            while let first = queue.messages.first, first.expires <= now {
+                queue.messages.removeFirst()
+                deadLetter(first, from: name, at: now)
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+import AMQP
+import Core
+
+extension BrokerEngine {
+    func methodReceived(_ classID: UInt16, _ methodID: UInt16, _ channel: UInt16, _ fields: inout FieldCursor) {
+        if phase == .closing {
+            if classID == 10, methodID == 51 || methodID == 50 { phase = .closed }
+            return
+        }
+        // Methods that crossed our channel.close are ignored, as by RabbitMQ.
+        if [40, 50, 60, 85].contains(classID), !isChannelOpen { return }
+        let understood: Bool? =
+            switch classID {
+            case 10: connectionMethod(methodID, &fields)
+            case 20: channelMethod(methodID)
+            case 40: exchangeMethod(methodID, &fields)
+            case 50: queueMethod(methodID, &fields)
+            case 60: basicMethod(methodID, &fields)
+            case 85: selectConfirms()
+            default: false
+            }
+        guard let understood else { return violation(code: 502, "a method \(classID).\(methodID) that ends early") }
+        if !understood { violation(code: 503, "unexpected method \(classID).\(methodID)") }
+    }
+
+    /// Each of these says whether the method was expected; nil when its fields were not all there.
+    private func connectionMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
+        switch (method, phase) {
+        case (11, .awaitingStartOk):
+            guard let properties = fields.long(), let mechanism = fields.name(), let response = fields.long() else {
+                return nil
+            }
+            clientProperties = properties
+            logIn(mechanism, response)
+        case (31, .awaitingTuneOk):
+            guard fields.number(UInt16.self) != nil, let frameMax = fields.number(UInt32.self),
+                let heartbeat = fields.number(UInt16.self)
+            else { return nil }
+            self.frameMax = Int(frameMax)
+            startHeartbeats(heartbeat)
+            phase = .awaitingOpen
+        case (40, .awaitingOpen):
+            guard let host = fields.name() else { return nil }
+            guard broker.virtualHosts.contains(host) else {
+                closeConnection(code: 530, text: "NOT_ALLOWED - vhost \(host) not found")
+                return true
+            }
+            writeMethod(channel: 0, 10, 41) { $0.append(short: "") }
+            phase = .open
+        case (50, _):
+            writeMethod(channel: 0, 10, 51) { _ in }
+            phase = .closed
+            leave()
+        default: return false
+        }
+        return true
+    }
+
+    private func logIn(_ mechanism: String, _ response: [UInt8]) {
+        let parts = response.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        guard mechanism == "PLAIN", parts.count == 3, broker.users[parts[1]] == parts[2] else {
+            switch broker.loginRefusal {
+            case .closeFrame: closeConnection(code: 403, text: "ACCESS_REFUSED - Login was refused using PLAIN")
+            case .hangUp:
+                phase = .closed
+                leave()
+            }
+            return
+        }
+        writeMethod(channel: 0, 10, 30) { frame in
+            frame.append(broker.channelMax)
+            frame.append(broker.frameMax)
+            frame.append(broker.heartbeat)
+        }
+        phase = .awaitingTuneOk
+    }
+
+    private func channelMethod(_ method: UInt16) -> Bool {
+        switch method {
+        case 10 where phase == .open && !isChannelOpen:
+            isChannelOpen = true
+            writeMethod(20, 11) { $0.append(long: []) }
+        case 40:
+            writeMethod(20, 41) { _ in }
+            closedChannel()
+        case 21, 41: break
+        default: return false
+        }
+        return true
+    }
+
+    private func selectConfirms() -> Bool {
+        publishes = 0
+        writeMethod(85, 11) { _ in }
+        return true
+    }
+
+    private func exchangeMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
+        guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
+        switch method {
+        case 10:
+            guard fields.short() != nil, let flags = fields.number(UInt8.self) else { return nil }
+            if flags & 1 != 0, !broker.hasExchange(name) {
+                closeChannel(code: 404, text: "NOT_FOUND - no exchange '\(name)' in vhost '/'")
+                return true
+            }
+            broker.declareExchange(name)
+            writeMethod(40, 11) { _ in }
+        case 20:
+            broker.deleteExchange(name)
+            writeMethod(40, 21) { _ in }
+        default: return false
+        }
+        return true
+    }
+
+    private func queueMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
+        guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
+        if method == 10 {
+            guard let flags = fields.number(UInt8.self), let content = fields.long(),
+                let arguments = try? FieldTable(decoding: content[...])
+            else { return nil }
+            return declare(name, passive: flags & 1 != 0, arguments)
+        }
+        guard let queue = broker.queues[name] else { return missing(name) }
+        switch method {
+        case 20, 50:
+            guard let exchange = fields.name(), let key = fields.short() else { return nil }
+            if method == 20 {
+                broker.bind(name, exchange: exchange, routingKey: key)
+            } else {
+                broker.unbind(name, exchange: exchange, routingKey: key)
+            }
+            writeMethod(50, method + 1) { _ in }
+        case 30:
+            let count = broker.purge(queue)
+            writeMethod(50, 31) { $0.append(UInt32(count)) }
+        case 40:
+            let count = queue.messages.count
+            broker.delete(name)
+            writeMethod(50, 41) { $0.append(UInt32(count)) }
+        default: return false
+        }
+        return true
+    }
+
+    private func declare(_ name: String, passive: Bool, _ arguments: FieldTable) -> Bool {
+        if passive, broker.queues[name] == nil { return missing(name) }
+        if !passive, let queue = broker.queues[name], queue.arguments != arguments {
+            closeChannel(code: 406, text: "PRECONDITION_FAILED - inequivalent arg for queue '\(name)'")
+            return true
+        }
+        let queue = broker.declare(name, arguments: arguments)
+        writeMethod(50, 11) { frame in
+            frame.append(short: name)
+            frame.append(UInt32(queue.messages.count))
+            frame.append(UInt32(queue.consumerCount))
+        }
+        return true
+    }
+
+    private func missing(_ name: String) -> Bool {
+        closeChannel(code: 404, text: "NOT_FOUND - no queue '\(name)' in vhost '/'")
+        return true
+    }
+
+    private func basicMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
+        switch method {
+        case 10:
+            guard fields.number(UInt32.self) != nil, let count = fields.number(UInt16.self) else { return nil }
+            prefetch = Int(count)
+            writeMethod(60, 11) { _ in }
+        case 20:
+            guard fields.number(UInt16.self) != nil, let name = fields.name(), let tag = fields.name() else {
+                return nil
+            }
+            guard let queue = broker.queues[name] else { return missing(name) }
+            consumers[tag] = BrokerConsumer(queue: name, prefetch: prefetch)
+            writeMethod(60, 21) { $0.append(short: tag) }
+            broker.addConsumer(tag, of: self, to: queue)
+        case 30:
+            guard let tag = fields.name() else { return nil }
+            broker.removeConsumer(tag, of: self)
+            consumers[tag] = nil
+            writeMethod(60, 31) { $0.append(short: tag) }
+        case 40: return publish(&fields)
+        case 70:
+            guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
+            return get(name)
+        case 80, 120:
+            guard let tag = fields.number(UInt64.self), let flags = fields.number(UInt8.self) else { return nil }
+            settle(tag, multiple: flags & 1 != 0, acked: method == 80, requeue: flags & 2 != 0)
+        default: return false
+        }
+        return true
+    }
+
+    // MARK: - Deliveries
+
+    func mayDeliver(_ tag: String) -> Bool {
+        guard phase == .open, let consumer = consumers[tag] else { return false }
+        return consumer.prefetch == 0 || consumer.unsettled < consumer.prefetch
+    }
+
+    func deliver(_ message: Broker.Message, from queue: String, to tag: String) {
+        consumers[tag]?.unsettled += 1
+        let number = remember(message, queue, consumer: tag)
+        broker.observe?(.delivered(message, queue: queue))
+        writeMethod(60, 60) { frame in
+            frame.append(short: tag)
+            frame.append(number)
+            frame.append(message.redelivered ? 1 as UInt8 : 0)
+            frame.append(short: message.exchange)
+            frame.append(short: message.routingKey)
+        }
+        writeContent(message)
+    }
+
+    /// The queue of a consumer is gone.
+    func consumerLost(_ tag: String) {
+        consumers[tag] = nil
+        writeMethod(60, 30) { frame in
+            frame.append(short: tag)
+            frame.append(1 as UInt8)
+        }
+    }
+
+    private func get(_ name: String) -> Bool {
+        guard let queue = broker.queues[name] else { return missing(name) }
+        guard let message = broker.take(from: queue) else {
+            writeMethod(60, 72) { $0.append(short: "") }
+            return true
+        }
+        let number = remember(message, name, consumer: nil)
+        writeMethod(60, 71) { frame in
+            frame.append(number)
+            frame.append(message.redelivered ? 1 as UInt8 : 0)
+            frame.append(short: message.exchange)
+            frame.append(short: message.routingKey)
+            frame.append(UInt32(queue.messages.count))
+        }
+        writeContent(message)
+        return true
+    }
+
+    private func remember(_ message: Broker.Message, _ queue: String, consumer: String?) -> UInt64 {
+        defer { nextTag += 1 }
+        unsettled[nextTag] = Unsettled(queue: queue, consumer: consumer, message: message)
+        return nextTag
+    }
+
+    private func settle(_ tag: UInt64, multiple: Bool, acked: Bool, requeue: Bool) {
+        guard unsettled[tag] != nil else {
+            broker.violations.append("unknown delivery tag \(tag)")
+            return closeChannel(code: 406, text: "PRECONDITION_FAILED - unknown delivery tag \(tag)")
+        }
+        let tags = multiple ? unsettled.keys.filter { $0 <= tag }.sorted() : [tag]
+        var returned: [(String, Broker.Message)] = []
+        for tag in tags {
+            guard let entry = unsettled.removeValue(forKey: tag) else { continue }
+            if let consumer = entry.consumer { consumers[consumer]?.unsettled -= 1 }
+            if acked {
+                broker.observe?(.acknowledged(entry.message, queue: entry.queue))
+                continue
+            }
+            if requeue {
+                returned.append((entry.queue, entry.message))
+            } else {
+                broker.deadLetter(entry.message, from: entry.queue, at: now)
+            }
+        }
+        if returned.isEmpty { broker.dispatchAll() } else { broker.requeue(returned) }
+    }
+
+    // MARK: - Publishes
+
+    private func publish(_ fields: inout FieldCursor) -> Bool? {
+        guard fields.number(UInt16.self) != nil, let exchange = fields.short(), let key = fields.short(),
+            let flags = fields.number(UInt8.self)
+        else { return nil }
+        let message = Broker.Message(exchange: exchange, routingKey: key, properties: [], body: [])
+        incoming = Incoming(message: message, mandatory: flags & 1 != 0)
+        return true
+    }
+
+    func headerReceived(_ payload: ArraySlice<UInt8>) {
+        guard isChannelOpen else { return }
+        var fields = FieldCursor(payload)
+        guard incoming != nil, incoming?.missing == nil, fields.number(UInt16.self) == 60,
+            fields.number(UInt16.self) != nil, let size = fields.number(UInt64.self)
+        else { return violation(code: 505, "a content header out of order") }
+        incoming?.message.properties = fields.remaining()
+        incoming?.missing = Int(size)
+        if size == 0 { published() }
+    }
+
+    func bodyReceived(_ payload: ArraySlice<UInt8>) {
+        guard isChannelOpen else { return }
+        guard let missing = incoming?.missing, payload.count <= missing, !payload.isEmpty else {
+            return violation(code: 505, "a body frame out of order")
+        }
+        incoming?.message.body += payload
+        incoming?.missing = missing - payload.count
+        if missing == payload.count { published() }
+    }
+
+    private func published() {
+        guard let publish = incoming else { return }
+        incoming = nil
+        let exchange = String(decoding: publish.message.exchange, as: UTF8.self)
+        guard broker.hasExchange(exchange) else {
+            return closeChannel(code: 404, text: "NOT_FOUND - no exchange '\(exchange)' in vhost '/'")
+        }
+        let queues = broker.route(exchange: exchange, routingKey: publish.message.routingKey)
+        if queues.isEmpty, publish.mandatory { giveBack(publish.message) }
+        let isAccepted = !queues.contains { $0.rejectsPublishes }
+        if isAccepted { for queue in queues { broker.enqueue(publish.message, into: queue, at: now) } }
+        if let count = publishes {
+            publishes = count + 1
+            if isAccepted, !queues.isEmpty { unconfirmed[count + 1] = publish.message }
+            if broker.holdsConfirms, isAccepted {
+                heldConfirms.append(count + 1)
+            } else {
+                writeConfirm(count + 1, multiple: false, acked: isAccepted)
+            }
+        }
+        if broker.isAlarmed {
+            isStopped = true
+            writeMethod(channel: 0, 10, 60) { $0.append(short: "low on memory") }
+        }
+    }
+
+    private func giveBack(_ message: Broker.Message) {
+        writeMethod(60, 50) { frame in
+            frame.append(312 as UInt16)
+            frame.append(short: "NO_ROUTE")
+            frame.append(short: message.exchange)
+            frame.append(short: message.routingKey)
+        }
+        writeContent(message)
+    }
+}

@@ -1,0 +1,193 @@
+package import Core
+
+/// The broker's end of one AMQP connection.
+///
+/// It judges what comes as RabbitMQ does: a settlement of an unknown tag closes the channel with 406, a missing queue
+/// with 404, a frame out of order closes the connection.
+package final class BrokerEngine: Engine {
+    enum Phase {
+        case awaitingHeader
+        case awaitingStartOk
+        case awaitingTuneOk
+        case awaitingOpen
+        case open
+        /// We sent `connection.close`.
+        case closing
+        case closed
+    }
+
+    struct BrokerConsumer {
+        var queue: String
+        var prefetch: Int
+        var unsettled = 0
+    }
+
+    struct Unsettled {
+        var queue: String
+        var consumer: String?
+        var message: Broker.Message
+    }
+
+    /// A publish whose header and body are still to come.
+    struct Incoming {
+        var message: Broker.Message
+        var mandatory: Bool
+        var missing: Int?
+    }
+
+    package let broker: Broker
+    /// `connection_name` and other things that the client said about itself, as raw field-table content.
+    package internal(set) var clientProperties: [UInt8] = []
+    package internal(set) var heartbeat: Duration = .zero
+    /// Tags of publishes that wait to be confirmed.
+    package internal(set) var heldConfirms: [UInt64] = []
+    package internal(set) var heartbeatsReceived = 0
+
+    var phase = Phase.awaitingHeader
+    var input: [UInt8] = []
+    var output = ByteQueue()
+    var frameMax = 4096
+    var isChannelOpen = false
+    var consumers: [String: BrokerConsumer] = [:]
+    var prefetch = 0
+    var unsettled: [UInt64: Unsettled] = [:]
+    var nextTag: UInt64 = 1
+    var publishes: UInt64?
+    /// Publishes that went into a queue and are not confirmed yet, by their number.
+    var unconfirmed: [UInt64: Broker.Message] = [:]
+    var incoming: Incoming?
+    var now = Instant(nanoseconds: 0)
+    /// Under alarm the input of a publishing connection is not read.
+    var isStopped = false
+    private var nextHeartbeat: Instant?
+    private var silenceEnds: Instant?
+
+    package init(broker: Broker) {
+        self.broker = broker
+    }
+
+    // MARK: - For tests
+
+    /// Sends bytes as they are, right or wrong.
+    package func send(raw bytes: [UInt8]) {
+        output.append(bytes)
+    }
+
+    /// Confirms what is held: one tag, or all up to it.
+    package func releaseConfirms(_ tag: UInt64, multiple: Bool = false, acked: Bool = true) {
+        heldConfirms.removeAll { multiple ? $0 <= tag : $0 == tag }
+        writeConfirm(tag, multiple: multiple, acked: acked)
+    }
+
+    /// Closes the connection from the broker's side.
+    package func closeConnection(code: UInt16, text: String) {
+        guard phase != .closing, phase != .closed else { return }
+        writeMethod(channel: 0, 10, 50) { frame in
+            frame.append(code)
+            frame.append(short: text)
+            frame.append(0 as UInt16)
+            frame.append(0 as UInt16)
+        }
+        phase = .closing
+        leave()
+    }
+
+    /// Closes the channel from the broker's side; unsettled deliveries go back.
+    package func closeChannel(code: UInt16, text: String) {
+        writeMethod(20, 40) { frame in
+            frame.append(code)
+            frame.append(short: text)
+            frame.append(0 as UInt16)
+            frame.append(0 as UInt16)
+        }
+        closedChannel()
+    }
+
+    package var unsettledCount: Int { unsettled.count }
+
+    /// Whether a client consumes here, or has consumed.
+    package var isConsuming: Bool { !consumers.isEmpty || !unsettled.isEmpty }
+
+    // MARK: - Engine
+
+    package func transportOpened(at now: Instant) {
+        self.now = now
+        broker.attach(self)
+    }
+
+    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+        self.now = now
+        phase = .closed
+        leave()
+    }
+
+    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        self.now = now
+        if heartbeat > .zero { silenceEnds = now + heartbeat * 3 }
+        input.append(bytes)
+        readInput()
+    }
+
+    package func drain(into output: inout ByteQueue) {
+        self.output.withBytes { output.append($0) }
+        self.output.removeAll()
+    }
+
+    package var wantsDisconnect: Bool { phase == .closed && output.isEmpty }
+
+    package var nextDeadline: Instant? {
+        guard phase != .closed else { return nil }
+        return [nextHeartbeat, silenceEnds, broker.nextExpiry].compactMap(\.self).min()
+    }
+
+    package func expire(at now: Instant) {
+        self.now = now
+        broker.expire(at: now)
+        if let due = nextHeartbeat, now >= due {
+            output.append([8, 0, 0, 0, 0, 0, 0, 0xCE])
+            nextHeartbeat = now + heartbeat / 2
+        }
+        if let silenceEnds, now >= silenceEnds {
+            broker.violations.append("missed heartbeats")
+            phase = .closed
+            leave()
+        }
+    }
+
+    // MARK: - For the engine's other files
+
+    func startHeartbeats(_ seconds: UInt16) {
+        guard seconds > 0 else { return }
+        heartbeat = .seconds(seconds)
+        nextHeartbeat = now + heartbeat / 2
+        silenceEnds = now + heartbeat * 3
+    }
+
+    func alarmCleared() {
+        guard isStopped else { return }
+        isStopped = false
+        writeMethod(channel: 0, 10, 61) { _ in }
+        readInput()
+    }
+
+    /// Everything that is unsettled goes back to its queue.
+    func leave() {
+        closedChannel()
+        broker.detach(self)
+    }
+
+    func closedChannel() {
+        isChannelOpen = false
+        for consumer in consumers.keys { broker.removeConsumer(consumer, of: self) }
+        consumers.removeAll()
+        let messages = unsettled.sorted { $0.key < $1.key }.map { ($0.value.queue, $0.value.message) }
+        unsettled.removeAll()
+        broker.requeue(messages)
+        nextTag = 1
+        publishes = nil
+        unconfirmed.removeAll()
+        incoming = nil
+        heldConfirms.removeAll()
+        prefetch = 0
+    }
+}

@@ -1,0 +1,22 @@
+import Glibc
+
+/// A TCP port of 127.0.0.1 that nobody listens on.
+///
+/// The kernel hands such ports out in turn, so the next caller gets another one; whoever wants it has to be ready to find it taken all the same.
+package func freePort() throws -> UInt16 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    guard descriptor >= 0 else { throw TestSupportError("socket: errno \(errno)") }
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+            let bound = unsafe bind(descriptor, generic, length)
+            return bound == 0 ? unsafe getsockname(descriptor, generic, &length) : bound
+        }
+    }
+    guard result == 0 else { throw TestSupportError("no free port: errno \(errno)") }
+    return UInt16(bigEndian: address.sin_port)
+}

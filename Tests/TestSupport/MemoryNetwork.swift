@@ -1,0 +1,259 @@
+package import Core
+
+/// A network in memory, on virtual time, with latency and faults from a seed: engines at both ends, no sockets.
+///
+/// Whoever drives a test calls ``settle(_:)`` until nothing moves at this instant, and ``advance(by:deadline:turn:)``
+/// to let time pass.
+package final class MemoryNetwork: Network {
+    /// What goes wrong, each as a probability.
+    package struct Faults {
+        /// A connection attempt is refused.
+        package var refusal = 0.0
+        /// A piece of bytes is cut off somewhere, and the connection with it.
+        package var cut = 0.0
+        /// A piece of bytes and everything after it is lost in both directions, and neither end is told.
+        package var silence = 0.0
+
+        package init() {}
+    }
+
+    /// Two engines and what is under way between them.
+    package final class Link {
+        package let client: any Engine
+        package let server: any Engine
+        package let endpoint: Endpoint
+        /// While true, nothing is carried and nobody is told.
+        package var isFrozen = false
+        fileprivate var isOpened = false
+        /// Whether the client's, and the server's end is still there.
+        fileprivate var isAlive = [true, true]
+        /// What the client, and what the server has sent.
+        fileprivate var pipes = [Pipe(), Pipe()]
+
+        fileprivate init(client: any Engine, server: any Engine, endpoint: Endpoint) {
+            self.client = client
+            self.server = server
+            self.endpoint = endpoint
+        }
+
+        /// Whether both ends are joined.
+        package var isOpen: Bool { isOpened && isAlive == [true, true] }
+
+        fileprivate func engine(_ end: Int) -> any Engine {
+            end == 0 ? client : server
+        }
+    }
+
+    fileprivate struct Pipe {
+        var pieces: [(due: Instant, bytes: ArraySlice<UInt8>)] = []
+        /// The sender closes when everything has arrived.
+        var isEnding = false
+    }
+
+    /// Makes the other end; `nil` refuses the connection.
+    package var accept: (Endpoint) -> (any Engine)?
+    /// What goes wrong on connections to an endpoint.
+    package var faults: [Endpoint: Faults] = [:]
+    /// How long bytes are under way.
+    package var latency = Duration.zero
+    /// At most this many bytes are handed over at once; few split frames.
+    package var largestPiece = Int.max
+    /// What a run that cannot go on is called.
+    package var label = ""
+    package private(set) var now: Instant
+    /// Open connections and those about to open, oldest first.
+    package private(set) var links: [Link] = []
+    /// Connection attempts, and how many of the connections were lost by a fault.
+    package private(set) var attempts = 0
+    package private(set) var losses = 0
+
+    private let start: Moment
+    private var random: SplitMix64
+    private var failures: [(engine: any Engine, error: TransportError)] = []
+
+    package init(
+        seed: UInt64 = 1,
+        start: Moment = Moment(
+            instant: Instant(nanoseconds: 1_000_000_000), wall: WallTime(milliseconds: 1_790_000_000_000)),
+        accept: @escaping (Endpoint) -> (any Engine)?
+    ) {
+        random = SplitMix64(seed: seed)
+        self.start = start
+        self.accept = accept
+        now = start.instant
+    }
+
+    /// What both clocks say.
+    package var moment: Moment {
+        let passed = (now - start.instant).nanoseconds / 1_000_000
+        return Moment(instant: now, wall: WallTime(milliseconds: start.wall.milliseconds + passed))
+    }
+
+    // MARK: Network
+
+    package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+        attempts += 1
+        if !happens(faults[endpoint]?.refusal), let server = accept(endpoint) {
+            links.append(Link(client: engine, server: server, endpoint: endpoint))
+        } else {
+            let error = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "\(endpoint) refused")
+            failures.append((engine, error))
+        }
+    }
+
+    package func disconnect(_ engine: any Engine) {
+        failures.removeAll { $0.engine === engine }
+        for link in links {
+            guard let end = (0...1).first(where: { link.engine($0) === engine }) else { continue }
+            link.isAlive[end] = false
+            if !link.isFrozen { close(link, nil) }
+        }
+        forget()
+    }
+
+    // MARK: Faults
+
+    /// Ends a connection without a farewell: both ends are told that it was reset.
+    package func cut(_ link: Link) {
+        losses += 1
+        close(link, TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
+        forget()
+    }
+
+    /// Cuts every connection to an endpoint.
+    package func cutAll(to endpoint: Endpoint) {
+        for link in links where link.endpoint == endpoint { cut(link) }
+    }
+
+    private func happens(_ probability: Double?) -> Bool {
+        guard let probability, probability > 0 else { return false }
+        return Double.random(in: 0..<1, using: &random) < probability
+    }
+
+    // MARK: Time
+
+    /// Carries everything that is due until nobody has more to say; `turn` is called between, and says whether it did
+    /// something that no engine shows.
+    package func settle(_ turn: () -> Bool = { false }) {
+        var rounds = 0
+        var isBusy = true
+        while isBusy {
+            rounds += 1
+            precondition(rounds < 100_000, "somebody never comes to rest \(label)")
+            isBusy = turn()
+            if refuse() { isBusy = true }
+            for link in links where move(link) { isBusy = true }
+            forget()
+        }
+    }
+
+    /// When something happens next by itself: a piece arrives, or an engine's deadline passes.
+    package var nextDeadline: Instant? {
+        var earliest: Instant?
+        func consider(_ deadline: Instant?) {
+            guard let deadline else { return }
+            earliest = min(earliest ?? deadline, deadline)
+        }
+        for link in links {
+            for end in 0...1 {
+                if link.isAlive[end] { consider(link.engine(end).nextDeadline) }
+                if !link.isFrozen { consider(link.pipes[end].pieces.first?.due) }
+            }
+        }
+        return earliest
+    }
+
+    /// Lets time pass, stopping wherever something is due; `deadline` is that of engines' owners, who act in `turn`.
+    package func advance(
+        by duration: Duration, deadline: () -> Instant? = { nil }, turn: () -> Bool = { false }
+    ) {
+        let end = now + duration
+        settle(turn)
+        while let next = [nextDeadline, deadline()].compactMap(\.self).min(), next <= end {
+            now = max(now, next)
+            settle(turn)
+        }
+        now = end
+        settle(turn)
+    }
+
+    // MARK: Carrying
+
+    private func refuse() -> Bool {
+        let refused = failures
+        failures.removeAll()
+        for (engine, error) in refused { engine.transportClosed(error, at: now) }
+        return !refused.isEmpty
+    }
+
+    /// Does what is due on one connection. Returns whether there was something.
+    private func move(_ link: Link) -> Bool {
+        var moved = false
+        if !link.isOpened {
+            link.isOpened = true
+            link.server.transportOpened(at: now)
+            link.client.transportOpened(at: now)
+            moved = true
+        }
+        for end in 0...1 where link.isAlive[end] {
+            if let due = link.engine(end).nextDeadline, due <= now {
+                link.engine(end).expire(at: now)
+                moved = true
+            }
+        }
+        for end in 0...1 where link.isAlive[end] { moved = carry(link, from: end) || moved }
+        return moved
+    }
+
+    private func carry(_ link: Link, from end: Int) -> Bool {
+        let sender = link.engine(end)
+        let receiver = link.engine(1 - end)
+        var output = ByteQueue()
+        sender.drain(into: &output)
+        var moved = !output.isEmpty
+        if link.isFrozen {
+            guard sender.wantsDisconnect else { return moved }
+            link.isAlive[end] = false
+            sender.transportClosed(nil, at: now)
+            return true
+        }
+        if !output.isEmpty { link.pipes[end].pieces.append((now + latency, ArraySlice(output.copy()))) }
+        if sender.wantsDisconnect { link.pipes[end].isEnding = true }
+        while let first = link.pipes[end].pieces.first, first.due <= now, link.isOpen, !link.isFrozen {
+            moved = true
+            if happens(faults[link.endpoint]?.silence) {
+                losses += 1
+                link.isFrozen = true
+                return true
+            }
+            if happens(faults[link.endpoint]?.cut) {
+                let kept = first.bytes.prefix(Int.random(in: 0...first.bytes.count, using: &random))
+                if !kept.isEmpty { receiver.receive(kept.span, at: now) }
+                cut(link)
+                return true
+            }
+            let piece = first.bytes.prefix(largestPiece)
+            link.pipes[end].pieces[0].bytes = first.bytes.dropFirst(piece.count)
+            if piece.count == first.bytes.count { link.pipes[end].pieces.removeFirst() }
+            receiver.receive(piece.span, at: now)
+        }
+        if link.pipes[end].isEnding, link.pipes[end].pieces.isEmpty, link.isOpen {
+            close(link, nil)
+            moved = true
+        }
+        return moved
+    }
+
+    /// Tells both ends that are still there.
+    private func close(_ link: Link, _ failure: TransportError?) {
+        let alive = link.isAlive
+        link.isAlive = [false, false]
+        for end in 0...1 where alive[end] && (link.isOpened || end == 0) {
+            link.engine(end).transportClosed(failure, at: now)
+        }
+    }
+
+    private func forget() {
+        links.removeAll { $0.isAlive == [false, false] }
+    }
+}

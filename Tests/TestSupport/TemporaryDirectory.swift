@@ -1,0 +1,36 @@
+import Foundation
+
+/// A folder of its own for one test; it is removed, with all it holds, when the last reference goes.
+package final class TemporaryDirectory: Sendable {
+    package let path: String
+
+    package init() throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("harebell-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        path = url.path
+    }
+
+    deinit {
+        // A folder that a test removed itself, or cannot be removed, is no reason to stop the others.
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// The path of `name` in the folder.
+    package func file(_ name: String) -> String {
+        "\(path)/\(name)"
+    }
+
+    /// Writes a file that only its owner may read.
+    ///
+    /// - Returns: its path.
+    @discardableResult
+    package func write(_ text: String, to name: String) throws -> String {
+        let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+        guard FileManager.default.createFile(atPath: file(name), contents: Data(text.utf8), attributes: attributes)
+        else {
+            throw TestSupportError("could not write \(file(name))")
+        }
+        return file(name)
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+
+/// What `deploy/test` prepares for the tests that need more than this process.
+///
+/// Each value is nil where its environment variable is not set, as under a bare `swift test`.
+package enum TestEnvironment {
+    /// A running broker that all tests share, as an AMQP URI: use names that nobody else uses.
+    package static let broker = value("HAREBELL_TEST_BROKER")
+
+    /// The path of `deploy/broker`, for tests that stop or kill a broker: ``PrivateBroker`` calls it.
+    package static let brokerScript = value("HAREBELL_BROKER_SCRIPT")
+
+    /// The path of the built `harebell`.
+    package static let binary = value("HAREBELL_BINARY")
+
+    /// The one seed that the simulation is to run, with its whole trace if it fails.
+    package static let simulationSeed = value("HAREBELL_SIMULATION_SEED").flatMap { UInt64($0) }
+
+    /// How many seeds the simulation tries.
+    package static let simulationRuns = value("HAREBELL_SIMULATION_RUNS").flatMap { Int($0) }
+
+    /// What a test that is left out says about it.
+    package static let hint = "deploy/test prepares what this needs"
+
+    private static func value(_ name: String) -> String? {
+        ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
+/// A condition that a test waited for and that did not come about, with what was seen instead.
+package struct TestSupportError: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Asks until the answer is not nil.
+///
+/// - Throws: ``TestSupportError`` with `what` after `limit`.
+@discardableResult
+package func eventually<Answer>(
+    _ what: @autoclosure () -> String, within limit: Duration = .seconds(10), _ ask: () throws -> Answer?
+) throws -> Answer {
+    let deadline = ContinuousClock.now + limit
+    while true {
+        if let answer = try ask() { return answer }
+        guard ContinuousClock.now < deadline else { throw TestSupportError("not within \(limit): \(what())") }
+        Thread.sleep(forTimeInterval: 0.01)
+    }
+}
