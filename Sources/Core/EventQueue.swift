@@ -1,6 +1,7 @@
-/// What an engine has to tell its owner, in order.
+/// What an engine has to tell its owner, in order; or anything else that waits in a line.
 ///
-/// Its memory is reused each time the queue has been emptied, which its readers do every turn. Inlinable, because a
+/// Its memory is reused each time the queue has been emptied, which an engine's readers do every turn; one that is
+/// not emptied keeps no more than as much again as waits in it. Both operations are O(1) amortised. Inlinable, because a
 /// generic that other modules cannot specialise looks its types up at run time, on each call;
 /// and public, because the compiler specialises an inlinable generic across modules only where it is.
 public struct EventQueue<Event> {
@@ -22,6 +23,10 @@ public struct EventQueue<Event> {
     /// Adds an event after all others.
     @inlinable
     public mutating func append(_ event: consuming Event) {
+        if events.count == events.capacity, head > events.count / 2 {
+            events.removeFirst(head)
+            head = 0
+        }
         events.append(event)
     }
 
@@ -36,6 +41,12 @@ public struct EventQueue<Event> {
             head = 0
         }
         return event
+    }
+
+    /// Every event, the first one first.
+    @inlinable
+    public var elements: [Event] {
+        events[head...].compactMap(\.self)
     }
 }
 

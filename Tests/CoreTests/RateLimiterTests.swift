@@ -1,4 +1,4 @@
-import Core
+@testable import Core
 import Testing
 
 @Suite("RateLimiter")
@@ -109,6 +109,18 @@ struct EventQueueTests {
         queue.append(5)
         while let number = queue.popFirst() { found.append(number) }
         #expect(found == [nil, 0, 1, 2, 3, 4, 5] && queue.isEmpty)
+    }
+
+    @Test("One that is never emptied keeps its order, and its memory does not grow with what passed through")
+    func neverEmpty() {
+        var queue = EventQueue<Int>()
+        for number in 0..<10 { queue.append(number) }
+        for number in 10..<10_000 {
+            queue.append(number)
+            #expect(queue.popFirst() == number - 10)
+        }
+        #expect(queue.elements == Array(9990..<10_000))
+        #expect(queue.events.capacity <= 64)
     }
 }
 
