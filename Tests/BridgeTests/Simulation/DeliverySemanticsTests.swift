@@ -167,6 +167,36 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
+    @Test(
+        "consuming connection lost, and two requests look the same: each has one result and one settlement",
+        arguments: [[100, 100], [1, 100], [100, 1], [1, 1]])
+    func lookAlikes(delays: [Int]) throws {
+        let script = delays.indices.map { "token 7*, attempt \($0 + 1): delay \(delays[$0])s" }
+        let world = try World(script: script.joined(separator: "\n")) { $0.apns.requestTimeout = .seconds(200) }
+        try world.start()
+        // A first answer, before which a connection has one stream.
+        try world.request(Self.body("8"))
+        world.pass(.seconds(1))
+        var settled = 0
+        world.broker.observe = { if case .acknowledged = $0 { settled += 1 } }
+        // What is shorter than the broker's absence ends before the redelivery.
+        for _ in delays { try world.request(Self.body()) }
+        world.isBrokerDown = true
+        world.cut(consuming: true)
+        world.pass(.seconds(5))
+        world.isBrokerDown = false
+        #expect(world.pass(atMost: .seconds(60)) { world.worker?.counters.deliveries == [5] })
+        world.pass(.seconds(1))
+        // What is still on its way is not settled in place of what has ended.
+        #expect(world.broker.unsettledCount == delays.count { $0 == 100 })
+        #expect(world.pass(atMost: .seconds(200)) { world.isQuiet })
+        #expect(world.sent == 3)
+        #expect(settled == 2)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted", "accepted"])
+        #expect(world.worker?.counters.duplicatesAvoided == 2)
+        #expect(world.worker?.counters.unsettled == 0)
+    }
+
     @Test("What was published anew under the same message id is sent, though its first copy finished here")
     func publishedAnew() throws {
         let world = try World()

@@ -1,0 +1,23 @@
+import AMQP
+import Core
+
+/// A publish that has no confirm yet.
+final class PendingPublication {
+    enum Kind {
+        case result(report: Report, id: NotificationID?)
+        case routedResult(report: Report, id: NotificationID?)
+        case feedback
+        case deadLetter
+    }
+
+    let request: InFlightRequest
+    let publication: Publication
+    let kind: Kind
+    var refusals = 0
+
+    init(request: InFlightRequest, publication: Publication, kind: Kind) {
+        self.request = request
+        self.publication = publication
+        self.kind = kind
+    }
+}

@@ -1,0 +1,111 @@
+package import Core
+
+/// From a delivery to the notifications of its request.
+extension Pipeline {
+    /// A message arrived.
+    package func received(_ delivery: Delivery, at now: Moment) {
+        guard isNew(delivery, at: now) else { return }
+        decode(InFlightRequest(delivery: delivery, arrived: now), at: now)
+    }
+
+    /// A message arrived whose body is larger than the configuration allows; its body was not kept.
+    package func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
+        // Without its body it may look like another one: only a message id tells them apart.
+        let isNamed = delivery.messageID != nil
+        guard isNew(delivery, isRecognizable: isNamed, at: now) else { return }
+        let limit = settings.maximumMessage
+        refuse(
+            InFlightRequest(delivery: delivery, arrived: now),
+            DecodingFailure("body: \(bodySize) bytes, more than broker.maximum_message_bytes (\(limit)) allows"),
+            id: isNamed ? notificationID(of: delivery) : nil, at: now)
+    }
+
+    /// Counts a delivery, and takes care of it if its request is in flight here or finished here already.
+    func isNew(_ delivery: Delivery, isRecognizable: Bool = true, at now: Moment) -> Bool {
+        counters.deliveries[delivery.queue] += 1
+        guard isRecognizable, completed.hasSuspects || !orphans.isEmpty else {
+            counters.unsettled += 1
+            return true
+        }
+        let key = RedeliveryKey(delivery)
+        if !delivery.redelivered {
+            completed.publishedAnew(key)
+        } else if let request = orphans.adopt(key) {
+            counters.duplicatesAvoided += 1
+            request.delivery.epoch = delivery.epoch
+            request.delivery.tag = delivery.tag
+            return false
+        } else if completed.contains(key, at: now.instant) {
+            counters.duplicatesAvoided += 1
+            doors.settle(delivery, .ack)
+            return false
+        }
+        counters.unsettled += 1
+        return true
+    }
+
+    /// The consuming connection is gone: the broker will deliver again what it counts as unacknowledged.
+    package func consumerLost(at now: Moment) {
+        completed.connectionLost(at: now.instant)
+        for request in openRequests() { orphans.insert(request) }
+    }
+
+    /// Every request that is not settled, some of them more than once.
+    private func openRequests() -> [InFlightRequest] {
+        var requests = notifications.handles.map { notifications[$0].request }
+        requests += unpublished.elements.map(\.request)
+        requests += unconfirmed.elements.map(\.request)
+        for entry in later.elements {
+            switch entry {
+            case .republish(let pending): requests.append(pending.request)
+            case .decode(let request): requests.append(request)
+            case .retry, .probe: break
+            }
+        }
+        return requests
+    }
+
+    func decode(_ request: InFlightRequest, at now: Moment) {
+        switch settings.queues[request.delivery.queue].decoder.decode(request.delivery) {
+        case .request(let decoded):
+            start(decoded, of: request, at: now)
+        case .ignore:
+            counters.ignored += 1
+            complete(request)
+        case .reject(let failure):
+            refuse(request, failure, id: notificationID(of: request.delivery), at: now)
+        case .later(let pause):
+            later.insert(.decode(request), due: now.instant + min(pause, settings.longestDeferral))
+        }
+    }
+
+    func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
+        let all = decoded.notifications
+        request.notifications = all.count
+        request.open = all.count
+        for index in all.indices {
+            let position = all.count == 1 ? nil : index
+            let id = RequestKey.notificationID(
+                for: all[index], position: position, of: request.delivery,
+                queue: settings.queues[request.delivery.queue].name)
+            start(all[index], position: position, id: id, of: request, at: now)
+        }
+    }
+
+    func start(
+        _ notification: Notification, position: Int?, id: NotificationID, of request: InFlightRequest, at now: Moment
+    ) {
+        let match: AppTable.Match
+        switch apps.resolve(notification) {
+        case .success(let found): match = found
+        case .failure(let failure):
+            let report = Report(outcome: .invalid, detail: failure.detail)
+            conclude(request, notification, position: position, id: id, report: report, at: now)
+            return
+        }
+        let handle = notifications.insert(
+            InFlightNotification(request: request, notification: notification, position: position, id: id, match: match)
+        )
+        send(handle, at: now)
+    }
+}

@@ -1,0 +1,96 @@
+import Core
+
+/// From an outcome to the settlement.
+extension Pipeline {
+    func finish(_ handle: UInt32, _ report: Report, at now: Moment) {
+        let entry = notifications.remove(handle)
+        conclude(
+            entry.request, entry.notification, position: entry.position, id: entry.id, app: entry, report: report,
+            at: now)
+    }
+
+    /// A message that is no request gets one result and a dead letter.
+    func refuse(_ request: InFlightRequest, _ failure: DecodingFailure, id: NotificationID?, at now: Moment) {
+        request.open = 1
+        conclude(
+            request, nil, position: nil, id: id, report: Report(outcome: .invalid, detail: failure.detail), at: now)
+    }
+
+    /// What the results of a message that is no request are told apart by.
+    func notificationID(of delivery: Delivery) -> NotificationID {
+        RequestKey.notificationID(
+            for: nil, position: nil, of: delivery, queue: settings.queues[delivery.queue].name)
+    }
+
+    func conclude(
+        _ request: InFlightRequest, _ notification: Notification?, position: Int?, id: NotificationID?,
+        app: InFlightNotification? = nil, report: Report, at now: Moment
+    ) {
+        counters.outcomes[Int(report.outcome.rawValue)] += 1
+        let delivery = request.delivery
+        let route = resultRoute(for: delivery, outcome: report.outcome)
+        let feedback = report.outcome == .unregistered ? settings.feedback : nil
+        if route != nil || feedback != nil {
+            let result = encoder.encode(
+                report, id: id, position: position, notification: notification, topic: app?.topic,
+                environment: app.map { apps.apps[$0.app].environment } ?? notification?.environment, delivery: delivery)
+            if let route {
+                publish(result.publication(to: route), for: request, .result(report: report, id: id), at: now)
+            }
+            if let feedback {
+                publish(result.publication(to: feedback), for: request, .feedback, at: now)
+            }
+        }
+        if settings.callsForDeadLetter(report.outcome) {
+            request.failures += 1
+            if request.firstFailure == nil { request.firstFailure = (id, report) }
+        }
+        closeOne(of: request, at: now)
+    }
+
+    /// `reply_to` through the default exchange; without it, what the configuration says.
+    func resultRoute(for delivery: Delivery, outcome: Outcome) -> PublishRoute? {
+        if let replyTo = delivery.replyTo, !replyTo.isEmpty {
+            return PublishRoute(exchange: [], routingKey: replyTo)
+        }
+        return settings.results(for: outcome)
+    }
+
+    /// One notification or publication of the request has ended.
+    func closeOne(of request: InFlightRequest, at now: Moment) {
+        request.open -= 1
+        guard request.open == 0 else { return }
+        if let (id, report) = request.firstFailure {
+            request.firstFailure = nil
+            deadLetter(request, id: id, report: report, at: now)
+        } else {
+            complete(request)
+        }
+    }
+
+    func deadLetter(_ request: InFlightRequest, id: NotificationID?, report: Report, at now: Moment) {
+        counters.deadLetters += 1
+        var report = report
+        if request.notifications > 1 {
+            let first = report.detail.map { ", first: \($0)" } ?? ""
+            report.detail = "\(request.failures) of \(request.notifications) notifications failed\(first)"
+        }
+        let publication = settings.deadLetters.encode(
+            request.delivery, report: report, id: id, queue: settings.queues[request.delivery.queue].name,
+            decoder: settings.queues[request.delivery.queue].decoder.name, firstSeen: request.arrived.wall,
+            now: now.wall)
+        publish(publication, for: request, .deadLetter, at: now)
+    }
+
+    func complete(_ request: InFlightRequest) {
+        counters.unsettled -= 1
+        let key = RedeliveryKey(request.delivery)
+        guard !request.isOrphan else {
+            orphans.remove(request, key)
+            completed.completedTooLate(key)
+            return
+        }
+        completed.completed(key)
+        doors.settle(request.delivery, .ack)
+    }
+}

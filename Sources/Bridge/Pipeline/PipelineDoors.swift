@@ -1,0 +1,22 @@
+package import AMQP
+package import APNs
+package import Core
+
+/// What the pipeline may do to the world; its worker provides it.
+package protocol PipelineDoors: AnyObject {
+    /// Hands a notification to a pool; its end comes back as ``Pipeline/replied(_:_:at:)``
+    /// or ``Pipeline/lost(_:_:at:)``. Returns the pool's name for it.
+    func submit(_ request: APNsRequest, handle: UInt32, pool: Int, at now: Moment) -> UInt32
+
+    /// Takes a notification back from a pool; `false` if it was sent already, and then its end comes back.
+    func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool
+
+    /// Whether the publishing connection takes publishes now.
+    var canPublish: Bool { get }
+
+    /// Publishes and returns the sequence number that its confirm will carry.
+    func publish(_ publication: Publication) throws(AMQPError) -> UInt64
+
+    /// Tells the broker the end of a delivery of the current epoch.
+    func settle(_ delivery: Delivery, _ settlement: Settlement)
+}
