@@ -1,3 +1,5 @@
+package import HTTP2
+
 /// What APNs answers to one request: a status, and for a failure a reason.
 ///
 /// Source: "Handling notification responses from APNs".
@@ -12,6 +14,24 @@ package struct Answer: Equatable, Sendable {
         case garbage
         /// A valid JSON object of 64 KiB.
         case huge
+        /// JSON that ends in its middle.
+        case truncated
+        /// The headers alone, as if a body followed; it never does.
+        case withheld
+    }
+
+    /// What stands in `apns-id`, or in `apns-request-id`; everything but ``same`` is a fault that a script asks for.
+    package enum Identifier: String, CaseIterable, Sendable {
+        /// The request's own.
+        case same
+        /// The header is missing.
+        case none
+        /// A UUID that nobody sent.
+        case other
+        /// The request's own in upper case.
+        case upper
+        /// No UUID at all.
+        case garbage
     }
 
     package var status: UInt16
@@ -19,6 +39,13 @@ package struct Answer: Equatable, Sendable {
     /// Milliseconds since 1970 UTC; only a 410 has one.
     package var timestamp: Int64?
     package var body: Body
+    package var identifier = Identifier.same
+    /// The most that one DATA frame carries, in bytes; `nil` for as much as fits.
+    package var largestFrame: Int?
+    /// Whether trailers follow the body.
+    package var hasTrailers = false
+    /// What the stream is reset with after the answer.
+    package var resetCode: HTTP2ErrorCode?
 
     package init(_ status: UInt16, _ reason: String? = nil, timestamp: Int64? = nil, body: Body = .json) {
         self.status = status
@@ -32,7 +59,8 @@ package struct Answer: Equatable, Sendable {
     /// The bytes of the body; empty where there is none.
     package var bodyBytes: [UInt8] {
         switch body {
-        case .none: return []
+        case .none, .withheld: return []
+        case .truncated: return Array("{\"reason\":\"".utf8)
         case .garbage: return Array("<html>this is not the JSON you are looking for".utf8)
         case .huge:
             return Array("{\"reason\":\"\(reason ?? "")\",\"padding\":\"".utf8) + [UInt8](repeating: 0x78, count: 65536)

@@ -3,7 +3,8 @@ import TLS
 
 /// The provider token of one connection: which one is in use, and whether the next is welcome.
 ///
-/// A connection is bound to the team and the key of its first valid token. A token is renewed too often when the
+/// A connection is bound to the team and the key of its first valid token; it may change to a key that is related to that
+/// one. A token is renewed too often when the
 /// connection took the one before less than 20 minutes ago in an update of its own, or when the two were issued less
 /// than 20 minutes apart: a connection that was opened with an old token may therefore renew it at once.
 ///
@@ -18,9 +19,8 @@ struct CredentialBinding {
     private struct Bound {
         var header: [UInt8]
         var issuedAt: Int64
-        let keyID: [UInt8]
-        let teamID: [UInt8]
-        let topics: [[UInt8]]
+        var keyID: [UInt8]
+        var key: ProviderKeyRing.Entry
         var updatedAt: Instant?
     }
 
@@ -37,10 +37,11 @@ struct CredentialBinding {
             return .refused(Answer(403, "MissingProviderToken"))
         }
         if let bound, bound.header == authorization {
-            return isExpired(bound.issuedAt, now, configuration) ? Self.expired : .valid(keyTopics: bound.topics)
+            guard now.instant < bound.key.revokedAt else { return Self.invalid }
+            return isExpired(bound.issuedAt, now, configuration) ? Self.expired : .valid(keyTopics: bound.key.topics)
         }
         guard let token = ProviderToken(authorization.dropFirst(7)) else { return Self.invalid }
-        guard let key = keys.entry(for: token) else { return Self.invalid }
+        guard let key = keys.entry(for: token, at: now.instant) else { return Self.invalid }
         if let verifier = key.verifier {
             guard verifier.verifyES256(token.signed.span, signature: token.signature.span) else { return Self.invalid }
         }
@@ -50,31 +51,33 @@ struct CredentialBinding {
         let skew = configuration.clockSkew.components.seconds
         guard token.issuedAt <= now.wall.seconds + skew else { return Self.invalid }
         if isExpired(token.issuedAt, now, configuration) { return Self.expired }
-        return bind(token, authorization, key.topics, at: now.instant, configuration)
+        return bind(token, authorization, key, at: now.instant, configuration)
     }
 
     private mutating func bind(
-        _ token: ProviderToken, _ header: [UInt8], _ topics: [[UInt8]], at now: Instant,
+        _ token: ProviderToken, _ header: [UInt8], _ key: ProviderKeyRing.Entry, at now: Instant,
         _ configuration: SimulatorConfiguration
     ) -> Verdict {
         guard var bound else {
-            bound = Bound(
-                header: header, issuedAt: token.issuedAt, keyID: token.keyID, teamID: token.teamID, topics: topics)
-            return .valid(keyTopics: topics)
+            bound = Bound(header: header, issuedAt: token.issuedAt, keyID: token.keyID, key: key)
+            return .valid(keyTopics: key.topics)
         }
-        guard bound.teamID == token.teamID else { return Self.invalid }
-        guard bound.keyID == token.keyID else { return .refused(Answer(403, "UnrelatedKeyIdInToken")) }
+        guard bound.key.teamID == token.teamID else { return Self.invalid }
+        let isRelated = bound.key.relatedKeyID == token.keyID || key.relatedKeyID == bound.keyID
+        guard bound.keyID == token.keyID || isRelated else { return .refused(Answer(403, "UnrelatedKeyIdInToken")) }
         let interval = configuration.tokenRefreshInterval
         let isFresh = bound.updatedAt.map { now - $0 < interval } ?? false
         guard !isFresh, abs(token.issuedAt - bound.issuedAt) >= interval.components.seconds else {
             return .refused(Answer(429, "TooManyProviderTokenUpdates"))
         }
+        bound.keyID = token.keyID
+        bound.key = key
         bound.header = header
         bound.issuedAt = token.issuedAt
         bound.updatedAt = now
         self.bound = bound
         updates += 1
-        return .valid(keyTopics: topics)
+        return .valid(keyTopics: key.topics)
     }
 
     private func isExpired(_ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration) -> Bool {

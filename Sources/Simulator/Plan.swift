@@ -6,7 +6,7 @@ struct Plan: Equatable {
     enum Ending: Equatable {
         case answer(Answer)
         case silence
-        case reset(HTTP2ErrorCode)
+        case reset(HTTP2ErrorCode, times: Int)
     }
 
     private(set) var ending: Ending?
@@ -19,9 +19,10 @@ struct Plan: Equatable {
             switch action {
             case .answer(let answer): ending = ending ?? .answer(answer)
             case .silence: ending = ending ?? .silence
-            case .reset(let code): ending = ending ?? .reset(code)
+            case .reset(let code, let times): ending = ending ?? .reset(code, times: times)
             case .delay(let range): delay = delay ?? range
-            case .goaway, .cut, .settings: connectionActions.append(action)
+            case .early: continue
+            case .goaway, .cut, .settings, .hold, .ping: connectionActions.append(action)
             }
         }
     }
@@ -53,12 +54,17 @@ struct ScriptCounters {
 }
 
 extension Script {
+    /// Whether there are lines that do not wait for a request's body.
+    var hasEarlyRules: Bool { rules.contains(where: \.isEarly) }
+
+    /// - Parameter isEarly: whether only the headers have come: the lines for that moment and the others are never
+    ///   mixed.
     func plan(
-        for subject: ScriptSubject, _ connection: inout ScriptCounters, _ server: inout ScriptCounters,
+        for subject: ScriptSubject, isEarly: Bool, _ connection: inout ScriptCounters, _ server: inout ScriptCounters,
         random: inout some RandomNumberGenerator
     ) -> Plan {
         var plan = Plan()
-        for rule in rules {
+        for rule in rules where rule.isEarly == isEarly {
             guard case .request(let conditions) = rule.trigger else { continue }
             // One after the other: a counter counts what the conditions before it let through.
             let applies = conditions.allSatisfy { condition in

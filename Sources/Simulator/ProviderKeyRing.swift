@@ -1,4 +1,4 @@
-import Core
+package import Core
 import TLS
 
 /// The signing keys that the simulated Apple knows, ready to verify.
@@ -8,18 +8,28 @@ package final class ProviderKeyRing {
         let verifier: VerifyingKey?
         let environment: Environment?
         let topics: [[UInt8]]
+        let relatedKeyID: [UInt8]?
+        let issuedAt: Instant
+        let revokedAt: Instant
     }
 
     private var entries: [[UInt8]: Entry] = [:]
     private let fallback: VerifyingKey?
 
-    /// - Parameter publicKeyPEM: for tokens with a key ID that none of `keys` has, whatever their team.
-    package init(_ keys: [ProviderKey], publicKeyPEM: String? = nil) throws(SimulatorError) {
+    /// - Parameters:
+    ///   - publicKeyPEM: for tokens with a key ID that none of `keys` has, whatever their team.
+    ///   - start: where the keys' times are counted from.
+    package init(
+        _ keys: [ProviderKey], publicKeyPEM: String? = nil, startedAt start: Instant = Instant(nanoseconds: 0)
+    ) throws(SimulatorError) {
         fallback = try Self.verifier(publicKeyPEM, "the public key")
         for key in keys {
             entries[Array(key.keyID.utf8)] = Entry(
                 teamID: Array(key.teamID.utf8), verifier: try Self.verifier(key.publicKeyPEM, "the key \(key.keyID)"),
-                environment: key.environment, topics: key.topics.map { Array($0.utf8) })
+                environment: key.environment, topics: key.topics.map { Array($0.utf8) },
+                relatedKeyID: key.relatedKeyID.map { Array($0.utf8) },
+                issuedAt: key.issuedAfter.map { start + $0 } ?? start,
+                revokedAt: key.revokedAfter.map { start + $0 } ?? .distantFuture)
         }
     }
 
@@ -34,10 +44,14 @@ package final class ProviderKeyRing {
 
     /// What is known of the key that a token names.
     ///
-    /// - Returns: `nil` if Apple would not know the key, or not with this team.
-    func entry(for token: ProviderToken) -> Entry? {
-        if let entry = entries[token.keyID] { return entry.teamID == token.teamID ? entry : nil }
+    /// - Returns: `nil` if Apple would not know the key, or not yet, or not any more, or not with this team.
+    func entry(for token: ProviderToken, at now: Instant) -> Entry? {
+        if let entry = entries[token.keyID] {
+            return entry.teamID == token.teamID && entry.issuedAt <= now && now < entry.revokedAt ? entry : nil
+        }
         guard fallback != nil || entries.isEmpty else { return nil }
-        return Entry(teamID: token.teamID, verifier: fallback, environment: nil, topics: [])
+        return Entry(
+            teamID: token.teamID, verifier: fallback, environment: nil, topics: [], relatedKeyID: nil, issuedAt: now,
+            revokedAt: .distantFuture)
     }
 }

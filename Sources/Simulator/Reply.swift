@@ -15,6 +15,8 @@ struct Reply {
     private static let channelIDName = Array("apns-channel-id".utf8)
     private static let contentType = HTTP2Header("content-type", "application/json")
 
+    private static let trailer = HTTP2Header("apns-trailer", "1")
+
     static func id(_ value: [UInt8]) -> HTTP2Header { HTTP2Header(name: idName, value: value) }
     static func uniqueID(_ value: [UInt8]) -> HTTP2Header { HTTP2Header(name: uniqueIDName, value: value) }
     static func requestID(_ value: [UInt8]) -> HTTP2Header { HTTP2Header(name: requestIDName, value: value) }
@@ -25,8 +27,31 @@ struct Reply {
     /// - Returns: `false` if the stream is closed already.
     func send(on session: HTTP2ServerSession, stream: Int32) throws(HTTP2Error) -> Bool {
         let bytes = body.isEmpty ? answer.bodyBytes : body
-        let headers = bytes.isEmpty ? headers : headers + [Self.contentType]
-        return try session.respond(stream: stream, status: answer.status, headers: headers, body: bytes)
+        var message = HTTP2Answer(
+            status: answer.status, headers: bytes.isEmpty ? headers : headers + [Self.contentType], body: bytes)
+        if answer.body == .withheld { message.ending = .never }
+        if let limit = answer.largestFrame { message.largestFrame = limit }
+        if answer.hasTrailers { message.trailers = [Self.trailer] }
+        return try session.respond(stream: stream, message)
+    }
+
+    /// Bends the header that says which request this answers, as the answer has it.
+    ///
+    /// - Parameter other: an ID that nobody sent.
+    mutating func bendIdentifier(_ other: @autoclosure () -> [UInt8]) {
+        guard let index = headers.firstIndex(where: { $0.name == Self.idName || $0.name == Self.requestIDName }) else {
+            return
+        }
+        switch answer.identifier {
+        case .same: return
+        case .none: headers.remove(at: index)
+        case .other: headers[index] = HTTP2Header(name: headers[index].name, value: other())
+        case .upper:
+            let value = headers[index].value.map { (0x61...0x7A).contains($0) ? $0 & ~0x20 : $0 }
+            headers[index] = HTTP2Header(name: headers[index].name, value: value)
+        case .garbage:
+            headers[index] = HTTP2Header(name: headers[index].name, value: Array("not a UUID".utf8))
+        }
     }
 }
 

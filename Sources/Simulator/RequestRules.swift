@@ -14,11 +14,18 @@ package struct RequestRules: Sendable {
     static let maximumCollapseID = 64
 
     let configuration: SimulatorConfiguration
-    private let topics: [[UInt8]]
+    private var topics: [[UInt8]]
+    private let allowsAllTopics: Bool
 
     package init(_ configuration: SimulatorConfiguration) {
         self.configuration = configuration
         topics = configuration.topics.map { Array($0.utf8) }
+        allowsAllTopics = configuration.topics.isEmpty && configuration.laterTopics.isEmpty
+    }
+
+    /// Makes a bundle ID known.
+    mutating func allow(topic bundleID: String) {
+        topics.append(Array(bundleID.utf8))
     }
 
     package enum Opening: Equatable, Sendable {
@@ -113,7 +120,7 @@ package struct RequestRules: Sendable {
 
     /// Whether both the service and the provider token's key know a bundle ID.
     func isAllowed(_ bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Bool {
-        (topics.isEmpty || topics.contains { $0.elementsEqual(bundleID) })
+        (allowsAllTopics || topics.contains { $0.elementsEqual(bundleID) })
             && (keyTopics.isEmpty || keyTopics.contains { $0.elementsEqual(bundleID) })
     }
 

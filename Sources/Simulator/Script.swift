@@ -23,6 +23,9 @@ package struct ScriptChannel: Equatable, Sendable {
 package struct ScriptRule: Equatable, Sendable {
     package var trigger: ScriptTrigger
     package var actions: [ScriptAction]
+
+    /// Whether it looks at requests whose body is still to come.
+    var isEarly: Bool { actions.contains(.early) }
 }
 
 package enum ScriptTrigger: Equatable, Sendable {
@@ -66,10 +69,17 @@ package enum ScriptAction: Equatable, Sendable {
     case answer(Answer)
     case delay(ClosedRange<Duration>)
     case silence
-    case reset(HTTP2ErrorCode)
+    /// The second frame and all after it are for a stream that is closed already.
+    case reset(HTTP2ErrorCode, times: Int = 1)
+    /// The line does not wait for the request's body, nor for the rules.
+    case early
     case goaway(ScriptGoaway)
     case cut
     case settings(ScriptSettings)
+    /// Nothing leaves for so long.
+    case hold(Duration)
+    /// So many PINGs.
+    case ping(Int)
 }
 
 package struct ScriptGoaway: Equatable, Sendable {
@@ -113,6 +123,8 @@ package struct ScriptSettings: Equatable, Sendable {
     package var window: UInt32?
     /// Bytes of HPACK table.
     package var table: UInt32?
+    /// Bytes of a frame.
+    package var frame: UInt32?
 
     package init() {}
 }

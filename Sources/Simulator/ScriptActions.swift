@@ -1,7 +1,9 @@
 import HTTP2
 
 extension ScriptParser {
-    private static let verbs = ["status", "delay", "silence", "rst", "goaway", "cut", "settings"]
+    static let verbs = [
+        "status", "delay", "early", "silence", "rst", "goaway", "cut", "settings", "hold", "ping",
+    ]
 
     private static let errorCodes: [(name: String, code: UInt32)] = [
         ("NO_ERROR", 0x0), ("PROTOCOL_ERROR", 0x1), ("INTERNAL_ERROR", 0x2), ("FLOW_CONTROL_ERROR", 0x3),
@@ -38,7 +40,10 @@ extension ScriptParser {
         case "delay": return .delay(try delay(&words))
         case "silence": return .silence
         case "cut": return .cut
-        case "rst": return .reset(try errorCode(try words.next("an error code, as in REFUSED_STREAM")))
+        case "early": return .early
+        case "rst": return try reset(&words)
+        case "hold": return .hold(try words.duration("how long, as in 10s"))
+        case "ping": return .ping(try words.count("how many, from 1"))
         case "goaway": return .goaway(try goaway(&words))
         case "settings": return .settings(try settings(&words))
         default: throw ScriptComplaint(word, "\"\(word.text)\" is nothing that can happen", known: Self.verbs)
@@ -62,10 +67,25 @@ extension ScriptParser {
                 answer.timestamp = number
             case "body":
                 answer.body = try option.choice(Answer.Body.allCases)
-            default: throw option.unknown(["timestamp", "body"])
+            case "id": answer.identifier = try option.choice(Answer.Identifier.allCases)
+            case "frame": answer.largestFrame = Int(try option.number(from: 1, upTo: 16384))
+            case "trailers": answer.hasTrailers = try option.choice(Switch.allCases) == .on
+            case "then": answer.resetCode = try errorCode(option.word)
+            default: throw option.unknown(["timestamp", "body", "id", "frame", "trailers", "then"])
             }
         }
         return answer
+    }
+
+    private enum Switch: String, CaseIterable {
+        case on, off
+    }
+
+    private func reset(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptAction {
+        let code = try errorCode(try words.next("an error code, as in REFUSED_STREAM"))
+        guard let option = try words.option() else { return .reset(code) }
+        guard option.name == "times" else { throw option.unknown(["times"]) }
+        return .reset(code, times: Int(try option.number(from: 1, upTo: 1000)))
     }
 
     private func reason(_ words: inout ScriptWords) throws(ScriptComplaint) -> String {
@@ -123,7 +143,7 @@ extension ScriptParser {
                     goaway.last = .stream(stream)
                 }
             case "code":
-                goaway.code = try errorCode(ScriptWord(text: option.value, column: option.column, isQuoted: false))
+                goaway.code = try errorCode(option.word)
             case "close": goaway.closing = try option.choice(ScriptGoaway.Closing.allCases)
             case "announced": goaway.announcedBy = try ScriptWords.duration(option.value, option.column)
             default: throw option.unknown(["last", "code", "close", "announced"])
@@ -139,11 +159,12 @@ extension ScriptParser {
             case "streams": settings.streams = try option.number(upTo: .max)
             case "window": settings.window = try option.number(upTo: UInt32(Int32.max))
             case "table": settings.table = try option.number(upTo: 1 << 20)
-            default: throw option.unknown(["streams", "window", "table"])
+            case "frame": settings.frame = try option.number(from: 16384, upTo: (1 << 24) - 1)
+            default: throw option.unknown(["streams", "window", "table", "frame"])
             }
         }
         guard settings != ScriptSettings() else {
-            throw ScriptComplaint(words.column, "here the line needs streams=, window= or table=")
+            throw ScriptComplaint(words.column, "here the line needs streams=, window=, table= or frame=")
         }
         return settings
     }
@@ -158,9 +179,9 @@ extension ScriptTrigger {
 extension ScriptAction {
     var needsRequest: Bool {
         switch self {
-        case .answer, .delay, .silence, .reset: true
+        case .answer, .delay, .early, .silence, .reset: true
         case .goaway(let goaway): goaway.last == .before || goaway.last == .this
-        case .cut, .settings: false
+        case .cut, .settings, .hold, .ping: false
         }
     }
 }
@@ -170,6 +191,9 @@ struct ScriptOption {
     let name: String
     let value: String
     let column: Int
+
+    /// The value as a word of its own.
+    var word: ScriptWord { ScriptWord(text: value, column: column, isQuoted: false) }
 
     func unknown(_ known: [String]) -> ScriptComplaint {
         ScriptComplaint(
@@ -184,9 +208,13 @@ struct ScriptOption {
         return choice
     }
 
-    func number(upTo limit: UInt32) throws(ScriptComplaint) -> UInt32 {
-        guard let number = UInt32(value), number <= limit else {
-            throw ScriptComplaint(column, "\(name) is a number from 0 to \(limit), not \"\(value)\"")
+    func duration() throws(ScriptComplaint) -> Duration {
+        try ScriptWords.duration(value, column)
+    }
+
+    func number(from least: UInt32 = 0, upTo limit: UInt32) throws(ScriptComplaint) -> UInt32 {
+        guard let number = UInt32(value), number >= least, number <= limit else {
+            throw ScriptComplaint(column, "\(name) is a number from \(least) to \(limit), not \"\(value)\"")
         }
         return number
     }

@@ -3,8 +3,8 @@ import Core
 extension ScriptParser {
     static let settings = [
         "environment", "streams", "streams-before-token", "window", "table", "topic", "key", "public-key", "channel",
-        "built-in-tokens",
-        "payload-checks", "unknown-channels", "token-lifetime", "token-refresh", "seed",
+        "built-in-tokens", "payload-checks", "unknown-channels", "token-lifetime", "token-refresh", "seed",
+        "device-limit", "connection-limit", "bad-token-limit", "error-limit",
     ]
 
     /// A line `set NAME VALUE`.
@@ -18,7 +18,7 @@ extension ScriptParser {
         case "streams-before-token": configuration.streamsBeforeToken = try words.number(upTo: .max)
         case "window": configuration.initialWindow = try words.number(upTo: UInt32(Int32.max))
         case "table": configuration.headerTableSize = try words.number(upTo: 1 << 20)
-        case "topic": configuration.topics.append(try words.bundleID())
+        case "topic": try topic(&words)
         case "key": configuration.keys.append(try key(&words))
         case "public-key":
             let path = try words.next("a PEM file")
@@ -30,6 +30,10 @@ extension ScriptParser {
         case "token-lifetime": configuration.tokenLifetime = try words.duration("how long, as in 60m")
         case "token-refresh": configuration.tokenRefreshInterval = try words.duration("how long, as in 20m")
         case "seed": configuration.seed = UInt64(try words.number(upTo: .max))
+        case "device-limit": configuration.deviceLimit = try words.rate()
+        case "connection-limit": configuration.connectionLimit = try words.rate()
+        case "bad-token-limit": configuration.badTokenLimit = try words.count("how many, from 1")
+        case "error-limit": configuration.errorLimit = try words.count("how many, from 1")
         default: throw ScriptComplaint(name, "\"\(name.text)\" is no setting", known: Self.settings)
         }
         try words.expectEnd()
@@ -50,7 +54,16 @@ extension ScriptParser {
         }
     }
 
-    /// `KEYID team=TEAMID [file=PATH] [environment=NAME] [topic=BUNDLEID]…`
+    /// `BUNDLEID [after=DURATION]`
+    private mutating func topic(_ words: inout ScriptWords) throws(ScriptComplaint) {
+        let bundleID = try words.bundleID()
+        guard let option = try words.option() else { return configuration.topics.append(bundleID) }
+        guard option.name == "after" else { throw option.unknown(["after"]) }
+        configuration.laterTopics.append(LaterTopic(bundleID, after: try option.duration()))
+    }
+
+    /// `KEYID team=TEAMID [file=PATH] [environment=NAME] [topic=BUNDLEID]… [related=KEYID] [after=DURATION]
+    /// [until=DURATION]`
     private func key(_ words: inout ScriptWords) throws(ScriptComplaint) -> ProviderKey {
         let id = try words.next("a key ID of ten characters")
         guard id.text.utf8.count == 10 else { throw ScriptComplaint(id.column, "a key ID has ten characters") }
@@ -65,7 +78,14 @@ extension ScriptParser {
             case "file": key.publicKeyPEM = try read(option.value, option.column)
             case "environment": key.environment = try Self.environment(option.value, option.column)
             case "topic": key.topics.append(option.value)
-            default: throw option.unknown(["team", "file", "environment", "topic"])
+            case "related":
+                guard option.value.utf8.count == 10 else {
+                    throw ScriptComplaint(option.column, "a key ID has ten characters")
+                }
+                key.relatedKeyID = option.value
+            case "after": key.issuedAfter = try option.duration()
+            case "until": key.revokedAfter = try option.duration()
+            default: throw option.unknown(["team", "file", "environment", "topic", "related", "after", "until"])
             }
         }
         guard !key.teamID.isEmpty else {
@@ -105,6 +125,13 @@ extension ScriptWords {
     fileprivate mutating func number(upTo limit: UInt32) throws(ScriptComplaint) -> UInt32 {
         let word = try next("a number")
         return try ScriptOption(name: "this", value: word.text, column: word.column).number(upTo: limit)
+    }
+
+    /// `N per DURATION`
+    fileprivate mutating func rate() throws(ScriptComplaint) -> Rate {
+        let count = try count("how many, as in 5 per 10s")
+        try expect("per", "after the number")
+        return Rate(count, per: try duration("how long, as in 10s"))
     }
 
     fileprivate mutating func bundleID() throws(ScriptComplaint) -> String {

@@ -12,6 +12,11 @@ package struct ProviderKey: Equatable, Sendable {
     package var environment: Environment?
     /// The bundle IDs that the key is for; empty for all of the team.
     package var topics: [String]
+    /// The ID of the key that a connection of this one may change to.
+    package var relatedKeyID: String?
+    /// When the key is issued, and when it is revoked, counted from the simulator's start; `nil`: always there.
+    package var issuedAfter: Duration?
+    package var revokedAfter: Duration?
 
     package init(
         keyID: String, teamID: String, publicKeyPEM: String? = nil, environment: Environment? = nil,
@@ -27,6 +32,18 @@ package struct ProviderKey: Equatable, Sendable {
     /// A key for everything of its team, with its public key from a file.
     package init(keyID: String, teamID: String, publicKeyFile: String) throws(SimulatorError) {
         self.init(keyID: keyID, teamID: teamID, publicKeyPEM: try TextFile.read(publicKeyFile))
+    }
+}
+
+/// A bundle ID that the simulated Apple does not know from the start.
+package struct LaterTopic: Equatable, Sendable {
+    package var bundleID: String
+    /// Counted from the simulator's start.
+    package var after: Duration
+
+    package init(_ bundleID: String, after: Duration) {
+        self.bundleID = bundleID
+        self.after = after
     }
 }
 
@@ -48,8 +65,11 @@ package struct SimulatorConfiguration: Sendable {
     package var keys: [ProviderKey] = []
     /// The public key (or the whole `.p8`) in PEM for provider tokens of all other key IDs and teams.
     package var publicKeyPEM: String?
-    /// The bundle IDs that may be pushed to; empty: all.
+    /// The bundle IDs that may be pushed to; empty, and ``laterTopics`` too: all.
     package var topics: [String] = []
+    /// Bundle IDs that are registered so long after the simulator's start. A connection that was bound before keeps
+    /// refusing them. Source: "Establishing a token-based connection to APNs".
+    package var laterTopics: [LaterTopic] = []
 
     /// How old a provider token may be. Source: "Establishing a token-based connection to APNs".
     package var tokenLifetime = Duration.seconds(3600)
@@ -57,6 +77,16 @@ package struct SimulatorConfiguration: Sendable {
     package var tokenRefreshInterval = Duration.seconds(1200)
     /// How far ahead of the simulator's clock `iat` may be.
     package var clockSkew = Duration.seconds(60)
+
+    /// How many notifications a device takes in what time, before it is `TooManyRequests`; `nil`: any number.
+    package var deviceLimit: Rate?
+    /// How many connections may be opened in what time, before new ones are cut at once; `nil`: any number.
+    /// Source: APNs Provider API, "Best Practices for Managing Connections".
+    package var connectionLimit: Rate?
+    /// With how many `BadDeviceToken` a connection is closed; `nil`: never.
+    package var badTokenLimit: Int?
+    /// With how many errors a connection is left with one stream; `nil`: never. 410 is no error.
+    package var errorLimit: Int?
 
     /// SETTINGS_MAX_CONCURRENT_STREAMS until a valid provider token came. Source: "Sending notification requests to APNs".
     package var streamsBeforeToken: UInt32 = 1

@@ -7,11 +7,16 @@ package final class SimulatorContext {
     package let script: Script
     package let ledger: SimulatorLedger
     package let channels: ChannelRegistry
-    let rules: RequestRules
+    /// With the bundle IDs that are known by now.
+    private(set) var rules: RequestRules
+    /// Bundle IDs that become known, the latest first.
+    private var laterTopics: [(due: Instant, bundleID: String)]
     let keys: ProviderKeyRing
     let tls: TLSContext
     var counters: ScriptCounters
     var random: SplitMix64
+    private var devices = DeviceThrottle()
+    private var connections: RateWindow
     /// The open connections by number.
     private var engines: [Int: WeakEngine] = [:]
     private var opened = 0
@@ -33,7 +38,11 @@ package final class SimulatorContext {
                 maximumNotificationIDs: configuration.maximumNotificationIDs)
         self.channels = channels ?? ChannelRegistry(limit: configuration.maximumChannels)
         rules = RequestRules(configuration)
-        keys = try ProviderKeyRing(configuration.keys, publicKeyPEM: configuration.publicKeyPEM)
+        laterTopics = configuration.laterTopics.map { (now.instant + $0.after, $0.bundleID) }
+            .sorted { $0.due > $1.due }
+        connections = RateWindow(from: now.instant)
+        keys = try ProviderKeyRing(
+            configuration.keys, publicKeyPEM: configuration.publicKeyPEM, startedAt: now.instant)
         tls = try Self.tls(configuration, identity)
         counters = ScriptCounters(script)
         random = SplitMix64(seed: configuration.seed)
@@ -72,6 +81,27 @@ package final class SimulatorContext {
 
     func closed(number: Int) {
         engines[number] = nil
+    }
+
+    /// The rules for a connection that is bound now: with the bundle IDs that are known at this moment.
+    func rules(at now: Instant) -> RequestRules {
+        while let next = laterTopics.last, next.due <= now {
+            laterTopics.removeLast()
+            rules.allow(topic: next.bundleID)
+        }
+        return rules
+    }
+
+    /// - Returns: `false` if the device (its token in lower case) has had as many notifications as it may have.
+    func admits(device token: ArraySlice<UInt8>, at now: Instant) -> Bool {
+        guard let limit = configuration.deviceLimit else { return true }
+        return devices.admit(token, limit, at: now)
+    }
+
+    /// - Returns: `false` if too many connections were opened lately.
+    func admitsConnection(at now: Instant) -> Bool {
+        guard let limit = configuration.connectionLimit else { return true }
+        return connections.admit(limit, at: now)
     }
 
     /// Does something to all open connections at once, as if their scripts had said so.

@@ -19,11 +19,13 @@ extension SimulatorEngine {
         case .silence:
             silent.insert(stream)
             ended(reply.record, .silent, at: now)
-        case .reset(let code):
+        case .reset(let code, let times):
             ended(reply.record, .reset(code), at: now)
             attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
+            afterthoughts += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
         case .answer(let answer):
             reply.answer = answer
+            reply.bendIdentifier(context.makeID().bytes)
             if answer.status == 410, answer.timestamp == nil { reply.answer.timestamp = dayBefore(now) }
             schedule(&reply, plan.delay, isBroadcast: isBroadcast, on: stream, at: now)
         case nil:
@@ -45,7 +47,14 @@ extension SimulatorEngine {
     func send(_ reply: Reply, on stream: Int32, at now: Instant) {
         var isSent = false
         attempt { () throws(HTTP2Error) in isSent = try reply.send(on: http, stream: stream) }
+        if reply.answer.body == .withheld { silent.insert(stream) }
+        if let code = reply.answer.resetCode { afterthoughts.append(.reset(stream: stream, code)) }
         ended(reply.record, isSent ? .answered(reply.answer.status, reason: reply.answer.reason) : .lost, at: now)
+        switch errors.count(reply.answer, context.configuration) {
+        case .slowdown: change(ServerSettings(maxConcurrentStreams: 1))
+        case .farewell: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)
+        case nil: break
+        }
     }
 
     /// When APNs says that a token died, unless the script knows better: a day ago.
@@ -64,8 +73,13 @@ extension SimulatorEngine {
                 change(
                     ServerSettings(
                         maxConcurrentStreams: settings.streams, initialWindow: settings.window,
-                        headerTableSize: settings.table))
-            case .answer, .delay, .silence, .reset: continue
+                        headerTableSize: settings.table, maxFrameSize: settings.frame))
+            case .hold(let duration):
+                http.holdsOutput = true
+                timers.insert(.release, due: now + duration)
+            case .ping(let count):
+                attempt { () throws(HTTP2Error) in for number in 0..<count { try http.ping(UInt64(number)) } }
+            case .answer, .delay, .early, .silence, .reset: continue
             }
         }
     }

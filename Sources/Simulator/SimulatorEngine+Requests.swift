@@ -4,19 +4,15 @@ import HTTP2
 /// Requests against the rules, in Apple's order as far as it is known: see ``RequestRules``.
 extension SimulatorEngine {
     func take(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
+        guard !answeredEarly.contains(stream) else { return }
         guard stream <= lastAllowed else { return ledger.count { $0.ceded += 1 } }
         let fields = RequestFields(request.headers)
-        observe(request)
-        let given = RequestRules.isCanonicalUUID(fields.id) ? fields.id.flatMap { NotificationID($0[...]) } : nil
-        let id = given ?? context.makeID()
-        let attempt = ledger.received(id, headerBytes: request.headerBlockLength, payloadBytes: request.body.count)
-        let record = SimulatorLedger.Record(
-            apnsID: id, fields: fields, payload: ledger.keepsPayloads ? request.body : nil, connection: number,
-            stream: stream, receivedAt: now, endedAt: now, ending: .lost)
-        let idBytes = given == nil ? id.bytes : fields.id ?? []
+        let id = id(of: fields)
+        let idBytes = id.bytes
+        let (attempt, record) = enter(request, fields, id, on: stream, at: now)
 
         let target: RequestTarget
-        switch context.rules.open(fields) {
+        switch rules.open(fields) {
         case .refused(let answer):
             return send(Reply(answer: answer, headers: [Reply.id(idBytes)], record: record), on: stream, at: now)
         case .target(let found): target = found
@@ -31,17 +27,17 @@ extension SimulatorEngine {
         }
         switch target {
         case .device(let token):
-            let refusal = context.rules.check(
+            let refusal = rules.check(
                 device: token, fields, body: request.body, certificateTopics: certificateTopics, keyTopics: keyTopics)
             finish(&reply, refusal, token, fields, attempt, stream, at: now)
         case .broadcast(let bundleID):
             let channels = context.channels
-            let refusal = context.rules.check(
+            let refusal = rules.check(
                 broadcastTo: bundleID, fields, body: request.body, keyTopics: keyTopics
             ) { channels.policy(of: $0, bundleID) }
             finish(&reply, refusal, nil, fields, attempt, stream, at: now)
         case .channels(let bundleID):
-            let result = context.rules.manage(
+            let result = rules.manage(
                 channelsOf: bundleID, fields, body: request.body, keyTopics: keyTopics, context.channels,
                 random: &context.random)
             if let channelID = result.channelID { reply.headers.append(Reply.channelID(channelID)) }
@@ -49,11 +45,57 @@ extension SimulatorEngine {
             reply.body = result.body
             send(reply, on: stream, at: now)
         case .allChannels(let bundleID):
-            let result = context.rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
+            let result = rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
             reply.answer = result.answer
             reply.body = result.body
             send(reply, on: stream, at: now)
         }
+    }
+
+    /// The headers of a request whose body is still to come: the lines of the script for that moment.
+    func takeHeaders(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
+        let fields = RequestFields(request.headers)
+        guard stream <= lastAllowed, case .target(let target) = rules.open(fields) else { return }
+        let token: ArraySlice<UInt8>?
+        switch target {
+        case .device(let name): token = name
+        case .broadcast: token = nil
+        case .channels, .allChannels: return
+        }
+        let id = id(of: fields)
+        let subject = subject(token.map(Self.lowered), fields, attempt: ledger.timesSeen(id) + 1)
+        let plan = context.script.plan(
+            for: subject, isEarly: true, &counters, &context.counters, random: &context.random)
+        guard plan != Plan() else { return }
+        answeredEarly.insert(stream)
+        let (_, record) = enter(request, fields, id, on: stream, at: now)
+        let reply = Reply(answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record)
+        carryOut(plan, reply, isBroadcast: token == nil, on: stream, at: now)
+    }
+
+    /// The client's apns-id, or one of our own if it gave none, or a bad one.
+    private func id(of fields: RequestFields) -> NotificationID {
+        let given = RequestRules.isCanonicalUUID(fields.id) ? fields.id.flatMap { NotificationID($0[...]) } : nil
+        return given ?? context.makeID()
+    }
+
+    /// Enters a request into the ledger.
+    private func enter(
+        _ request: HTTP2Request, _ fields: RequestFields, _ id: NotificationID, on stream: Int32, at now: Instant
+    ) -> (attempt: Int, SimulatorLedger.Record) {
+        observe(request)
+        let attempt = ledger.received(id, headerBytes: request.headerBlockLength, payloadBytes: request.body.count)
+        let record = SimulatorLedger.Record(
+            apnsID: id, fields: fields, payload: ledger.keepsPayloads ? request.body : nil, connection: number,
+            stream: stream, receivedAt: now, endedAt: now, ending: .lost)
+        return (attempt, record)
+    }
+
+    private func subject(
+        _ token: ArraySlice<UInt8>?, _ fields: RequestFields, attempt: Int
+    ) -> ScriptSubject {
+        let topic = fields.topic?[...] ?? fields.path?.split(separator: UInt8(ascii: "/")).last ?? []
+        return ScriptSubject(token: token, topic: topic, pushType: fields.pushType ?? [], attempt: attempt)
     }
 
     /// A notification's answer: the rules' refusal, or what script and built-in tokens have for it, or 200.
@@ -61,7 +103,7 @@ extension SimulatorEngine {
         _ reply: inout Reply, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int,
         _ stream: Int32, at now: Instant
     ) {
-        if let refusal {
+        if let refusal = refusal ?? throttled(token, at: now) {
             reply.answer = refusal
             return send(reply, on: stream, at: now)
         }
@@ -73,14 +115,19 @@ extension SimulatorEngine {
         carryOut(plan, reply, isBroadcast: token == nil, on: stream, at: now)
     }
 
+    private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> Answer? {
+        guard let token, !context.admits(device: Self.lowered(token), at: now) else { return nil }
+        return Answer(429, "TooManyRequests")
+    }
+
     private func plan(_ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int) -> Plan {
         var plan = Plan()
         guard !context.script.rules.isEmpty || context.configuration.hasBuiltInTokens else { return plan }
         let token = token.map(Self.lowered)
         if !context.script.rules.isEmpty {
-            let topic = fields.topic?[...] ?? fields.path?.split(separator: UInt8(ascii: "/")).last ?? []
-            let subject = ScriptSubject(token: token, topic: topic, pushType: fields.pushType ?? [], attempt: attempt)
-            plan = context.script.plan(for: subject, &counters, &context.counters, random: &context.random)
+            plan = context.script.plan(
+                for: subject(token, fields, attempt: attempt), isEarly: false, &counters, &context.counters,
+                random: &context.random)
         }
         if context.configuration.hasBuiltInTokens, plan.ending == nil, plan.delay == nil, let token,
             let actions = BuiltInTokens.actions(for: token)
@@ -120,6 +167,7 @@ extension SimulatorEngine {
 
     /// The first valid provider token lifts the limit of one stream.
     private func authenticated(at now: Instant) {
+        rules = context.rules(at: now)
         if context.configuration.streams != context.configuration.streamsBeforeToken {
             change(ServerSettings(maxConcurrentStreams: context.configuration.streams))
         }

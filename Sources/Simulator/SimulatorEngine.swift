@@ -21,6 +21,15 @@ package final class SimulatorEngine: Engine {
         case answer(stream: Int32)
         case rule(Int)
         case goaway(ScriptGoaway, last: Int32?)
+        /// What was held back leaves.
+        case release
+    }
+
+    /// Something for a stream that has to wait until its answer has left.
+    enum Afterthought {
+        case reset(stream: Int32, HTTP2ErrorCode)
+        /// For a stream that is closed.
+        case anotherReset(stream: Int32, HTTP2ErrorCode)
     }
 
     let context: SimulatorContext
@@ -31,13 +40,19 @@ package final class SimulatorEngine: Engine {
     private let tls: TLSSession
     var phase = Phase.handshaking
 
+    /// With the bundle IDs that were known when the connection was bound.
+    var rules: RequestRules
     var credential = CredentialBinding()
+    var errors = ErrorTally()
     var certificateTopics: [[UInt8]]?
     var indexing = HeaderIndexing()
     var counters: ScriptCounters
     var timers = DeadlineQueue<Timer>()
     /// Answers that are not due yet, by stream.
     var waiting: [Int32: Reply] = [:]
+    /// Streams that were answered before their request was complete.
+    var answeredEarly: Set<Int32> = []
+    var afterthoughts: [Afterthought] = []
     /// Streams that never get an answer.
     var silent: Set<Int32> = []
     /// The highest stream that is still worked on.
@@ -55,6 +70,7 @@ package final class SimulatorEngine: Engine {
 
     init(context: SimulatorContext, number: Int) throws(SimulatorError) {
         self.context = context
+        rules = context.rules
         self.number = number
         ledger = context.ledger
         tls = TLSSession(context: context.tls, serverName: nil)
@@ -65,19 +81,21 @@ package final class SimulatorEngine: Engine {
             }
             .sorted { $0.0 < $1.0 }
         do {
-            http = try HTTP2ServerSession(settings: Self.settings(context.configuration))
+            http = try HTTP2ServerSession(settings: Self.settings(context))
         } catch {
             throw SimulatorError(.listener, "HTTP/2 has no session to give", underlying: error)
         }
     }
 
-    private static func settings(_ configuration: SimulatorConfiguration) -> HTTP2ServerSession.Settings {
+    private static func settings(_ context: SimulatorContext) -> HTTP2ServerSession.Settings {
+        let configuration = context.configuration
         let isBound = configuration.authentication != .providerToken
         var settings = HTTP2ServerSession.Settings()
         settings.initial = ServerSettings(
             maxConcurrentStreams: isBound ? configuration.streams : configuration.streamsBeforeToken,
             initialWindow: configuration.initialWindow, headerTableSize: configuration.headerTableSize,
             maxHeaderListSize: configuration.maximumHeaderList)
+        settings.announcesHeaders = context.script.hasEarlyRules
         return settings
     }
 
@@ -90,6 +108,9 @@ package final class SimulatorEngine: Engine {
         }
         context.opened(self, number: number)
         lastActivity = now
+        guard !context.admitsConnection(at: now) else { return }
+        ledger.count { $0.refusedConnections += 1 }
+        phase = .ended
     }
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
@@ -125,6 +146,7 @@ package final class SimulatorEngine: Engine {
         if case .handshaking = phase { return tls.drain(into: &output) }
         do {
             try http.drain(into: &leaving)
+            try haveAfterthoughts()
         } catch {
             fail(error)
         }
@@ -142,6 +164,17 @@ package final class SimulatorEngine: Engine {
             phase = .ended
         }
         tls.drain(into: &output)
+    }
+
+    private func haveAfterthoughts() throws(HTTP2Error) {
+        guard !afterthoughts.isEmpty, !http.holdsOutput else { return }
+        let all = afterthoughts
+        afterthoughts = []
+        for case .reset(let stream, let code) in all { try http.reset(stream: stream, code: code) }
+        try http.drain(into: &leaving)
+        for case .anotherReset(let stream, let code) in all {
+            leaving.append(HTTP2ErrorCode.resetFrame(stream: stream, code).span)
+        }
     }
 
     package var wantsDisconnect: Bool {
@@ -163,6 +196,7 @@ package final class SimulatorEngine: Engine {
                 if let reply = waiting.removeValue(forKey: stream) { send(reply, on: stream, at: now) }
             case .rule(let index): perform(context.script.rules[index].actions, at: now)
             case .goaway(let goaway, let last): send(goaway, last: last, at: now)
+            case .release: http.holdsOutput = false
             }
         }
         while nextIdleRule < idleRules.count, lastActivity + idleRules[nextIdleRule].0 <= now {
@@ -179,6 +213,7 @@ package final class SimulatorEngine: Engine {
     private func opened(at now: Instant) {
         phase = .open
         if context.configuration.authentication != .providerToken {
+            rules = context.rules(at: now)
             certificateTopics = [Array((tls.peerCertificate?.subjectUID ?? "").utf8)]
         }
         for (index, rule) in context.script.rules.enumerated() {
@@ -206,12 +241,16 @@ package final class SimulatorEngine: Engine {
                 lastActivity = now
                 nextIdleRule = 0
                 take(request, on: stream, at: now)
+            case .headers(let stream, let request):
+                takeHeaders(request, on: stream, at: now)
             case .closed(let stream, _):
                 silent.remove(stream)
+                answeredEarly.remove(stream)
                 if let reply = waiting.removeValue(forKey: stream) { ended(reply.record, .lost, at: now) }
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
-            case .settings, .settingsAcknowledged, .headers, .goaway, .pong: continue
+            case .pong: ledger.count { $0.pongs += 1 }
+            case .settings, .settingsAcknowledged, .goaway: continue
             }
         }
     }

@@ -4,6 +4,8 @@ package struct SimulatorStatistics: Equatable, Sendable {
     package var openConnections = 0
     /// Connections that ended with an error of TLS or HTTP/2, or for want of `h2` in ALPN.
     package var failedConnections = 0
+    /// Connections that were cut at once because too many had been opened lately.
+    package var refusedConnections = 0
     package var requests = 0
     /// Answers by status.
     package var answers: [UInt16: Int] = [:]
@@ -21,6 +23,8 @@ package struct SimulatorStatistics: Equatable, Sendable {
     /// How often a connection changed its provider token.
     package var tokenUpdates = 0
     package var pings = 0
+    /// Answers to our own.
+    package var pongs = 0
     /// PRIORITY frames, and HEADERS that carry priority: Apple asks for none.
     package var priorityFrames = 0
     /// `apns-id`, `apns-expiration` and `apns-collapse-id` put into the HPACK table again after the first time on a

@@ -31,6 +31,22 @@ struct DocumentationTests {
         #expect(prefixes == BuiltInTokens.all.map(\.prefix.description))
     }
 
+    @Test("It lists every action, and how every answer can be bent")
+    func actions() {
+        let cells = lines.filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
+        for verb in ScriptParser.verbs {
+            #expect(
+                cells.contains { $0.contains("`\(verb)`") || $0.contains("`\(verb) ") || $0.contains("[\(verb)]") },
+                "\(verb)")
+        }
+        for (option, values) in [
+            ("body", Answer.Body.allCases.map(\.rawValue)), ("id", Answer.Identifier.allCases.map(\.rawValue)),
+        ] {
+            let row = lines.first { $0.hasPrefix("| `\(option)` |") } ?? ""
+            for value in values { #expect(row.contains("`\(value)`"), "\(option)=\(value)") }
+        }
+    }
+
     @Test("It lists every setting")
     func settings() {
         let text = lines.filter { $0.hasPrefix("| `set ") }.joined()

@@ -75,7 +75,19 @@ struct ScriptTests {
         settings.streams = 1
         settings.window = 100
         settings.table = 0
-        #expect(try rule("connect: settings streams=1 window=100 table=0").actions == [.settings(settings)])
+        settings.frame = 65536
+        #expect(
+            try rule("connect: settings streams=1 window=100 table=0 frame=65536").actions == [.settings(settings)])
+        #expect(try rule("token 00*: rst CANCEL times=2").actions == [.reset(.cancel, times: 2)])
+        #expect(try rule("connect: hold 5s, ping 3").actions == [.hold(.seconds(5)), .ping(3)])
+        var bent = Answer(410, "Unregistered", body: .withheld)
+        bent.identifier = .upper
+        bent.largestFrame = 1
+        bent.hasTrailers = true
+        bent.resetCode = .cancel
+        #expect(
+            try rule("token 00*: early, 410 Unregistered body=withheld id=upper frame=1 trailers=on then=CANCEL")
+                .actions == [.early, .answer(bent)])
     }
 
     @Test("Settings of the service are read")
@@ -90,17 +102,33 @@ struct ScriptTests {
             set channel \(Samples.channelID) app=com.example.MyApp storage=none
             set built-in-tokens off
             set token-refresh 5m
+            set topic com.example.New after=10s
+            set key ABC123DEFH team=DEF123GHIJ related=ABC123DEFG after=10s until=1h
+            set device-limit 5 per 10s
+            set connection-limit 3 per 1m
+            set bad-token-limit 20
+            set error-limit 100
             """
         let script = try Script(text, file: "demo.script", &configuration)
         #expect(configuration.environment == .development)
         #expect(configuration.streams == 100)
         #expect(configuration.streamsBeforeToken == 2)
         #expect(configuration.topics == ["com.example.MyApp"])
+        var rotated = ProviderKey(keyID: "ABC123DEFH", teamID: "DEF123GHIJ")
+        rotated.relatedKeyID = "ABC123DEFG"
+        rotated.issuedAfter = .seconds(10)
+        rotated.revokedAfter = .seconds(3600)
         #expect(
             configuration.keys == [
                 ProviderKey(
-                    keyID: "ABC123DEFG", teamID: "DEF123GHIJ", environment: .production, topics: ["com.example.MyApp"])
+                    keyID: "ABC123DEFG", teamID: "DEF123GHIJ", environment: .production, topics: ["com.example.MyApp"]),
+                rotated,
             ])
+        #expect(configuration.laterTopics == [LaterTopic("com.example.New", after: .seconds(10))])
+        #expect(configuration.deviceLimit == Rate(5, per: .seconds(10)))
+        #expect(configuration.connectionLimit == Rate(3, per: .seconds(60)))
+        #expect(configuration.badTokenLimit == 20)
+        #expect(configuration.errorLimit == 100)
         #expect(!configuration.hasBuiltInTokens)
         #expect(configuration.tokenRefreshInterval == .seconds(300))
         #expect(
@@ -135,7 +163,7 @@ struct ScriptTests {
             ),
             ("token dead*: goaway close=soon", "demo.script:1:21: close is one of answered, now, never, not \"soon\""),
             ("token dead*: silence cut", "demo.script:1:22: the line should have ended before \"cut\""),
-            ("token dead*: settings", "demo.script:1:22: here the line needs streams=, window= or table="),
+            ("token dead*: settings", "demo.script:1:22: here the line needs streams=, window=, table= or frame="),
             ("connect: silence", "demo.script:1:10: \"silence\" needs a request"),
             ("after 5s: goaway last=before", "demo.script:1:11: \"goaway\" needs a request"),
             ("every 0 requests: cut", "demo.script:1:7: \"0\" is no number from 1"),
@@ -153,6 +181,13 @@ struct ScriptTests {
                 "set key ABC123DEFG team=DEF123GHIJ file=/none.pem",
                 "demo.script:1:36: cannot read /none.pem: No such file"
             ),
+            ("set key ABC123DEFG team=DEF123GHIJ related=ABC", "demo.script:1:36: a key ID has ten characters"),
+            ("set topic com.example.New later=5s", "demo.script:1:27: \"later\" is not known here"),
+            ("set device-limit 5 10s", "demo.script:1:20: here the line needs \"per\""),
+            ("set error-limit 0", "demo.script:1:17: \"0\" is no number from 1"),
+            ("token 00*: 200 frame=0", "demo.script:1:16: frame is a number from 1 to 16384"),
+            ("token 00*: rst CANCEL again=2", "demo.script:1:23: \"again\" is not known here"),
+            ("connect: early", "demo.script:1:10: \"early\" needs a request"),
             ("set channel ??? app=com.example", "demo.script:1:13: a channel ID is base64"),
         ])
     func mistakes(line: String, complaint: String) {

@@ -1,0 +1,25 @@
+/// The errors that one connection has earned.
+///
+/// Too many of them cost it its streams, and too many bad device tokens its life; a device token that died (410) is no
+/// error of the sender's. Source: "Handling notification responses from APNs".
+struct ErrorTally {
+    enum Consequence: Equatable {
+        /// SETTINGS_MAX_CONCURRENT_STREAMS becomes 1.
+        case slowdown
+        /// GOAWAY.
+        case farewell
+    }
+
+    private var errors = 0
+    private var badTokens = 0
+
+    mutating func count(_ answer: Answer, _ configuration: SimulatorConfiguration) -> Consequence? {
+        guard (400..<500).contains(answer.status), answer.status != 410 else { return nil }
+        errors += 1
+        if answer.reason == "BadDeviceToken" {
+            badTokens += 1
+            if badTokens == configuration.badTokenLimit { return .farewell }
+        }
+        return errors == configuration.errorLimit ? .slowdown : nil
+    }
+}

@@ -1,0 +1,165 @@
+import Core
+import HTTP2
+import Testing
+
+@testable import Simulator
+
+/// What no healthy server does, and a client has to survive.
+@Suite("The simulator's faults")
+struct FaultTests {
+    @Test(
+        "The identifier of an answer can be missing, of nobody, in upper case, or none at all",
+        arguments: [
+            ("same", Samples.id), ("none", nil), ("upper", Samples.id.uppercased()), ("garbage", "not a UUID"),
+        ])
+    func identifiers(form: String, expected: String?) throws {
+        let provider = try Provider(script: "token 01*: 200 id=\(form)")
+        let handle = try provider.send(token: "01")
+        #expect(provider.status(handle) == 200)
+        #expect(provider.header("apns-id", of: handle) == expected)
+    }
+
+    @Test("An answer with another identifier brings one that nobody sent, broadcasts as well")
+    func otherIdentifier() throws {
+        let provider = try Provider(
+            script: "topic *: 200 id=other\nset channel \(Samples.channelID) app=com.example.MyApp")
+        let handle = try provider.send()
+        let id = try #require(provider.header("apns-id", of: handle))
+        #expect(id != Samples.id && NotificationID(Array(id.utf8)[...]) != nil)
+        let broadcast = try provider.submit(Samples.broadcast())
+        try provider.exchange()
+        let requestID = try #require(provider.header("apns-request-id", of: broadcast))
+        #expect(requestID != Samples.id)
+    }
+
+    @Test("A body can come in many frames, with trailers behind it")
+    func frames() throws {
+        let provider = try Provider(script: "token 01*: 400 BadTopic frame=1 trailers=on")
+        let handle = try provider.send(token: "01")
+        #expect(provider.reason(handle) == "400 {\"reason\":\"BadTopic\"}")
+        #expect(provider.status(try provider.send()) == 200)
+    }
+
+    @Test("A body can end in its middle")
+    func truncatedBody() throws {
+        let provider = try Provider(script: "token 01*: 410 Unregistered body=truncated")
+        #expect(provider.reason(try provider.send(token: "01")) == "410 {\"reason\":\"")
+    }
+
+    @Test("Headers can come without their body, and the connection can end then")
+    func withheldBody() throws {
+        let provider = try Provider(
+            script: "token 01*: 400 BadTopic body=withheld\ntoken 02*: 400 BadTopic body=withheld, cut")
+        let waiting = try provider.send(token: "01")
+        #expect(provider.responses[waiting] == nil && provider.resets[waiting] == nil)
+        #expect(provider.http.openStreams == 1)
+        #expect(provider.status(try provider.send()) == 200)
+        try provider.send(token: "02")
+        #expect(provider.isClosed && !provider.hasFarewell)
+    }
+
+    @Test("A connection with an unfinished answer can be said farewell to")
+    func farewellWithUnfinishedAnswer() throws {
+        let provider = try Provider(script: "token 01*: 400 BadTopic body=withheld\ntoken 02*: goaway Shutdown")
+        try provider.send(token: "01")
+        try provider.send(token: "02")
+        #expect(provider.isClosed && provider.hasFarewell)
+    }
+
+    @Test("A stream can be reset after its headers")
+    func resetAfterHeaders() throws {
+        let provider = try Provider(script: "token 01*: 200 body=withheld then=CANCEL")
+        let handle = try provider.send(token: "01")
+        #expect(provider.responses[handle] == nil)
+        #expect(provider.reset(handle) == .cancel)
+        #expect(provider.status(try provider.send()) == 200)
+    }
+
+    @Test("A stream can be reset more than once")
+    func repeatedReset() throws {
+        let provider = try Provider(script: "token 01*: rst REFUSED_STREAM times=3")
+        let handle = try provider.send(token: "01")
+        #expect(provider.reset(handle) == .refusedStream)
+        #expect(provider.context.ledger.statistics.resets == 1)
+        #expect(provider.status(try provider.send()) == 200)
+        #expect(
+            HTTP2ErrorCode.resetFrame(stream: 0x0102, .refusedStream) == [0, 0, 4, 3, 0, 0, 0, 1, 2, 0, 0, 0, 7])
+    }
+
+    @Test("An answer can come before the body of its request")
+    func earlyAnswer() throws {
+        // Without a window the client has sent nothing but headers.
+        let provider = try Provider(
+            script: """
+                set window 0
+                set streams-before-token 10
+                token 01*, attempt 1: early, 413 PayloadTooLarge
+                token 01*: 500 InternalServerError
+                token 02*: early, 400 BadTopic then=NO_ERROR
+                """)
+        let early = try provider.send(token: "01")
+        #expect(provider.reason(early) == "413 {\"reason\":\"PayloadTooLarge\"}")
+        // Nothing was said about the whole request, which never came.
+        #expect(provider.context.ledger.statistics.requests == 1)
+        #expect(provider.context.ledger.statistics.answers == [413: 1])
+        let again = try provider.send(token: "01")
+        #expect(provider.responses[again] == nil)
+        #expect(provider.status(try provider.send(token: "02")) == 400)
+    }
+
+    @Test("A request that was answered early is not looked at again when its body comes")
+    func earlyAnswerWithBody() throws {
+        let provider = try Provider(script: "token 01*: early, 413 PayloadTooLarge")
+        #expect(provider.status(try provider.send(token: "01")) == 413)
+        #expect(provider.status(try provider.send()) == 200)
+        #expect(provider.context.ledger.statistics.requests == 2)
+        #expect(provider.context.ledger.statistics.answers == [413: 1, 200: 1])
+    }
+
+    @Test("Everything can be held back: SETTINGS, acknowledgements, answers")
+    func hold() throws {
+        let provider = try Provider(script: "connect: hold 5s\ntoken 01*: hold 1s")
+        #expect(provider.limits.isEmpty)
+        let first = try provider.send()
+        try provider.advance(by: .milliseconds(4999))
+        #expect(provider.responses[first] == nil && provider.limits.isEmpty)
+        try provider.advance(by: .milliseconds(1))
+        #expect(provider.status(first) == 200)
+        #expect(provider.limits.last == 1000)
+        let second = try provider.send(token: "01")
+        #expect(provider.responses[second] == nil)
+        try provider.advance(by: .seconds(1))
+        #expect(provider.status(second) == 200)
+    }
+
+    @Test("PINGs come by the number")
+    func pings() throws {
+        let provider = try Provider(script: "token 01*: ping 100")
+        try provider.send(token: "01")
+        #expect(provider.context.ledger.statistics.pongs == 100)
+        #expect(provider.status(try provider.send()) == 200)
+    }
+
+    @Test("A header table can be of any size, and frames can be larger", arguments: [0, 4096, 65536])
+    func sizes(table: Int) throws {
+        let provider = try Provider(
+            script: "set table \(table)\ntoken 01*: settings table=0 frame=65536\ntoken 02*: settings table=65536")
+        for token in ["00", "01", "00", "02", "00"] {
+            #expect(provider.status(try provider.send(token: token)) == 200)
+        }
+        #expect(provider.context.ledger.failures.isEmpty)
+    }
+
+    @Test("The last stream that HTTP/2 has is one like others")
+    func lastStream() throws {
+        let provider = try Provider(Provider.context(), firstStreamID: .max)
+        #expect(provider.status(try provider.send()) == 200)
+        #expect(provider.context.ledger.records.map(\.stream) == [.max])
+    }
+}
+
+extension Provider {
+    fileprivate func header(_ name: String, of handle: UInt32) -> String? {
+        responses[handle]?.headers.first { $0.nameText == name }.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+}

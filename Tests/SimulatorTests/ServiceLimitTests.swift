@@ -1,0 +1,152 @@
+import Core
+import HTTP2
+import Testing
+
+@testable import Simulator
+
+@Suite("The simulator's limits")
+struct ServiceLimitTests {
+    @Test("A device takes so many notifications in so long, over all connections")
+    func deviceLimit() throws {
+        let context = try Provider.context("set device-limit 2 per 10s")
+        let first = try Provider(context)
+        let second = try Provider(context)
+        #expect(first.status(try first.send(token: "01AB")) == 200)
+        #expect(second.status(try second.send(token: "01ab")) == 200)
+        #expect(first.reason(try first.send(token: "01ab")) == "429 {\"reason\":\"TooManyRequests\"}")
+        #expect(first.status(try first.send(token: "02")) == 200)
+        try first.advance(by: .milliseconds(9999))
+        #expect(first.status(try first.send(token: "01ab")) == 429)
+        try first.advance(by: .milliseconds(1))
+        #expect(first.status(try first.send(token: "01ab")) == 200)
+    }
+
+    @Test("What broke a rule does not count for its device")
+    func refusedNotification() throws {
+        let provider = try Provider(script: "set device-limit 1 per 10s")
+        #expect(provider.status(try provider.send(["apns-priority": "11"])) == 400)
+        #expect(provider.status(try provider.send()) == 200)
+        #expect(provider.status(try provider.send()) == 429)
+    }
+
+    @Test("Devices are forgotten when their time is over")
+    func memory() {
+        var throttle = DeviceThrottle(capacity: 2)
+        var now = Samples.start.instant
+        func admits(_ token: String) -> Bool {
+            throttle.admit(Array(token.utf8)[...], Rate(1, per: .seconds(10)), at: now)
+        }
+        #expect([admits("a"), admits("b"), admits("b")] == [true, true, false])
+        // There is no room to remember this one.
+        #expect([admits("c"), admits("c")] == [true, true])
+        now = now + .seconds(10)
+        #expect([admits("c"), admits("c"), admits("a")] == [true, false, true])
+    }
+
+    @Test("Too many bad device tokens on a connection close it, devices that are gone do not")
+    func badTokenLimit() throws {
+        let context = try Provider.context("set bad-token-limit 3")
+        let provider = try Provider(context)
+        for _ in 0..<5 { #expect(provider.status(try provider.send(token: "dead")) == 410) }
+        for _ in 0..<2 { #expect(provider.status(try provider.send(token: "bad0")) == 400) }
+        #expect(provider.goaways.isEmpty)
+        let other = try Provider(context)
+        #expect(other.status(try other.send(token: "bad0")) == 400)
+        // A token that is none counts like one that Apple does not know.
+        #expect(provider.reason(try provider.send(token: "zz")) == "400 {\"reason\":\"BadDeviceToken\"}")
+        #expect(provider.goaways.map(\.text) == ["{\"reason\":\"BadDeviceToken\"}"])
+        #expect(provider.isClosed && provider.hasFarewell)
+        #expect(!other.isClosed)
+    }
+
+    @Test("Too many errors leave a connection one stream")
+    func errorLimit() throws {
+        let provider = try Provider(script: "set error-limit 3")
+        for token in ["dead", "bad0", "0ff0", "fa11", "0dd0"] { try provider.send(token: token) }
+        #expect(provider.limits.last == 1000)
+        #expect(provider.status(try provider.send(token: "f100d0")) == 429)
+        #expect(provider.limits.last == 1)
+        #expect(!provider.isClosed)
+    }
+
+    @Test("Connections that are opened too fast are cut at once")
+    func connectionLimit() throws {
+        let context = try Provider.context("set connection-limit 2 per 1m")
+        _ = try [Provider(context), Provider(context)].map { #expect(!$0.isClosed) }
+        let third = try Provider(context)
+        #expect(third.isClosed && !third.hasFarewell)
+        #expect(context.ledger.statistics.refusedConnections == 1)
+        #expect(context.ledger.statistics.openConnections == 2)
+        #expect(!(try Provider(context, at: Samples.start.instant + .seconds(60)).isClosed))
+    }
+
+    // MARK: What comes later
+
+    @Test("A topic that is registered later is refused on connections that were bound before")
+    func laterTopic() throws {
+        let context = try Provider.context(
+            "set topic com.example.MyApp\nset topic com.example.New after=10s\nset channel QUJD app=com.example.New")
+        let new = ["apns-topic": "com.example.New"]
+        let old = try Provider(context)
+        let unbound = try Provider(context)
+        #expect(old.status(try old.send()) == 200)
+        #expect(old.reason(try old.send(new)) == "400 {\"reason\":\"TopicDisallowed\"}")
+        try old.advance(by: .seconds(10))
+        try unbound.advance(by: .seconds(10))
+        #expect(old.status(try old.send(new)) == 400)
+        let broadcast = try old.submit(
+            Samples.broadcast([":path": "/4/broadcasts/apps/com.example.New", "apns-channel-id": "QUJD"]))
+        try old.exchange()
+        #expect(old.reason(broadcast) == "403 {\"reason\":\"TopicMismatch\"}")
+        #expect(old.status(try old.send()) == 200)
+        // A connection is bound by its first push, not by being opened.
+        #expect(unbound.status(try unbound.send(new)) == 200)
+        let young = try Provider(context, at: old.now)
+        #expect(young.status(try young.send(new)) == 200)
+    }
+
+    @Test("Later topics alone leave no topic until they come")
+    func laterTopicAlone() throws {
+        let context = try Provider.context("set topic com.example.MyApp after=10s")
+        #expect(try Provider(context).reasonOfFirst() == "400 {\"reason\":\"TopicDisallowed\"}")
+        let later = try Provider(context, at: Samples.start.instant + .seconds(10))
+        #expect(try later.reasonOfFirst() == "200 ")
+    }
+
+    @Test("A key is unknown before it is issued and after it is revoked, on open connections too")
+    func keyTimes() throws {
+        let context = try Provider.context(
+            "set key \(Samples.keyID) team=\(Samples.teamID) after=10s until=20s")
+        let provider = try Provider(context)
+        #expect(try provider.reasonOfFirst() == "403 {\"reason\":\"InvalidProviderToken\"}")
+        try provider.advance(by: .seconds(10))
+        #expect(provider.status(try provider.send()) == 200)
+        try provider.advance(by: .seconds(10))
+        #expect(provider.reason(try provider.send()) == "403 {\"reason\":\"InvalidProviderToken\"}")
+    }
+
+    @Test("A connection may change to a key that is related to its own, and to no other")
+    func relatedKey() throws {
+        let provider = try Provider(
+            script: """
+                set key \(Samples.keyID) team=\(Samples.teamID) related=RELATED001
+                set key RELATED001 team=\(Samples.teamID)
+                set key UNRELATED1 team=\(Samples.teamID)
+                """)
+        func send(_ key: String, after: Duration) throws -> String? {
+            let issued = Samples.moment(after).wall.seconds
+            return provider.reason(
+                try provider.send(["authorization": Samples.bearer(key: key, issuedAt: issued)]))
+        }
+        #expect(try send(Samples.keyID, after: .zero) == "200 ")
+        try provider.advance(by: .seconds(1200))
+        #expect(try send("UNRELATED1", after: .seconds(1200)) == "403 {\"reason\":\"UnrelatedKeyIdInToken\"}")
+        #expect(try send("RELATED001", after: .seconds(1200)) == "200 ")
+        try provider.advance(by: .seconds(1200))
+        #expect(try send(Samples.keyID, after: .seconds(2400)) == "200 ")
+    }
+}
+
+extension Provider {
+    fileprivate func reasonOfFirst() throws -> String? { reason(try send()) }
+}
