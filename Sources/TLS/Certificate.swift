@@ -7,7 +7,8 @@ package struct Certificate: Sendable, Equatable {
     /// The subject's common name.
     package var subjectCommonName: String?
 
-    /// The subject's user ID (0.9.2342.19200300.100.1.1): the topic, in certificates that Apple issues for APNs.
+    /// The subject's user ID (0.9.2342.19200300.100.1.1): the bundle ID, in certificates that Apple issues for APNs;
+    /// in those for MDM their topic.
     package var subjectUID: String?
 
     package var issuerCommonName: String?
@@ -20,6 +21,9 @@ package struct Certificate: Sendable, Equatable {
 
     /// DNS names, and IP addresses as text, in the certificate's order.
     package var subjectAlternativeNames: [String]
+
+    /// What Apple's extensions say.
+    package var extensions: ProviderExtensions
 
     /// The first certificate of a PEM text.
     package init(pem: String) throws(TLSError) {
@@ -64,6 +68,7 @@ package struct Certificate: Sendable, Equatable {
         notBefore = unsafe Self.time(X509_get0_notBefore(certificate))
         notAfter = unsafe Self.time(X509_get0_notAfter(certificate))
         subjectAlternativeNames = unsafe Self.alternativeNames(of: certificate)
+        extensions = unsafe ProviderExtensions(of: certificate)
         ErrorQueue.clear()
     }
 

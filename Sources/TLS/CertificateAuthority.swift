@@ -50,10 +50,11 @@ package struct CertificateAuthority: Sendable {
     ///   - addresses: IPv4 and IPv6 addresses for it.
     ///   - validFrom: unless given, as early as the authority itself; `validUntil` likewise.
     ///   - commonName: the subject's; the first name or address unless given.
-    ///   - subjectUID: the subject's user ID: the topic, in certificates for APNs.
+    ///   - subjectUID: the subject's user ID.
+    ///   - extensions: further ones, as they are.
     package func issue(
         names: [String] = [], addresses: [String] = [], validFrom: WallTime? = nil, validUntil: WallTime? = nil,
-        usage: Usage, commonName: String? = nil, subjectUID: String? = nil
+        usage: Usage, commonName: String? = nil, subjectUID: String? = nil, extensions: [X509Extension] = []
     ) -> (certificatePEM: String, privateKeyPEM: String) {
         let key = ES256.generate()
         var builder = CertificateBuilder(key: key, notBefore: validFrom ?? notBefore, notAfter: validUntil ?? notAfter)
@@ -63,7 +64,25 @@ package struct CertificateAuthority: Sendable {
         builder.addExtension(NID_key_usage, "critical,digitalSignature")
         builder.addExtension(NID_ext_key_usage, usage.rawValue)
         builder.addAlternativeNames(names: names, addresses: addresses)
+        builder.addExtensions(extensions)
         return (builder.signed(by: self), PEM.pkcs8(key))
+    }
+
+    /// Issues a provider certificate as Apple does, with a new key.
+    ///
+    /// - Parameters:
+    ///   - bundleID: the subject's user ID; for an MDM certificate its topic.
+    ///   - topics: what the certificate lists; nothing unless given, as in one for MDM.
+    ///   - environments: those that it is for; both unless given: Apple calls that universal.
+    package func issueProvider(
+        bundleID: String, topics: [ProviderExtensions.Topic] = [],
+        environments: Set<Environment> = [.production, .development], validFrom: WallTime? = nil,
+        validUntil: WallTime? = nil
+    ) -> (certificatePEM: String, privateKeyPEM: String) {
+        issue(
+            validFrom: validFrom, validUntil: validUntil, usage: .client,
+            commonName: "Apple Push Services: \(bundleID)", subjectUID: bundleID,
+            extensions: ProviderExtensions(topics: topics, environments: environments).encoded)
     }
 
     /// A server's certificate that nobody but itself has issued, valid for a year.

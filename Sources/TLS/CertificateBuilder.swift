@@ -7,6 +7,7 @@ import Glibc
 struct CertificateBuilder: ~Copyable {
     private let certificate: Owned
     private var extensions: [(identifier: Int32, value: String)] = []
+    private var otherExtensions: [X509Extension] = []
 
     /// A version 3 certificate for `key` with a random serial number (RFC 5280 section 4.1.2.2).
     init(key: borrowing Owned, notBefore: WallTime, notAfter: WallTime) {
@@ -33,6 +34,10 @@ struct CertificateBuilder: ~Copyable {
     /// An extension in the notation of OpenSSL's x509v3_config(5).
     mutating func addExtension(_ identifier: Int32, _ value: String) {
         extensions.append((identifier, value))
+    }
+
+    mutating func addExtensions(_ extensions: [X509Extension]) {
+        otherExtensions += extensions
     }
 
     mutating func addAlternativeNames(names: [String], addresses: [String]) {
@@ -67,6 +72,7 @@ struct CertificateBuilder: ~Copyable {
             unsafe done = done && X509_add_ext(pointer, entry, -1) == 1
             unsafe X509_EXTENSION_free(entry)
         }
+        for other in otherExtensions { unsafe other.add(to: pointer) }
         unsafe done = done && X509_sign(pointer, key.pointer, shim_sha256()) > 0
         precondition(done, "a certificate with valid extensions can be signed: \(ErrorQueue.take()?.text ?? "")")
         ErrorQueue.clear()

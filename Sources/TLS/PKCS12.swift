@@ -20,6 +20,8 @@ enum PKCS12 {
         private let standard: OpaquePointer?
         private let legacy: OpaquePointer?
 
+        var hasLegacy: Bool { unsafe legacy != nil }
+
         init() {
             unsafe pointer = OSSL_LIB_CTX_new()!
             unsafe standard = OSSL_PROVIDER_load(pointer, "default")
@@ -55,6 +57,13 @@ enum PKCS12 {
             let entry = ErrorQueue.take(favouring: ERR_LIB_PKCS12)
             if let entry, entry.library == ERR_LIB_PKCS12, entry.reason == PKCS12_R_MAC_VERIFY_FAILURE {
                 throw TLSError(.wrongPassword, "the password of \(what) is wrong", blame: .local)
+            }
+            if !library.hasLegacy {
+                throw TLSError(
+                    .badPKCS12,
+                    "\(what) cannot be read (\(entry?.text ?? "unknown")): keychains encrypt with RC2, which only "
+                        + "OpenSSL's legacy provider knows, and that is not installed here; install it (Debian: "
+                        + "libssl3 or openssl-provider-legacy), or make PEM files where it is", blame: .local)
             }
             throw TLSError(.badPKCS12, "\(what) cannot be read (\(entry?.text ?? "unknown"))", blame: .local)
         }

@@ -1,0 +1,183 @@
+import Core
+import TLS
+import Testing
+
+@Suite("Apple's extensions of a provider certificate")
+struct ProviderExtensionsTests {
+    typealias Topic = ProviderExtensions.Topic
+
+    /// As in the APNs Provider API.
+    static let universal = [
+        Topic("com.example.app", kinds: ["app"]), Topic("com.example.app.voip", kinds: ["voip"]),
+        Topic("com.example.app.complication", kinds: ["complication"]),
+    ]
+
+    private func read(_ extensions: [X509Extension]) throws -> ProviderExtensions {
+        let issued = Pair.authority.issue(usage: .client, subjectUID: "com.example.app", extensions: extensions)
+        return try Certificate(pem: issued.certificatePEM).extensions
+    }
+
+    private func read(topics value: [UInt8]) throws -> ProviderExtensions {
+        try read([X509Extension(identifier: "1.2.840.113635.100.6.3.6", value: value)])
+    }
+
+    private static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+        [tag, UInt8(content.count)] + content
+    }
+
+    private static func text(_ text: String, tag: UInt8 = 0x0C) -> [UInt8] {
+        element(tag, Array(text.utf8))
+    }
+
+    private static let damage = ["extension 1.2.840.113635.100.6.3.6 is damaged, its topics are not known"]
+
+    @Test("An issued provider certificate lists its topics, their kinds and its environments")
+    func issued() throws {
+        let issued = Pair.authority.issueProvider(bundleID: "com.example.app", topics: Self.universal)
+        let certificate = try Certificate(pem: issued.certificatePEM)
+        #expect(certificate.subjectUID == "com.example.app")
+        #expect(certificate.subjectCommonName == "Apple Push Services: com.example.app")
+        #expect(certificate.extensions.topics == Self.universal)
+        #expect(certificate.extensions.environments == [.production, .development])
+        #expect(certificate.extensions.damage.isEmpty)
+        #expect(certificate.pushTopics == Self.universal)
+    }
+
+    @Test("A certificate for one environment says which", arguments: Environment.allCases)
+    func environment(environment: Environment) throws {
+        let issued = Pair.authority.issueProvider(bundleID: "com.example.app", environments: [environment])
+        #expect(try Certificate(pem: issued.certificatePEM).extensions.environments == [environment])
+    }
+
+    @Test("Without a list the subject's user ID is the topic, and without that there is none")
+    func noList() throws {
+        let mdm = Pair.authority.issueProvider(bundleID: "com.apple.mgmt.External.0f1e", environments: [.production])
+        let certificate = try Certificate(pem: mdm.certificatePEM)
+        #expect(certificate.extensions.topics.isEmpty)
+        #expect(certificate.pushTopics == [Topic("com.apple.mgmt.External.0f1e")])
+        #expect(try Certificate(pem: Pair.authority.certificatePEM).pushTopics.isEmpty)
+    }
+
+    @Test("A certificate from OpenSSL's own encoder reads the same")
+    func foreign() throws {
+        // openssl req -x509, with the extensions as docs/simulator.md writes them.
+        let certificate = try Certificate(
+            pem: """
+                -----BEGIN CERTIFICATE-----
+                MIICRzCCAe6gAwIBAgIUc+vjyZ6MSipuHoVGgn+gdvQXRFkwCgYIKoZIzj0EAwIw
+                UDEfMB0GCgmSJomT8ixkAQEMD2NvbS5leGFtcGxlLmFwcDEtMCsGA1UEAwwkQXBw
+                bGUgUHVzaCBTZXJ2aWNlczogY29tLmV4YW1wbGUuYXBwMCAXDTI2MTEyMTE3Mzg1
+                M1oYDzIxMjYxMDI4MTczODUzWjBQMR8wHQYKCZImiZPyLGQBAQwPY29tLmV4YW1w
+                bGUuYXBwMS0wKwYDVQQDDCRBcHBsZSBQdXNoIFNlcnZpY2VzOiBjb20uZXhhbXBs
+                ZS5hcHAwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATNG7HjdYeeXuxecdSzyDpa
+                Mz/rhEsRZzh2byhgTcM60nXGhxX4EGrPACLkUjiQg4IVM7j2D18joVoDRco/B2cW
+                o4GjMIGgMBMGA1UdJQQMMAoGCCsGAQUFBwMCMBAGCiqGSIb3Y2QGAwEEAgUAMBAG
+                CiqGSIb3Y2QGAwIEAgUAMEYGCiqGSIb3Y2QGAwYEODA2DA9jb20uZXhhbXBsZS5h
+                cHAwBQwDYXBwDBRjb20uZXhhbXBsZS5hcHAudm9pcDAGDAR2b2lwMB0GA1UdDgQW
+                BBSaCDQ5703CrO5eSLMjpIDZhtbblzAKBggqhkjOPQQDAgNHADBEAiBcukUsh/vm
+                a44XjmOqh3AXa2bN1uQL1HaODBWzkKSFCgIgT6R9N0i41wz5OqfwdCWaROs8dP0Z
+                vZb3hjEij+0GZE0=
+                -----END CERTIFICATE-----
+                """)
+        #expect(certificate.subjectUID == "com.example.app")
+        #expect(certificate.extensions.topics == Array(Self.universal.prefix(2)))
+        #expect(certificate.extensions.environments == [.production, .development])
+    }
+
+    @Test("Other string types, a set of kinds and topics without kinds are read as well")
+    func variants() throws {
+        let value = Self.element(
+            0x30,
+            Self.text("com.example.a", tag: 0x16) + Self.element(0x31, Self.text("app", tag: 0x13))
+                + Self.text("com.example.b") + Self.text("com.example.c") + Self.element(0x30, []))
+        let found = try read(topics: value)
+        #expect(
+            found.topics == [Topic("com.example.a", kinds: ["app"]), Topic("com.example.b"), Topic("com.example.c")])
+        #expect(found.damage.isEmpty)
+    }
+
+    @Test("VoIP topics of the older extension are added once")
+    func voip() throws {
+        let older = X509Extension(
+            identifier: "1.2.840.113635.100.6.3.4", value: Self.text("com.example.app.voip, com.example.b.voip"))
+        #expect(
+            try read([older]).topics
+                == [
+                    Topic("com.example.app.voip", kinds: ["voip"]), Topic("com.example.b.voip", kinds: ["voip"]),
+                ])
+        let both = ProviderExtensions(topics: Self.universal).encoded + [older]
+        #expect(try read(both).topics == Self.universal + [Topic("com.example.b.voip", kinds: ["voip"])])
+    }
+
+    @Test("A list beyond 127 and 255 bytes is read whole", arguments: [10, 40])
+    func long(count: Int) throws {
+        let topics = (0..<count).map { Topic("com.example.app\($0)", kinds: ["app"]) }
+        let found = try read(ProviderExtensions(topics: topics).encoded)
+        #expect(found.topics == topics)
+    }
+
+    @Test(
+        "What has another form gives no topic and is told",
+        arguments: [
+            [], [0x30], [0x05, 0x00], [0x30, 0x00], [0x30, 0x80], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF],
+            // Kinds before any topic, and twice after one.
+            element(0x30, element(0x30, text("app"))),
+            element(0x30, text("a.b") + element(0x30, text("app")) + element(0x30, text("voip"))),
+            // A list of lists of lists.
+            element(0x30, text("a.b") + element(0x30, element(0x30, text("app")))),
+            // No topic has a space, a control character or no character, or is no UTF-8.
+            element(0x30, text("a b")), element(0x30, text("a.b\0c")), element(0x30, text("")),
+            element(0x30, element(0x0C, [0x61, 0xC3])), element(0x30, text("a.é")),
+            // Numbers, bits and octets are no texts.
+            element(0x30, [0x02, 0x01, 0x61]), element(0x30, [0x04, 0x01, 0x61]), element(0x30, [0x03, 0x02, 0, 0x61]),
+            // Something follows, or is missing.
+            element(0x30, text("a.b")) + [0x00], element(0x30, text("a.b")).dropLast(),
+            text("a.b,,c.d"),
+        ] as [[UInt8]])
+    func damaged(value: [UInt8]) throws {
+        let found = try read(topics: value)
+        #expect(found.topics.isEmpty)
+        #expect(found.damage == Self.damage)
+    }
+
+    @Test("An extension that is there twice is not believed")
+    func twice() throws {
+        let extensions = ProviderExtensions(topics: Self.universal).encoded
+        let found = try read(extensions + extensions)
+        #expect(found.topics.isEmpty)
+        #expect(found.damage == Self.damage)
+    }
+
+    @Test("No damage to a certificate makes a topic that was not written there")
+    func mutations() throws {
+        let issued = Pair.authority.issueProvider(bundleID: "com.example.app", topics: Self.universal)
+        let original = try #require(Self.der(issued.certificatePEM))
+        var random = SplitMix64(seed: 7)
+        var read = 0
+        for _ in 0..<20_000 {
+            var der = original
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                der[Int.random(in: der.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            let length = Bool.random(using: &random) ? der.count : Int.random(in: 0...der.count, using: &random)
+            guard let certificate = try? Certificate(der: der.span.extracting(first: length)) else { continue }
+            read += 1
+            for topic in certificate.extensions.topics {
+                // What is read stands in the bytes, as it is.
+                #expect(Self.contains(der, Array(topic.name.utf8)), "\(topic.name)")
+                #expect(topic.name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F })
+            }
+        }
+        #expect(read > 1000)
+    }
+
+    private static func contains(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
+        guard !part.isEmpty, bytes.count >= part.count else { return false }
+        return (0...(bytes.count - part.count)).contains { bytes[$0..<$0 + part.count].elementsEqual(part) }
+    }
+
+    private static func der(_ pem: String) -> [UInt8]? {
+        let lines = pem.split(separator: "\n").dropFirst().dropLast().joined()
+        return Base64URL.decode(String(lines.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }.filter { $0 != "=" }))
+    }
+}
