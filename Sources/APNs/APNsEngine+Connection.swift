@@ -80,12 +80,9 @@ extension APNsEngine {
 
     private func replied(_ slot: UInt32, _ response: HTTP2Response) {
         let handle = streams.finish(slot).handle
-        var reply = APNsReply(status: response.status, uniqueID: response.headers.first?.value)
-        if response.status != 200, !response.body.isEmpty {
-            let body = ReplyBody(response.body)
-            reply.reason = body.reason
-            reply.timestamp = body.timestamp
-        }
+        var reply = APNsReply(status: response.status)
+        if !response.headers.isEmpty { reply.take(response.headers) }
+        if !response.body.isEmpty { reply.take(response.body) }
         if !isAuthenticated, !reply.refusesProviderToken { isAuthenticated = true }
         events.append(.replied(handle: handle, reply))
     }
@@ -199,6 +196,27 @@ extension APNsEngine {
     func closedByPeer() -> APNsError {
         if goaway != nil { return leftByPeer() }
         return APNsError(.connectionClosed, "\(configuration.endpoint) closed the connection without GOAWAY")
+    }
+}
+
+extension APNsReply {
+    fileprivate mutating func take(_ headers: [HTTP2Header]) {
+        uniqueID = headers.value(of: "apns-unique-id")
+        let channelID = headers.value(of: "apns-channel-id")
+        let requestID = headers.value(of: "apns-request-id")
+        guard channelID != nil || requestID != nil else { return }
+        channel = ChannelReply(channelID: channelID, requestID: requestID)
+    }
+
+    /// A refusal's body says why; a success has one only where channels are read.
+    fileprivate mutating func take(_ body: [UInt8]) {
+        if isSuccess {
+            channel = ChannelReply(channelID: channel?.channelID, requestID: channel?.requestID, body: body)
+        } else {
+            let body = ReplyBody(body)
+            reason = body.reason
+            timestamp = body.timestamp
+        }
     }
 }
 

@@ -23,8 +23,11 @@ package final class APNsEngine: Engine {
         package var pingIdle = Duration.seconds(3600)
         /// How long a PING may go unanswered.
         package var pongTimeout = Duration.seconds(5)
-        /// Bytes that are kept of an answer's body; Apple's are below 100.
+        /// Bytes that are kept of an answer's body; those of Apple's refusals are below 100.
         package var maximumReplyBody = 4096
+        /// The same where channels may be listed: all that an app can have, with the longest IDs that we know.
+        package static let maximumChannelList =
+            ChannelOperation.maximumChannels * (ChannelOperation.maximumChannelID + 8)
         /// Streams at once, whatever more the peer allows.
         package var maximumStreams = 1000
         /// Where the numbering of streams starts: odd, and a way to see in a test how it ends.
@@ -82,7 +85,7 @@ package final class APNsEngine: Engine {
         tls = TLSSession(context: context, serverName: endpoint.host)
         var settings = HTTP2ClientSession.Settings()
         settings.maximumResponseBody = configuration.maximumReplyBody
-        settings.wantedHeaders = ["apns-unique-id"]
+        settings.wantedHeaders = ["apns-unique-id", "apns-channel-id", "apns-request-id"]
         settings.firstStreamID = configuration.firstStreamID
         do throws(HTTP2Error) {
             http2 = try HTTP2ClientSession(settings: settings)
@@ -144,7 +147,7 @@ package final class APNsEngine: Engine {
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
         if streams.inFlight == 0 { liveness.becameBusy(at: now) }
         writer.write(request, authorization: authorization, to: http2)
-        let payload = request.payload
+        let payload = request.hasBody ? request.payload : nil
         do throws(HTTP2Error) {
             try streams.open(handle, deadline: now + configuration.requestTimeout) { slot throws(HTTP2Error) in
                 try http2.submit(body: payload, handle: slot)

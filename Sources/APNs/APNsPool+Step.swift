@@ -49,7 +49,7 @@ extension APNsPool {
             connection.wasUseful = true
             dialer.succeeded()
         }
-        if reply.status != 200 {
+        if !reply.isSuccess {
             let rule = reply.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
             if rule.action == .renewToken {

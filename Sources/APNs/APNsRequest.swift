@@ -1,11 +1,11 @@
 package import Core
 
-/// One notification, ready to be sent: every choice is made, every value is checked.
+/// One notification, or request about channels, ready to be sent: every choice is made, every value is checked.
 ///
 /// The slices lie in the delivery's memory and stay there until the request has ended.
 package struct APNsRequest: Sendable {
     package var target: Notification.Target
-    /// `apns-topic`; for a broadcast the bundle ID, without a suffix.
+    /// `apns-topic`; for everything but a device the bundle ID, without a suffix.
     package var topic: ArraySlice<UInt8>
     package var pushType: PushType
     /// `apns-priority`; `nil` sends none.
@@ -14,7 +14,7 @@ package struct APNsRequest: Sendable {
     package var expiration: Int64?
     /// `apns-collapse-id`, at most 64 bytes; a broadcast has none.
     package var collapseID: ArraySlice<UInt8>?
-    /// `apns-id`, for a broadcast `apns-request-id`.
+    /// `apns-id`, for everything but a device `apns-request-id`.
     package var id: NotificationID
     package var payload: ArraySlice<UInt8>
 
@@ -30,5 +30,20 @@ package struct APNsRequest: Sendable {
         self.collapseID = collapseID
         self.id = id
         self.payload = payload
+    }
+
+    /// A request about the channels of an app.
+    package init(_ operation: ChannelOperation, bundleID: ArraySlice<UInt8>, id: NotificationID) {
+        self.init(
+            target: .management(operation), topic: bundleID, pushType: .liveactivity, id: id,
+            payload: operation.body[...])
+    }
+
+    /// Whether DATA follows HEADERS.
+    var hasBody: Bool {
+        switch target {
+        case .device, .channel, .management(.create): true
+        case .management: false
+        }
     }
 }

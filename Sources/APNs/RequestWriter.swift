@@ -8,7 +8,7 @@ import HTTP2
 /// afterwards; everything else goes in.
 ///
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
-/// APNs".
+/// APNs"; for channels "Sending channel management requests to APNs".
 struct RequestWriter {
     private let authority: [UInt8]
     private var scratch: [UInt8] = []
@@ -25,17 +25,10 @@ struct RequestWriter {
 
     mutating func write(_ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: HTTP2ClientSession) {
         http2.beginRequest()
-        http2.add(":method", "POST")
+        http2.add(":method", request.method)
         http2.add(":scheme", "https")
         scratch.removeAll(keepingCapacity: true)
-        switch request.target {
-        case .device(let token):
-            scratch.append("/3/device/")
-            scratch.append(contentsOf: token.hex)
-        case .channel:
-            scratch.append("/4/broadcasts/apps/")
-            scratch.append(contentsOf: request.topic)
-        }
+        request.appendPath(to: &scratch)
         http2.add(":path", scratch.span)
         http2.add(":authority", authority.span)
         if let authorization { http2.add("authorization", authorization.headerValue.span) }
@@ -45,10 +38,12 @@ struct RequestWriter {
         case .device:
             let indexing = Self.onlyOnce(&knowsID)
             http2.add("apns-id", scratch.span, indexing: indexing)
-        case .channel(let channel):
-            http2.add("apns-channel-id", channel.span)
-            let indexing = Self.onlyOnce(&knowsRequestID)
-            http2.add("apns-request-id", scratch.span, indexing: indexing)
+        case .channel(let channelID):
+            http2.add("apns-channel-id", channelID.span)
+            addRequestID(to: http2)
+        case .management(let operation):
+            if let channelID = operation.channelID { http2.add("apns-channel-id", channelID.span) }
+            return addRequestID(to: http2)
         }
         http2.add("apns-push-type", request.pushType.name)
         if let expiration = request.expiration {
@@ -65,8 +60,39 @@ struct RequestWriter {
         }
     }
 
+    /// Adds the UUID in ``scratch``.
+    private mutating func addRequestID(to http2: HTTP2ClientSession) {
+        let indexing = Self.onlyOnce(&knowsRequestID)
+        http2.add("apns-request-id", scratch.span, indexing: indexing)
+    }
+
     private static func onlyOnce(_ isKnown: inout Bool) -> HTTP2ClientSession.Indexing {
         defer { isKnown = true }
         return isKnown ? .never : .indexed
+    }
+}
+
+extension APNsRequest {
+    fileprivate var method: StaticString {
+        switch target {
+        case .device, .channel, .management(.create): "POST"
+        case .management(.read), .management(.list): "GET"
+        case .management(.delete): "DELETE"
+        }
+    }
+
+    fileprivate func appendPath(to path: inout [UInt8]) {
+        switch target {
+        case .device(let token):
+            path.append("/3/device/")
+            path.append(contentsOf: token.hex)
+        case .channel:
+            path.append("/4/broadcasts/apps/")
+            path.append(contentsOf: topic)
+        case .management(let operation):
+            path.append("/1/apps/")
+            path.append(contentsOf: topic)
+            path.append(operation == .list ? "/all-channels" : "/channels")
+        }
     }
 }

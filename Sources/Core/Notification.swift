@@ -7,6 +7,13 @@ package struct Notification: Sendable {
         case device(DeviceToken)
         /// A broadcast to those who subscribed to a channel; the base64 text of `apns-channel-id`.
         case channel(ArraySlice<UInt8>)
+        /// No one: a request about the app's channels, which takes the way of a notification.
+        case management(ChannelOperation)
+
+        /// Whether the app is named by its bundle ID alone, without a push type's suffix.
+        package var namesBundleID: Bool {
+            if case .device = self { false } else { true }
+        }
     }
 
     package var target: Target
@@ -42,5 +49,15 @@ package struct Notification: Sendable {
         self.id = id
         self.environment = environment
         self.payload = payload
+    }
+
+    /// A request about an app's channels.
+    package init(
+        _ operation: ChannelOperation, topic: ArraySlice<UInt8>? = nil, id: NotificationID? = nil,
+        environment: Environment? = nil
+    ) {
+        self.init(
+            target: .management(operation), topic: topic, pushType: .liveactivity, id: id, environment: environment,
+            payload: operation.body[...])
     }
 }

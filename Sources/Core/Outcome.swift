@@ -60,7 +60,7 @@ package struct Report: Sendable {
     package var reason: RejectionReason?
     /// From a 410, in milliseconds since 1970 UTC: since when the token is dead.
     package var timestamp: Int64?
-    /// `apns-unique-id`, which only the development environment sends.
+    /// `apns-unique-id`, which comes with broadcasts, and in the development environment with every notification.
     package var uniqueID: [UInt8]?
     package var attempts: Int
     package var processed: Processed

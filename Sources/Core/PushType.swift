@@ -87,4 +87,12 @@ package enum Environment: String, CaseIterable, Sendable {
         case .development: "api.sandbox.push.apple.com"
         }
     }
+
+    /// Apple's host and port for channel management. Source: "Sending channel management requests to APNs".
+    package var channelManagement: Endpoint {
+        switch self {
+        case .production: Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196)
+        case .development: Endpoint(host: "api-manage-broadcast.sandbox.push.apple.com", port: 2195)
+        }
+    }
 }

@@ -43,7 +43,7 @@ package struct ReplyRule: Sendable {
         self.closesConnection = closesConnection
     }
 
-    /// Every reason that Apple documents for notifications, with the spellings seen in the wild.
+    /// Every reason that Apple documents for notifications and channels, with the spellings seen in the wild.
     package static let all: [ReplyRule] = [
         ReplyRule(400, "BadChannelId", .reject),
         ReplyRule(400, "BadCollapseId", .reject),
@@ -51,7 +51,10 @@ package struct ReplyRule: Sendable {
         ReplyRule(400, "BadExpirationDate", .reject),
         ReplyRule(400, "BadMessageId", .reject),
         ReplyRule(400, "BadPriority", .reject),
+        ReplyRule(400, "BadRequestParams", .reject),
+        ReplyRule(400, "BadRequestPayload", .reject),
         ReplyRule(400, "BadTopic", .reject),
+        ReplyRule(400, "CannotCreateChannelConfig", .reject),
         ReplyRule(400, "ChannelNotRegistered", .unregister),
         ReplyRule(400, "DeviceTokenNotForTopic", .unregister),
         ReplyRule(400, "DuplicateHeaders", .reject),
@@ -59,6 +62,7 @@ package struct ReplyRule: Sendable {
         ReplyRule(400, "IdleTimeout", .resend, closesConnection: true),
         ReplyRule(400, "InvalidPushType", .reject),
         ReplyRule(400, "MissingChannelId", .reject),
+        ReplyRule(400, "MissingChannelQueueSize", .reject),
         ReplyRule(400, "MissingDeviceToken", .reject),
         ReplyRule(400, "MissingPushType", .reject),
         ReplyRule(400, "MissingTopic", .reject),
@@ -87,12 +91,17 @@ package struct ReplyRule: Sendable {
         ReplyRule(503, "Shutdown", .resend, closesConnection: true),
     ]
 
+    /// 200, and in channel management 201 and 204.
+    package static func isSuccess(_ status: UInt16) -> Bool {
+        200...299 ~= status
+    }
+
     private static let byReason: [String: ReplyRule] = Dictionary(
         uniqueKeysWithValues: all.map { ($0.reason.description, $0) })
 
     /// The rule for an answer; an unknown reason is treated by the class of its status.
     package static func rule(status: UInt16, reason: RejectionReason?) -> ReplyRule {
-        if status == 200 { return ReplyRule(200, "", .accept) }
+        if isSuccess(status) { return ReplyRule(status, "", .accept) }
         if let reason, let rule = byReason[reason.rawValue] { return rule }
         switch status {
         case 403: return ReplyRule(status, "", .pauseApp)

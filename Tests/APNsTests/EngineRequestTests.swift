@@ -55,6 +55,49 @@ struct EngineRequestTests {
         #expect(received.header("apns-request-id") == "00000000-0000-1234-0000-000000000007")
     }
 
+    @Test(
+        "A request about channels has Apple's method and path, the channel in a header, and a body only to create one",
+        arguments: [
+            (ChannelOperation.create(.latest), "POST /1/apps/com.example.app/channels"),
+            (.read(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), "GET /1/apps/com.example.app/channels"),
+            (.delete(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), "DELETE /1/apps/com.example.app/channels"),
+            (.list, "GET /1/apps/com.example.app/all-channels"),
+        ])
+    func management(operation: ChannelOperation, line: String) throws {
+        let link = try Link(usesProviderToken: true)
+        link.open()
+        link.server.onRequest = { server, received in
+            server.reply(
+                received.stream, 201, "{}",
+                headers: [HTTP2Header("apns-channel-id", "bmV3"), HTTP2Header("apns-request-id", "r-1")])
+        }
+        try link.submit(
+            APNsRequest(operation, bundleID: ArraySlice("com.example.app".utf8), id: NotificationID(high: 1, low: 2)))
+        link.pump()
+        let received = try #require(link.server.received.first)
+        let channelID = operation.channelID.map { _ in "apns-channel-id" }
+        #expect(
+            received.request.headers.map(\.nameText)
+                == [
+                    ":method", ":scheme", ":path", ":authority", "authorization", channelID, "apns-request-id",
+                ].compactMap(\.self))
+        #expect("\(received.header(":method") ?? "") \(received.header(":path") ?? "")" == line)
+        #expect(received.header("apns-channel-id") == operation.channelID.map { String(decoding: $0, as: UTF8.self) })
+        #expect(received.header("apns-request-id") == "00000000-0000-0001-0000-000000000002")
+        let body = String(decoding: received.request.body, as: UTF8.self)
+        #expect(
+            body
+                == (channelID == nil && operation != .list
+                    ? #"{"message-storage-policy":1,"push-type":"LiveActivity"}"# : ""))
+        guard case .replied(_, let reply) = link.log.last else { return #expect(Bool(false), "no answer") }
+        #expect(
+            reply
+                == APNsReply(
+                    status: 201,
+                    channel: ChannelReply(
+                        channelID: Array("bmV3".utf8), requestID: Array("r-1".utf8), body: Array("{}".utf8))))
+    }
+
     @Test("Headers are indexed as Apple asks: ids once for their names' sake, path and authorization never")
     func indexing() throws {
         let link = try Link(usesProviderToken: true)

@@ -573,6 +573,36 @@ struct ConfigurationTests {
                     == ["harebell.yaml:2:27: apps[0].endpoint: expected https://host:port"])
         }
 
+        @Test("Broadcasts go to the app's endpoint and channels to Apple's, unless the file says otherwise")
+        func channelEndpoints() throws {
+            func app(_ keys: String) throws -> Configuration.App {
+                try document(
+                    "apps:\n  - { topic: t, \(keys)"
+                        + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }"
+                ).configuration.apps[0]
+            }
+            let plain = try app("")
+            #expect(plain.broadcastEndpoint == Endpoint(host: "api.push.apple.com", port: 443))
+            #expect(plain.managementEndpoint == Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196))
+            let development = try app("environment: development, ")
+            #expect(
+                development.managementEndpoint
+                    == Endpoint(host: "api-manage-broadcast.sandbox.push.apple.com", port: 2195))
+            let simulated = try app("endpoint: \"https://127.0.0.1:8443\", ")
+            let simulator = Endpoint(host: "127.0.0.1", port: 8443)
+            #expect(simulated.broadcastEndpoint == simulator && simulated.managementEndpoint == simulator)
+            let named = try app(
+                "broadcast_endpoint: \"https://a:1\", management_endpoint: \"https://b:2\", ")
+            #expect(named.endpoint == plain.endpoint)
+            #expect(named.broadcastEndpoint == Endpoint(host: "a", port: 1))
+            #expect(named.managementEndpoint == Endpoint(host: "b", port: 2))
+            #expect(
+                errors(
+                    "apps:\n  - { topic: t, management_endpoint: b, "
+                        + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }")
+                    == ["harebell.yaml:2:38: apps[0].management_endpoint: expected https://host:port"])
+        }
+
         @Test(
             "What contradicts itself is a warning with a hint",
             arguments: [

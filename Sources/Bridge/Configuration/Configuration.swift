@@ -95,6 +95,10 @@ extension Configuration {
         package var environment: Environment
         /// Apple's, unless the configuration names another.
         package var endpoint: Endpoint
+        /// For broadcasts; ``endpoint`` unless the configuration names another.
+        package var broadcastEndpoint: Endpoint
+        /// For channel management; Apple's, or ``endpoint`` where the configuration names that one, unless it names another.
+        package var managementEndpoint: Endpoint
         /// A bundle to trust instead of the system's.
         package var caFile: String?
         package var credential: Credential

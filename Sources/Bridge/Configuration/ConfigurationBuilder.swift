@@ -69,11 +69,17 @@ struct ConfigurationBuilder {
 
     private mutating func app(_ app: String) -> Configuration.App {
         let environment: Environment = choice("\(app).environment")
-        let endpoint = values.text("\(app).endpoint").flatMap(Addresses.service)
+        let named = endpoint("\(app).endpoint")
+        let usual = named ?? Endpoint(host: environment.host, port: 443)
         return Configuration.App(
-            topic: text("\(app).topic"), environment: environment,
-            endpoint: endpoint ?? Endpoint(host: environment.host, port: 443),
+            topic: text("\(app).topic"), environment: environment, endpoint: usual,
+            broadcastEndpoint: endpoint("\(app).broadcast_endpoint") ?? usual,
+            managementEndpoint: endpoint("\(app).management_endpoint") ?? named ?? environment.channelManagement,
             caFile: path("\(app).ca_file"), credential: credential(app))
+    }
+
+    private func endpoint(_ path: String) -> Endpoint? {
+        values.text(path).flatMap(Addresses.service)
     }
 
     private mutating func credential(_ app: String) -> Configuration.Credential {

@@ -110,8 +110,10 @@ struct ConfigurationRules {
                     }
                 }
             }
-            if let endpoint = values.text("\(app).endpoint"), Addresses.service(endpoint) == nil {
-                error("\(app).endpoint", "expected https://host:port")
+            for key in ["endpoint", "broadcast_endpoint", "management_endpoint"] {
+                if let endpoint = values.text("\(app).\(key)"), Addresses.service(endpoint) == nil {
+                    error("\(app).\(key)", "expected https://host:port")
+                }
             }
             checkCredential(app)
         }

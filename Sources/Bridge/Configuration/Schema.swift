@@ -116,6 +116,12 @@ extension Setting {
         Setting(
             "apps[].endpoint", .text(bytes: 1...512), default: "null",
             "https://host:port instead of Apple's, for the simulator or port 2197."),
+        Setting(
+            "apps[].broadcast_endpoint", .text(bytes: 1...512), default: "null",
+            "https://host:port for broadcasts instead of the app's endpoint, such as Apple's api-broadcast hosts."),
+        Setting(
+            "apps[].management_endpoint", .text(bytes: 1...512), default: "null",
+            "https://host:port for channel management instead of Apple's, or of endpoint where that is given."),
         Setting("apps[].ca_file", .file, default: "null", "PEM bundle to trust instead of the system's."),
         Setting("apps[].token", .section, default: "null", "Provider-token authentication; this or certificate."),
         Setting("apps[].token.key_file", .file, default: nil, "The signing key from Apple (.p8)."),

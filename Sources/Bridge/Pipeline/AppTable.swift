@@ -4,20 +4,44 @@ package import Core
 package struct PipelineApp {
     /// The configured topic: the app's bundle ID.
     package let topic: [UInt8]
+    /// The topic without a suffix, as broadcasts and channels name the app.
+    package let bundleID: ArraySlice<UInt8>
     package let environment: Environment
-    /// Which pool carries it.
-    package let pool: Int
+    /// Which pools carry it.
+    package let pools: Pools
     package var gate = AppGate()
     /// Notifications that wait for the gate, oldest first.
     package var held: [UInt32] = []
     /// The full topic for each push type, by its raw value.
     package let topics: [ArraySlice<UInt8>]
 
-    package init(topic: String, environment: Environment, pool: Int) {
+    /// The pools of an app, by what they are for; they may be one and the same.
+    package struct Pools: Equatable {
+        package let notifications: Int
+        package let broadcasts: Int
+        package let management: Int
+
+        package init(notifications: Int, broadcasts: Int, management: Int) {
+            self.notifications = notifications
+            self.broadcasts = broadcasts
+            self.management = management
+        }
+
+        package func pool(for target: Notification.Target) -> Int {
+            switch target {
+            case .device: notifications
+            case .channel: broadcasts
+            case .management: management
+            }
+        }
+    }
+
+    package init(topic: String, environment: Environment, pools: Pools) {
         let bundleID = Array(topic.utf8)
         self.topic = bundleID
+        self.bundleID = bundleID.withoutSuffix(PushType.liveactivity.topicSuffix)
         self.environment = environment
-        self.pool = pool
+        self.pools = pools
         topics = PushType.allCases.map { type in
             var full = bundleID
             full.append(type.topicSuffix)
@@ -36,11 +60,12 @@ package struct AppTable {
 
     package struct Match {
         package let app: Int
-        /// What goes into `apns-topic`.
+        /// What goes into `apns-topic`, or for all but devices the bundle ID.
         package let topic: ArraySlice<UInt8>
     }
 
-    /// A topic given as bundle ID gets the suffix of its push type; a full topic is taken as it is.
+    /// A topic given as bundle ID gets the suffix of its push type; a full topic is taken as it is. Broadcasts and
+    /// channels belong to the bundle ID, whichever was given.
     package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
         let type = notification.pushType
         guard let topic = notification.topic else {
@@ -75,6 +100,16 @@ package struct AppTable {
         if let environment = notification.environment, environment != apps[app].environment {
             return .failure(DecodingFailure("environment: no app is configured for \(environment.rawValue)"))
         }
-        return .success(Match(app: app, topic: apps[app].topics[Int(notification.pushType.rawValue)]))
+        let topic =
+            notification.target.namesBundleID
+            ? apps[app].bundleID : apps[app].topics[Int(notification.pushType.rawValue)]
+        return .success(Match(app: app, topic: topic))
+    }
+}
+
+extension [UInt8] {
+    fileprivate func withoutSuffix(_ suffix: StaticString) -> ArraySlice<UInt8> {
+        let tail = self.suffix(suffix.utf8CodeUnitCount)
+        return tail.count < count && tail.equals(suffix) ? dropLast(tail.count) : self[...]
     }
 }

@@ -21,7 +21,8 @@ extension Pipeline {
             priority: notification.priority ?? (notification.pushType == .background ? .considerate : nil),
             expiration: notification.expiration, collapseID: notification.collapseID, id: entry.id,
             payload: notification.payload)
-        entry.ticket = doors.submit(request, handle: handle, pool: apps.apps[entry.app].pool, at: now)
+        let pool = apps.apps[entry.app].pools.pool(for: notification.target)
+        entry.ticket = doors.submit(request, handle: handle, pool: pool, at: now)
     }
 
     func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {

@@ -27,9 +27,8 @@ extension Pipeline {
             $0.entry.app == app && $0.entry.ticket != nil
         }
         for (handle, entry) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
-            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: apps.apps[app].pool) else {
-                continue
-            }
+            let pool = apps.apps[app].pools.pool(for: entry.notification.target)
+            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: pool) else { continue }
             entry.ticket = nil
             hold(handle, entry)
         }

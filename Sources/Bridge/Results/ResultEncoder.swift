@@ -69,6 +69,9 @@ package struct ResultEncoder: Sendable {
         case .channel(let channel):
             json.append("null,\"apns-channel-id\":")
             append(channel, to: &json)
+        case .management(let operation):
+            json.append("null,\"apns-channel-id\":")
+            append(operation.channelID, to: &json)
         case .none: json.append("null")
         }
         json.append(",\"apns-topic\":")

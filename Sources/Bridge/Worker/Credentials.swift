@@ -1,19 +1,6 @@
 package import APNs
-package import Core
+import Core
 package import TLS
-
-/// What makes a connection to APNs one that another app may share: where it goes, whom it trusts and who it is.
-package struct PoolIdentity: Hashable, Sendable {
-    package let endpoint: Endpoint
-    package let caFile: String?
-    package let credential: Configuration.Credential
-
-    package init(_ app: Configuration.App) {
-        endpoint = app.endpoint
-        caFile = app.caFile
-        credential = app.credential
-    }
-}
 
 /// The signers of provider tokens, one per key, shared by every connection of every worker: Apple refuses a key whose
 /// tokens are renewed too often, wherever they are used. Source: "Establishing a token-based connection to APNs".

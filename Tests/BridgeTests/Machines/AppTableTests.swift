@@ -5,12 +5,17 @@ import Testing
 
 @Suite("App table")
 struct AppTableTests {
+    private static func pools(_ pool: Int) -> PipelineApp.Pools {
+        PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool + 10)
+    }
+
     private static let two = AppTable([
-        PipelineApp(topic: "com.example.app", environment: .production, pool: 0),
-        PipelineApp(topic: "com.example.app", environment: .development, pool: 1),
-        PipelineApp(topic: "com.example.other", environment: .production, pool: 0),
+        PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0)),
+        PipelineApp(topic: "com.example.app", environment: .development, pools: pools(1)),
+        PipelineApp(topic: "com.example.other", environment: .production, pools: pools(0)),
     ])
-    private static let one = AppTable([PipelineApp(topic: "com.example.app", environment: .production, pool: 0)])
+    private static let one = AppTable([PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0))]
+    )
 
     /// What became of a notification: the app's number and full topic, or what is wrong.
     private func resolve(
@@ -33,6 +38,22 @@ struct AppTableTests {
         let full = "com.example.app\(type.topicSuffix)"
         #expect(try resolve(Self.two, topic: "com.example.app", type) == "0 \(full)")
         #expect(try resolve(Self.two, topic: full, type) == "0 \(full)")
+    }
+
+    @Test(
+        "Broadcasts and channels belong to the bundle ID, even if app or request say the topic with its suffix",
+        arguments: ["com.example.app", "com.example.app.push-type.liveactivity"])
+    func bundleID(configured: String) throws {
+        let table = AppTable([PipelineApp(topic: configured, environment: .production, pools: Self.pools(0))])
+        let targets: [Core.Notification.Target] = [
+            .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), .management(.list),
+        ]
+        for target in targets {
+            let notification = Core.Notification(
+                target: target, topic: ArraySlice(configured.utf8), pushType: .liveactivity, payload: [])
+            #expect(try table.resolve(notification).get().topic.elementsEqual("com.example.app".utf8))
+        }
+        #expect(table.apps[0].pools.pool(for: targets[1]) == 10)
     }
 
     @Test("The suffix of another push type is a contradiction")

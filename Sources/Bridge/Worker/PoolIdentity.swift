@@ -1,0 +1,68 @@
+package import APNs
+package import Core
+package import TLS
+
+/// What makes a connection to APNs one that another app may share: where it goes, whom it trusts and who it is.
+package struct PoolIdentity: Hashable, Sendable {
+    /// What requests a connection carries.
+    package enum Purpose {
+        case notifications, broadcasts, management
+
+        package init(_ target: Notification.Target) {
+            switch target {
+            case .device: self = .notifications
+            case .channel: self = .broadcasts
+            case .management: self = .management
+            }
+        }
+    }
+
+    /// Requests about channels at once on one connection: each answer may be as large as a list of channels.
+    private static let managementStreams = 4
+
+    package let endpoint: Endpoint
+    package let caFile: String?
+    package let credential: Configuration.Credential
+    /// Channel management has limits of its own, and therefore connections of its own, wherever it goes.
+    package let managesChannels: Bool
+
+    package init(_ app: Configuration.App, for purpose: Purpose) {
+        switch purpose {
+        case .notifications: endpoint = app.endpoint
+        case .broadcasts: endpoint = app.broadcastEndpoint
+        case .management: endpoint = app.managementEndpoint
+        }
+        caFile = app.caFile
+        credential = app.credential
+        managesChannels = purpose == .management
+    }
+
+    /// A pool for what has this identity, which connects on `network`.
+    ///
+    /// - Parameter connections: how many; `nil` takes what `limits` says.
+    package func makePool(
+        _ limits: Configuration.APNs, connections: ClosedRange<Int>? = nil, tokens: ProviderTokens,
+        network: any Network, seed: UInt64, at now: Instant
+    ) throws(TLSError) -> APNsPool {
+        let source = tokens.source(for: credential)
+        var engine = APNsEngine.Configuration(endpoint: endpoint, usesProviderToken: source != nil)
+        engine.requestTimeout = limits.requestTimeout
+        engine.pingIdle = limits.pingIdle
+        if managesChannels {
+            engine.maximumReplyBody = APNsEngine.Configuration.maximumChannelList
+            engine.maximumStreams = Self.managementStreams
+        }
+        var pool = APNsPool.Configuration(engine: engine)
+        // Channels are managed now and then: a connection is opened when there is something to ask.
+        pool.connections = connections ?? (managesChannels ? 0...1 : limits.connections)
+        pool.permitsPerSecond = limits.permitsPerSecond
+        pool.burst = limits.burst
+        pool.connectTimeout = limits.connectTimeout
+        let context = try TLSContext(
+            role: .client, trust: caFile.map { .file($0) } ?? .system, identity: try credential.tlsIdentity(),
+            protocols: ["h2"])
+        return APNsPool(
+            configuration: pool, context: context, tokens: source, network: network, random: SplitMix64(seed: seed),
+            at: now)
+    }
+}
