@@ -17,23 +17,10 @@ struct TokenCommand: ParsableCommand {
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: "The topic of the app whose key signs; needed where several apps are configured.")
-    var topic: String?
-
-    @Option(help: "production or development; needed where a topic has both.")
-    var environment: String?
+    @OptionGroup var app: AppOption
 
     func run() throws {
-        let apps = try configuration.load().configuration.apps.filter { app in
-            (topic.map { $0 == app.topic } ?? true) && (environment.map { $0 == app.environment.rawValue } ?? true)
-        }
-        guard let app = apps.first else {
-            throw ValidationError("no app \"\(topic ?? "")\" is configured\(environment.map { " for \($0)" } ?? "")")
-        }
-        guard apps.count == 1 else {
-            let names = apps.map { "\($0.topic) (\($0.environment.rawValue))" }.joined(separator: ", ")
-            throw ValidationError("which app? Name one with --topic and --environment: \(names)")
-        }
+        let app = try app.choose(from: configuration.load().configuration)
         let tokens: ProviderTokens
         do {
             tokens = try ProviderTokens([app])

@@ -1,0 +1,126 @@
+package import APNs
+package import Core
+package import TLS
+
+/// One request straight to APNs, without a broker: what an operator's commands are made of. Sans-IO like a worker.
+///
+/// It connects, sends, waits for the answer and closes; what APNs has certainly not worked on is sent again, as in any
+/// pool. The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed, until ``isOver``.
+package final class DirectExchange {
+    /// What became of the request.
+    package enum End: Equatable {
+        case replied(APNsReply)
+        /// There is no answer; the request may have left us, or not.
+        case lost(Loss)
+        /// Its `apns-expiration` passed before it could be sent.
+        case expired
+    }
+
+    /// After so many failed connects in a row no further one is tried.
+    package static let maximumConnects = 3
+    /// For the goodbye after the end.
+    private static let closingTime = Duration.seconds(1)
+    private static let handle: UInt32 = 0
+
+    private let pool: APNsPool
+    private let ticket: APNsPool.Ticket
+    private var deadline: Instant
+    private var failedConnects = 0
+    private var lastFailure: APNsError?
+    package private(set) var end: End?
+
+    /// - Parameters:
+    ///   - app: whose endpoint and credential it takes.
+    ///   - limits: the times for connecting and for the answer.
+    ///   - tokens: the signers; they have to know the app's key.
+    ///   - patience: for everything together; `nil` takes what connecting and one answer may take.
+    /// - Throws: where the credential's files cannot be used.
+    package init(
+        _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,
+        network: any Network, patience: Duration? = nil, seed: UInt64, at now: Moment
+    ) throws(TLSError) {
+        pool = try PoolIdentity(app, for: .init(request.target)).makePool(
+            limits, connections: 0...1, tokens: tokens, network: network, seed: seed, at: now.instant)
+        deadline =
+            now.instant
+            + (patience
+                ?? limits.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout)
+        ticket = pool.submit(request, handle: Self.handle, at: now.instant)
+    }
+
+    package var nextDeadline: Instant? {
+        isOver ? nil : min(deadline, pool.nextDeadline ?? .distantFuture)
+    }
+
+    /// Whether the end is known and the connection closed, or given up.
+    package private(set) var isOver = false
+
+    package func step(at now: Moment) {
+        pool.step(at: now)
+        while let event = pool.nextEvent() {
+            switch event {
+            case .replied(_, let reply, _): finish(.replied(reply), at: now.instant)
+            case .lost(_, let loss, _): finish(.lost(loss), at: now.instant)
+            case .expired: finish(.expired, at: now.instant)
+            case .connected: failedConnects = 0
+            case .disconnected(let error): disconnected(error, at: now.instant)
+            case .goaway: break
+            }
+        }
+        if now.instant >= deadline {
+            if end == nil { giveUp("no answer in time", at: now.instant) } else { isOver = true }
+        }
+        if end != nil, pool.isDrained { isOver = true }
+    }
+
+    /// Ends it where it is.
+    package func stop(at now: Instant) {
+        giveUp("stopped", at: now)
+        isOver = true
+    }
+
+    private func disconnected(_ error: APNsError?, at now: Instant) {
+        guard let error, end == nil else { return }
+        lastFailure = error
+        failedConnects += 1
+        if failedConnects >= Self.maximumConnects || !error.isTransient { giveUp("no connection", at: now) }
+    }
+
+    private func giveUp(_ why: String, at now: Instant) {
+        guard end == nil else { return }
+        let processed: Processed = pool.cancel(ticket, handle: Self.handle) ? .no : .unknown
+        let detail = lastFailure.map { "\(why): \($0)" } ?? why
+        finish(.lost(Loss(processed: processed, detail: detail)), at: now)
+    }
+
+    private func finish(_ end: End, at now: Instant) {
+        guard self.end == nil else { return }
+        self.end = end
+        deadline = now + Self.closingTime
+        pool.drain(at: now)
+    }
+}
+
+extension DirectExchange.End {
+    /// The same as the result of a request from a queue would say it; what pauses an app there is `rejected` here.
+    package var report: Report {
+        switch self {
+        case .replied(let reply):
+            let outcome: Outcome =
+                switch reply.rule.action {
+                case .accept: .accepted
+                case .unregister: .unregistered
+                case .reject, .pauseApp: .rejected
+                case .resend, .renewToken, .retryLater: .undelivered
+                }
+            return Report(
+                outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
+                uniqueID: reply.uniqueID, attempts: 1, processed: .yes)
+        case .lost(let loss):
+            let attempts = loss.processed == .no ? 0 : 1
+            return Report(outcome: .undelivered, attempts: attempts, processed: loss.processed, detail: loss.detail)
+        case .expired:
+            return Report(outcome: .expired)
+        }
+    }
+}

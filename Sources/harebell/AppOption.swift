@@ -1,0 +1,27 @@
+import ArgumentParser
+import Bridge
+import Core
+
+/// `--topic T` and `--environment E`, for every command that is about one app.
+struct AppOption: ParsableArguments {
+    @Option(help: "The app's topic; needed where several apps are configured.")
+    var topic: String?
+
+    @Option(help: "production or development; needed where a topic has both.")
+    var environment: String?
+
+    func validate() throws {
+        guard environment.map({ Environment(rawValue: $0) != nil }) ?? true else {
+            throw ValidationError("--environment is production or development")
+        }
+    }
+
+    /// Which of the configured apps is meant.
+    func choose(from configuration: Configuration) throws -> Configuration.App {
+        do throws(AppChoiceFailure) {
+            return try configuration.app(topic: topic, environment: environment.flatMap(Environment.init))
+        } catch {
+            throw ValidationError(error.description)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import APNs
+import Core
+import Simulator
+import TLS
+import TestSupport
+import Testing
+
+@testable import Bridge
+
+@Suite("DirectExchange")
+struct DirectExchangeTests {
+    /// Runs one exchange with a world's APNs for at most two minutes.
+    private func end(
+        _ world: World, _ request: APNsRequest, patience: Duration? = nil, closes: Bool = true
+    ) throws -> DirectExchange.End? {
+        let app = world.configuration.apps[0]
+        let exchange = try DirectExchange(
+            request, for: app, world.configuration.apns, tokens: ProviderTokens([app]), network: world.network,
+            patience: patience, seed: 1, at: world.network.moment)
+        let start = world.network.now
+        while !exchange.isOver, world.network.now - start < .seconds(120) {
+            let next = [world.network.nextDeadline, exchange.nextDeadline].compactMap(\.self).min()
+            world.network.advance(
+                by: max((next ?? world.network.now) - world.network.now, .zero), deadline: { exchange.nextDeadline }
+            ) {
+                exchange.step(at: world.network.moment)
+                return exchange.nextDeadline.map { $0 <= world.network.now } ?? false
+            }
+        }
+        #expect(exchange.isOver)
+        if closes { #expect(world.network.links.isEmpty, "the connection is closed afterwards") }
+        return exchange.end
+    }
+
+    private func request(_ token: String, expiration: Int64? = nil) throws -> APNsRequest {
+        APNsRequest(
+            target: .device(try #require(DeviceToken(token))), topic: ArraySlice("com.example.app".utf8),
+            pushType: .alert, expiration: expiration, id: NotificationID(high: 1, low: 2),
+            payload: ArraySlice("{\"aps\":{\"alert\":\"Hello\"}}".utf8))
+    }
+
+    @Test(
+        "The answer to one notification comes back as its report",
+        arguments: [
+            ("7777", Outcome.accepted, 200, "yes"), ("dead", .unregistered, 410, "yes"),
+            ("fa11", .undelivered, 500, "yes"), ("deaf", .undelivered, nil, "unknown"),
+            ("dec1", .undelivered, nil, "no"), ("fa7a10", .undelivered, nil, "unknown"),
+        ] as [(String, Outcome, UInt16?, String)])
+    func notification(token: String, outcome: Outcome, status: UInt16?, processed: String) throws {
+        let world = try World()
+        let report = try #require(try end(world, try request(token))).report
+        #expect(report.outcome == outcome && report.status == status && report.processed.name.description == processed)
+    }
+
+    @Test("Channels are managed at an endpoint and with limits of their own")
+    func channels() throws {
+        let world = try World()
+        let bundleID = ArraySlice("com.example.app".utf8)
+        func ask(_ operation: ChannelOperation) throws -> APNsReply? {
+            let request = APNsRequest(operation, bundleID: bundleID, id: NotificationID(high: 3, low: 4))
+            guard case .replied(let reply) = try end(world, request) else { return nil }
+            return reply
+        }
+        let created = try #require(try ask(.create(.none)))
+        let channelID = ArraySlice(try #require(created.channel?.channelID))
+        #expect(
+            created.status == 201
+                && created.channel?.requestID == Array(NotificationID(high: 3, low: 4).description.utf8))
+        let read = try #require(try ask(.read(channelID))?.channel?.body)
+        #expect(String(decoding: read, as: UTF8.self) == #"{"message-storage-policy":0,"push-type":"LiveActivity"}"#)
+        let list = try #require(try ask(.list)?.channel?.body)
+        #expect(
+            String(decoding: list, as: UTF8.self) == #"{"channels":["\#(String(decoding: channelID, as: UTF8.self))"]}"#
+        )
+        #expect(try ask(.delete(channelID))?.status == 204)
+        #expect(try ask(.delete(channelID))?.reason?.rawValue == "ChannelNotRegistered")
+    }
+
+    @Test("A list of all the channels that an app can have fits into the answer")
+    func longestList() throws {
+        let world = try World()
+        let bundleID = ArraySlice("com.example.app".utf8)
+        for number in 0..<ChannelOperation.maximumChannels {
+            let name = String(repeating: "x", count: ChannelOperation.maximumChannelID - 8)
+            world.apns.channels.add(Array("\(name)\(10_000_000 + number)".utf8), of: bundleID, .noMessageStored)
+        }
+        let end = try end(world, APNsRequest(.list, bundleID: bundleID, id: NotificationID(high: 3, low: 4)))
+        guard case .replied(let reply) = end else { return #expect(Bool(false), "no answer") }
+        let body = try #require(reply.channel?.body)
+        #expect(body.count == 10_000 * 259 - 1 + 15 && body.last == UInt8(ascii: "}"))
+    }
+
+    @Test("An APNs that cannot be reached ends it after three connects, and one that is silent at its deadline")
+    func unreachable() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        let refused = try #require(try end(world, try request("7777"))).report
+        #expect(refused.processed == .no && refused.detail?.contains("ECONNREFUSED") == true)
+        #expect(world.network.attempts == DirectExchange.maximumConnects)
+
+        world.isAPNsDown = false
+        let start = world.network.now
+        let silent = try #require(try end(world, try request("deaf"), patience: .seconds(3), closes: false)).report
+        #expect(silent.processed == .unknown && silent.detail == "no answer in time")
+        #expect(world.network.now - start <= .seconds(4))
+    }
+
+    @Test("What has expired is not sent")
+    func expired() throws {
+        let world = try World()
+        #expect(try end(world, try request("7777", expiration: 1_000_000_000)) == .expired)
+        #expect(world.sent == 0)
+    }
+}
