@@ -122,7 +122,6 @@ package final class SimulatorEngine: Engine {
         do {
             if case .handshaking = phase {
                 guard try tls.handshake() else { return }
-                guard tls.negotiatedProtocol == "h2" else { return fail(noProtocol) }
                 opened(at: now)
             }
             try read()
@@ -253,10 +252,6 @@ package final class SimulatorEngine: Engine {
             case .settings, .settingsAcknowledged, .goaway: continue
             }
         }
-    }
-
-    private var noProtocol: SimulatorError {
-        SimulatorError(.noProtocol, "the client does not offer h2 in ALPN: APNs speaks HTTP/2 only", blame: .remote)
     }
 
     /// Ends the connection because the client broke TLS or HTTP/2; what tells it so still goes out.

@@ -15,8 +15,6 @@ package struct SimulatorError: ComponentError {
         package static let file = Code(rawValue: "file")
         /// The server's certificate or a key could not be used.
         package static let credential = Code(rawValue: "credential")
-        /// A client offered no `h2` in ALPN.
-        package static let noProtocol = Code(rawValue: "noProtocol")
         /// The listener or its loop could not be made.
         package static let listener = Code(rawValue: "listener")
     }

@@ -14,6 +14,7 @@ enum Samples {
     static let keyID = "ABC123DEFG"
     static let teamID = "DEF123GHIJ"
     static let signingKey = SigningKey.generate().pkcs8PEM
+    static let anotherSigningKey = SigningKey.generate().pkcs8PEM
 
     /// The headers of Apple's own sample, with changes; `nil` leaves a header out.
     static func headers(token: String = token, _ changes: [String: String?] = [:]) -> [HTTP2Header] {

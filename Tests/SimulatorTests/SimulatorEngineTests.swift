@@ -84,12 +84,13 @@ struct SimulatorEngineTests {
         #expect(provider.reason(other) == "400 {\"reason\":\"TopicDisallowed\"}")
     }
 
-    @Test("A client that does not offer h2 is dropped")
-    func noHTTP2() throws {
-        let provider = try Provider(Provider.context(), protocols: [])
-        #expect(provider.isClosed)
-        #expect(provider.context.ledger.statistics.failedConnections == 1)
-        #expect(provider.context.ledger.failures.first?.contains("h2") == true)
+    @Test("A client that offers other protocols is refused, one that offers none speaks HTTP/2")
+    func protocols() throws {
+        let context = try Provider.context()
+        #expect(throws: TLSError.self) { try Provider(context, protocols: ["http/1.1"]) }
+        #expect(context.ledger.statistics.failedConnections == 1)
+        let silent = try Provider(context, protocols: [])
+        #expect(silent.status(try silent.send()) == 200)
     }
 
     @Test("Everything works when bytes come one by one")

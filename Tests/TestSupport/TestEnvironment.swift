@@ -13,6 +13,9 @@ package enum TestEnvironment {
     /// The path of the built `harebell`.
     package static let binary = value("HAREBELL_BINARY")
 
+    /// A Python interpreter that has the clients which nobody here wrote.
+    package static let foreignClientsPython = value("HAREBELL_FOREIGN_CLIENTS_PYTHON")
+
     /// The one seed that the simulation is to run, with its whole trace if it fails.
     package static let simulationSeed = value("HAREBELL_SIMULATION_SEED").flatMap { UInt64($0) }
 
