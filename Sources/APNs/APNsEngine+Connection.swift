@@ -83,7 +83,9 @@ extension APNsEngine {
         var reply = APNsReply(status: response.status)
         if !response.headers.isEmpty { reply.take(response.headers) }
         if !response.body.isEmpty { reply.take(response.body) }
-        if !isAuthenticated, !reply.refusesProviderToken { isAuthenticated = true }
+        // Until APNs has taken a provider token, a connection has one stream. Source: "Sending notification requests to
+        // APNs", "Establish a connection to APNs".
+        if !isAuthenticated, TokenRefusal(reply.reason) == nil { isAuthenticated = true }
         events.append(.replied(handle: handle, reply))
     }
 

@@ -45,33 +45,35 @@ extension APNsPool {
     }
 
     private func replied(_ ticket: Ticket, _ reply: APNsReply, on connection: Connection, at now: Moment) {
-        if !connection.wasUseful {
+        let refusal = reply.isSuccess ? nil : TokenRefusal(reply.reason)
+        if !connection.wasUseful, refusal == nil, reply.status != 500 {
             connection.wasUseful = true
             dialer.succeeded()
         }
-        if !reply.isSuccess {
-            let rule = reply.rule
-            if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .renewToken {
-                if renew(ticket, at: now) { return }
-                // The fresh token is refused as well: a connection is bound to what it was first given.
-                retire(connection, at: now.instant)
-            }
+        if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
+        noteServerErrors(reply, on: connection, at: now.instant)
+        if let refusal {
+            if recover(ticket, from: refusal, on: connection, at: now) { return }
+        } else if !reply.isSuccess, reply.rule.closesConnection {
+            retire(connection, at: now.instant)
         }
         let entry = entries.remove(ticket)
         counters.finished += 1
         events.append(.replied(handle: entry.handle, reply, sentAt: entry.sentAt ?? now.instant))
     }
 
-    /// - Returns: Whether the request goes out again with another token.
-    private func renew(_ ticket: Ticket, at now: Moment) -> Bool {
-        guard let tokens, !isDraining else { return false }
-        let entry = entries[ticket]
-        guard !entry.isRenewed, tokens.rejected(generation: entry.tokenGeneration, at: now) else { return false }
-        entry.isRenewed = true
-        counters.renewals += 1
-        resending.append(ticket)
-        return true
+    /// A connection that brings nothing but errors may lead to a part of APNs that is ill.
+    private func noteServerErrors(_ reply: APNsReply, on connection: Connection, at now: Instant) {
+        guard reply.status == 500 else {
+            connection.serverErrors = 0
+            return
+        }
+        connection.serverErrors += 1
+        guard connection.serverErrors == configuration.maximumServerErrors else { return }
+        counters.replaced += 1
+        dialer.failed(at: now, using: &random)
+        retire(connection, at: now)
+        events.append(.alarm(.serverErrors))
     }
 
     private func resend(_ ticket: Ticket, _ loss: Loss) {
@@ -124,21 +126,25 @@ extension APNsPool {
                     freeStreams: engine.freeStreams, permits: connection.limiter.available(at: now.instant),
                     window: engine.window, inFlight: engine.inFlight))
         }
+        let fresh = connections.firstIndex { $0.serial >= freshSerial } ?? connections.count
         var token: ProviderToken?
-        while let ticket = resending.first ?? waiting.first {
+        var isRebinding = !rebinding.isEmpty
+        while let ticket = (isRebinding ? rebinding.first : nil) ?? resending.first ?? waiting.first {
             let entry = entries[ticket]
             if let expiration = entry.request.expiration, expiration > 0, expiration < now.wall.seconds {
-                if resending.popFirst() == nil { waiting.remove(ticket) }
+                leaveLine(ticket)
                 expire(ticket)
+            } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
+                if token == nil { token = tokens?.token(at: now) }
+                leaveLine(ticket)
+                send(ticket, entry, on: connections[index], token, at: now.instant)
+            } else {
+                isShort = true
+                guard isRebinding else { return }
+                isRebinding = false
                 continue
             }
-            guard let index = placement.place(size: entry.request.payload.count) else {
-                isShort = true
-                return
-            }
-            if token == nil { token = tokens?.token(at: now) }
-            if resending.popFirst() == nil { waiting.remove(ticket) }
-            send(ticket, entry, on: connections[index], token, at: now.instant)
+            if rebinding.isEmpty { isRebinding = false }
         }
     }
 
@@ -186,6 +192,10 @@ extension APNsPool {
         var wanted = configuration.connections.lowerBound
         // One more at a time, and not before the last one could show what it takes.
         if isShort, connecting == 0, warmingUp == 0 { wanted = max(wanted, ready + 1) }
+        if needsFreshConnection {
+            if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
+            wanted = max(wanted, connecting + ready + 1)
+        }
         wanted = min(wanted, configuration.connections.upperBound)
         while connecting + ready < wanted {
             // After a failure one attempt finds out for all.
@@ -203,7 +213,8 @@ extension APNsPool {
         do throws(APNsError) {
             let engine = try APNsEngine(configuration: configuration.engine, tls: context)
             let limiter = RateLimiter(perSecond: configuration.permitsPerSecond, burst: configuration.burst, at: now)
-            connections.append(Connection(engine: engine, limiter: limiter))
+            connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter))
+            nextSerial += 1
             network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
         } catch {
             counters.failures += 1

@@ -23,6 +23,9 @@ package final class APNsPool {
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
         /// How often a request is sent again, although it was certainly not processed, before the owner hears of it.
         package var maximumResends = 16
+        /// How many answers in a row may be `InternalServerError` before another connection takes the place of the one
+        /// that brings them.
+        package var maximumServerErrors = 5
 
         package init(engine: APNsEngine.Configuration) {
             self.engine = engine
@@ -38,6 +41,21 @@ package final class APNsPool {
         /// `nil` when the connection ended in order by our wish.
         case disconnected(APNsError?)
         case goaway(reason: String)
+        /// Something that an operator should know, told once and not for each request that meets it.
+        case alarm(Alarm)
+    }
+
+    package enum Alarm: Equatable, Sendable {
+        /// `ExpiredProviderToken` for a token that was just signed: a clock is wrong, ours or theirs.
+        case clockSkew
+        /// `TooManyProviderTokenUpdates`: another process signs tokens with the same key.
+        ///
+        /// - keepsOlder: whether the token before is still good, and is sent instead.
+        case tooManyTokenUpdates(keepsOlder: Bool)
+        /// `MissingProviderToken`, although every request has one: a defect of this program.
+        case missingToken
+        /// Nothing but `InternalServerError` comes from a connection: another one takes its place.
+        case serverErrors
     }
 
     /// The pool's name for a request, from ``submit(_:handle:at:)`` until its event.
@@ -50,8 +68,8 @@ package final class APNsPool {
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
         var resends = 0
-        /// Whether it went out once more because of its provider token.
-        var isRenewed = false
+        /// What was tried already after its provider token was refused; each is tried once.
+        var recovery = Recovery()
 
         init(handle: UInt32, request: APNsRequest) {
             self.handle = handle
@@ -62,13 +80,20 @@ package final class APNsPool {
     /// A connection with its bucket.
     final class Connection {
         let engine: APNsEngine
+        /// Counts the pool's connections in the order in which they were dialled.
+        let serial: UInt32
         var limiter: RateLimiter
         var readyAt: Instant?
         var wasUseful = false
+        /// Whether a provider token was refused on it in a way that only another connection may mend.
+        var isRefused = false
+        /// Answers in a row that were `InternalServerError`.
+        var serverErrors = 0
         var isClosed = false
 
-        init(engine: APNsEngine, limiter: RateLimiter) {
+        init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter) {
             self.engine = engine
+            self.serial = serial
             self.limiter = limiter
         }
     }
@@ -81,6 +106,13 @@ package final class APNsPool {
 
     var connections: [Connection] = []
     var entries = Slab<Entry>()
+    /// Requests whose provider token was refused and that wait for a connection numbered ``freshSerial`` or higher.
+    var rebinding = HandleQueue()
+    /// What the next connection, and the first one that counts as fresh after a refusal, are numbered.
+    var nextSerial: UInt32 = 0
+    var freshSerial: UInt32 = 0
+    /// Until a provider token is taken again.
+    var verdict: Verdict?
     /// Requests that are sent again, ahead of all others.
     var resending = HandleQueue()
     var waiting = HandleQueue()
@@ -132,16 +164,24 @@ package final class APNsPool {
     ///   another one's by now.
     /// - Returns: `false` when it is in flight, or has ended: its event will come.
     package func cancel(_ ticket: Ticket, handle: UInt32) -> Bool {
-        guard entries.contains(ticket), entries[ticket].handle == handle else { return false }
+        guard entries.contains(ticket), entries[ticket].handle == handle, leaveLine(ticket) else { return false }
+        entries.remove(ticket)
+        counters.finished += 1
+        return true
+    }
+
+    /// - Returns: `false` if it does not wait.
+    @discardableResult
+    func leaveLine(_ ticket: Ticket) -> Bool {
         if waiting.contains(ticket) {
             waiting.remove(ticket)
         } else if resending.contains(ticket) {
             resending.remove(ticket)
+        } else if rebinding.contains(ticket) {
+            rebinding.remove(ticket)
         } else {
             return false
         }
-        entries.remove(ticket)
-        counters.finished += 1
         return true
     }
 
@@ -151,7 +191,7 @@ package final class APNsPool {
 
     /// Requests in the line.
     package var waitingCount: Int {
-        waiting.count + resending.count
+        waiting.count + resending.count + rebinding.count
     }
 
     /// Requests that were sent and have no end yet.
@@ -165,7 +205,7 @@ package final class APNsPool {
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
-        while let ticket = resending.popFirst() ?? waiting.popFirst() {
+        while let ticket = rebinding.popFirst() ?? resending.popFirst() ?? waiting.popFirst() {
             lose(ticket, Loss(processed: .no, detail: "the worker is stopping"))
         }
         for connection in connections { retire(connection, at: now) }

@@ -54,18 +54,6 @@ package struct APNsReply: Equatable, Sendable {
     package var rule: ReplyRule {
         ReplyRule.rule(status: status, reason: reason)
     }
-
-    /// Whether it says that the connection's provider token is no good: until APNs has taken one, a connection has one
-    /// stream. Source: "Sending notification requests to APNs", "Establish a connection to APNs".
-    package var refusesProviderToken: Bool {
-        guard let reason else { return false }
-        switch reason.rawValue {
-        case "ExpiredProviderToken", "InvalidProviderToken", "MissingProviderToken", "TooManyProviderTokenUpdates",
-            "UnrelatedKeyIdInToken", "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
-            return true
-        default: return false
-        }
-    }
 }
 
 /// A request that got no answer.

@@ -39,13 +39,14 @@ package struct Placement {
         lanes.append(lane)
     }
 
+    /// - Parameter first: only this lane and those that were added after it may take the request.
     /// - Returns: The lane, counted in the order in which they were added, that took a request of `size` bytes.
-    package mutating func place(size: Int) -> Int? {
+    package mutating func place(size: Int, from first: Int = 0) -> Int? {
         guard !lanes.isEmpty else { return nil }
         var best: Int?
         for offset in lanes.indices {
             let index = (start + offset) % lanes.count
-            guard lanes[index].isOpen else { continue }
+            guard index >= first, lanes[index].isOpen else { continue }
             if let found = best, lanes[found].inFlight <= lanes[index].inFlight { continue }
             best = index
         }

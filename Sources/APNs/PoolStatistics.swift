@@ -26,8 +26,12 @@ package struct PoolCounters: Sendable {
     package var failures = 0
     /// Requests sent again because APNs had certainly not worked on them.
     package var resends = 0
-    /// Requests sent again with a fresh provider token.
+    /// Requests sent again with another provider token.
     package var renewals = 0
+    /// Requests sent again on a fresh connection, because theirs refused its provider token.
+    package var rebinds = 0
+    /// Connections replaced because of what APNs answered on them.
+    package var replaced = 0
     /// GOAWAYs by reason, else by the name of HTTP/2's code.
     package private(set) var goaways: [String: Int] = [:]
 

@@ -11,56 +11,25 @@ package struct ProviderToken: Equatable, Sendable {
     package let issuedAt: WallTime
 }
 
-/// When a provider token is signed anew: never twice within 20 minutes, and never used when it is older than 60.
-///
-/// A token is as old as the clock says that says more: the monotonic one stands still while a machine is suspended, the
-/// wall clock may be set back.
-///
-/// Source: "Establishing a token-based connection to APNs", "Refresh your token regularly".
-package struct TokenRenewal: Sendable {
-    /// Signing more often makes APNs answer `TooManyProviderTokenUpdates`.
-    package static let minimumAge = Duration.seconds(20 * 60)
-    /// Ten minutes before APNs refuses it.
-    package static let renewalAge = Duration.seconds(50 * 60)
-    /// How far in the future an `iat` may lie, after the wall clock was set back, before the token is no good.
-    package static let tolerance = Duration.seconds(60)
-
-    private var signedAt: Moment?
-    private var isRejected = false
-
-    package init() {}
-
-    /// - Returns: Whether a token is to be signed now; if so, it is taken to be signed.
-    package mutating func needsToken(at now: Moment) -> Bool {
-        guard isDue(at: now) else { return false }
-        signedAt = now
-        isRejected = false
-        return true
-    }
-
-    /// APNs has refused the newest token as expired.
-    package mutating func rejected() {
-        isRejected = true
-    }
-
-    private func isDue(at now: Moment) -> Bool {
-        guard let signedAt else { return true }
-        let wallAge = Duration.milliseconds(now.wall.milliseconds - signedAt.wall.milliseconds)
-        let age = max(now.instant - signedAt.instant, wallAge)
-        if age >= Self.renewalAge { return true }
-        guard age >= Self.minimumAge else { return false }
-        return isRejected || wallAge < .zero - Self.tolerance
-    }
-}
-
 /// The provider tokens of one signing key, for all workers of the process: they all send the same one.
 ///
 /// Signs when a token is asked for and due, in about 30 µs; the other calls only copy a reference.
 package final class ProviderTokenSource: Sendable {
+    /// What is sent instead of a token that came too soon.
+    package enum Fallback: Equatable, Sendable {
+        /// Nothing: there is no other one that APNs would take.
+        case none
+        /// The one before it, from now on.
+        case older
+        /// Another one already: many requests come back refused for the same token.
+        case inUse
+    }
+
     private struct State {
         let key: SigningKey
         var renewal = TokenRenewal()
-        var token: ProviderToken?
+        var newest: ProviderToken?
+        var older: ProviderToken?
     }
 
     package let keyID: String
@@ -80,30 +49,55 @@ package final class ProviderTokenSource: Sendable {
 
     /// The token to send now.
     package func token(at now: Moment) -> ProviderToken {
-        state.withLock { state in
-            if !state.renewal.needsToken(at: now), let token = state.token { return token }
-            let token = ProviderToken(
-                headerValue: signed(at: now.wall, by: state.key), generation: (state.token?.generation ?? 0) + 1,
-                issuedAt: WallTime(milliseconds: now.wall.seconds * 1000))
-            state.token = token
-            return token
-        }
+        state.withLock { current(&$0, at: now) }
     }
 
     /// APNs has answered `ExpiredProviderToken` to a token of `generation`.
     ///
     /// - Returns: Whether ``token(at:)`` gives another one now. It does not when the refused token is too young to be
     ///   signed anew: then it is a clock that is wrong.
-    package func rejected(generation: UInt32, at now: Moment) -> Bool {
+    package func expired(generation: UInt32, at now: Moment) -> Bool {
         state.withLock { state in
-            if state.token?.generation == generation { state.renewal.rejected() }
+            if state.newest?.generation == generation {
+                state.renewal.newestExpired()
+            } else if state.older?.generation == generation {
+                state.renewal.olderExpired()
+            }
+            return current(&state, at: now).generation != generation
         }
-        return token(at: now).generation != generation
+    }
+
+    /// APNs has answered `TooManyProviderTokenUpdates` to a token of `generation`: the one before it is sent from now on,
+    /// while it is younger than 60 minutes.
+    package func refusedAsUpdate(generation: UInt32, at now: Moment) -> Fallback {
+        state.withLock { state in
+            guard current(&state, at: now).generation == generation else { return .inUse }
+            guard state.newest?.generation == generation, state.renewal.newestRefusedAsUpdate(at: now) else {
+                return .none
+            }
+            return .older
+        }
+    }
+
+    private func current(_ state: inout State, at now: Moment) -> ProviderToken {
+        let chosen: ProviderToken?
+        switch state.renewal.choose(at: now) {
+        case .newest: chosen = state.newest
+        case .older: chosen = state.older
+        case .sign:
+            state.older = state.newest
+            state.newest = ProviderToken(
+                headerValue: signed(at: now.wall, by: state.key), generation: (state.newest?.generation ?? 0) + 1,
+                issuedAt: WallTime(milliseconds: now.wall.seconds * 1000))
+            chosen = state.newest
+        }
+        guard let chosen else { preconditionFailure("only what was signed is chosen") }
+        return chosen
     }
 
     /// When the newest token was issued; `nil` before the first one.
     package var issuedAt: WallTime? {
-        state.withLock { $0.token?.issuedAt }
+        state.withLock { $0.newest?.issuedAt }
     }
 
     /// A JSON Web Token, signed with ES256. Sources: RFC 7519; RFC 7518, section 3.4; "Establishing a token-based

@@ -184,37 +184,6 @@ struct PoolTests {
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed && !world.servers[1].isTransportClosed)
     }
 
-    // MARK: Provider tokens
-
-    @Test("An expired token is replaced once for all, and its requests are sent again")
-    func expiredToken() throws {
-        let world = try World(tokens: Fixture.tokens())
-        world.submit(0..<1)
-        world.pass(.seconds(1500))
-        var seen: [String] = []
-        world.onRequest = { server, received in
-            let token = received.header("authorization") ?? ""
-            if !seen.contains(token) { seen.append(token) }
-            let isOld = token == seen[0]
-            server.reply(received.stream, isOld ? 403 : 200, isOld ? #"{"reason":"ExpiredProviderToken"}"# : "")
-        }
-        world.submit(1..<5)
-        world.pass(.seconds(1))
-        #expect(world.replies.count == 5 && world.replies.values.allSatisfy { $0.status == 200 })
-        #expect(seen.count == 2 && world.servers.count == 1)
-        #expect(world.pool.statistics(at: world.now.instant).counters.renewals == 4)
-    }
-
-    @Test("A young token that is called expired is told to the owner, and the connection is replaced")
-    func expiredYoungToken() throws {
-        let world = try World(tokens: Fixture.tokens())
-        world.onRequest = { $0.reply($1.stream, 403, #"{"reason":"ExpiredProviderToken"}"#) }
-        world.submit(0..<1)
-        world.pass(.seconds(1))
-        #expect(world.replies[0]?.reason?.rawValue == "ExpiredProviderToken")
-        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
-    }
-
     // MARK: Connecting
 
     @Test("A host that is down is tried with growing distance, one attempt at a time, until it is back")

@@ -64,7 +64,7 @@ package final class DirectExchange {
             case .expired: finish(.expired, at: now.instant)
             case .connected: failedConnects = 0
             case .disconnected(let error): disconnected(error, at: now.instant)
-            case .goaway: break
+            case .goaway, .alarm: break
             }
         }
         if now.instant >= deadline {

@@ -173,6 +173,8 @@ package final class Worker: PipelineDoors {
                 log.notice(
                     "APNs sent GOAWAY",
                     metadata: ["endpoint": "\(pool.configuration.engine.endpoint)", "reason": "\(reason)"])
+            case .alarm(let alarm):
+                log.error("\(alarm)", metadata: ["endpoint": "\(pool.configuration.engine.endpoint)"])
             }
         }
     }

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import Simulator
 import TLS
 
 /// Certificates and keys made once, and the words in which tests talk.
@@ -20,6 +21,15 @@ enum Fixture {
             role: .server, trust: .none,
             identity: .pemText(certificates: server.certificatePEM, privateKey: server.privateKeyPEM),
             protocols: protocols)
+    }
+
+    /// An APNs that knows Apple's rules.
+    static func simulator(_ script: String = "") throws -> SimulatorContext {
+        var configuration = SimulatorConfiguration()
+        let parsed = try Script(script, file: "script", &configuration)
+        return try SimulatorContext(
+            configuration, script: parsed,
+            identity: .pemText(certificates: server.certificatePEM, privateKey: server.privateKeyPEM), now: start)
     }
 
     static func tokens() -> ProviderTokenSource {

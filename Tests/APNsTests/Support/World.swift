@@ -1,20 +1,21 @@
 import APNs
 import Core
 import HTTP2
+import Simulator
 import TLS
 
 /// A pool, the network it dials and the servers that answer, on one virtual clock.
 final class World {
     private final class Wire {
         let engine: APNsEngine
-        let server: TestServer
+        let server: any Engine
         let opensAt: Instant
         var isOpen = false
         var isClosed = false
         /// What is under way: when it arrives, and whether at the server.
         var pieces: [(due: Instant, toServer: Bool, bytes: [UInt8])] = []
 
-        init(engine: APNsEngine, server: TestServer, opensAt: Instant) {
+        init(engine: APNsEngine, server: any Engine, opensAt: Instant) {
             self.engine = engine
             self.server = server
             self.opensAt = opensAt
@@ -43,6 +44,10 @@ final class World {
     /// Every server that was dialled, in order.
     private(set) var servers: [TestServer] = []
     private(set) var dialledAt: [Instant] = []
+    /// Answers instead of test servers.
+    var simulator: SimulatorContext?
+    /// How far our own wall clock is from the others'.
+    var skew = Duration.zero
     /// What each new server does with requests.
     var onRequest: (TestServer, TestServer.Received) -> Void = { $0.reply($1.stream) }
     var settings = HTTP2ServerSession.Settings()
@@ -54,6 +59,7 @@ final class World {
     private(set) var expired: [UInt32] = []
     private(set) var endings = 0
     private(set) var disconnects: [APNsError?] = []
+    private(set) var alarms: [APNsPool.Alarm] = []
     /// Called after every step.
     var check: () -> Void = {}
 
@@ -82,14 +88,18 @@ final class World {
         dialledAt.append(now.instant)
         if refusesConnects { return refused.append(engine) }
         do {
-            let server = try TestServer(context: serverContext, settings: settings) { [unowned self] in
-                onRequest($0, $1)
-            }
-            servers.append(server)
+            let server = try makeServer()
             wires.append(Wire(engine: engine, server: server, opensAt: now.instant + latency))
         } catch {
             preconditionFailure("a server needs only memory: \(error)")
         }
+    }
+
+    private func makeServer() throws -> any Engine {
+        if let simulator { return try simulator.makeEngine() }
+        let server = try TestServer(context: serverContext, settings: settings) { [unowned self] in onRequest($0, $1) }
+        servers.append(server)
+        return server
     }
 
     private func disconnect(_ engine: any Engine) {
@@ -134,7 +144,8 @@ final class World {
     private func set(_ instant: Instant) {
         now = Moment(
             instant: instant,
-            wall: WallTime(milliseconds: Fixture.start.wall.milliseconds + instant.nanoseconds / 1_000_000))
+            wall: WallTime(
+                milliseconds: Fixture.start.wall.milliseconds + (instant.nanoseconds + skew.nanoseconds) / 1_000_000))
     }
 
     /// Runs turns until nothing moves: the network's part, then the pool's.
@@ -206,6 +217,7 @@ final class World {
                 endings += 1
                 losses[handle] = loss
             case .disconnected(let error): disconnects.append(error)
+            case .alarm(let alarm): alarms.append(alarm)
             case .connected, .goaway: break
             }
         }

@@ -1,0 +1,149 @@
+import Core
+
+/// What the pool tries by itself after APNs refused a provider token, before the owner hears of it.
+///
+/// A token may be replaced, and a connection may: it is bound to the team, the key and the bundle IDs that it was first
+/// given. Each is tried once for a request and uncounted, for a refused request was not processed. Many requests are in
+/// flight when a token or a connection goes bad, and all of them come back: the token is replaced once per generation, and
+/// connections that were there at the first refusal are all as good as one.
+///
+/// Sources: "Establishing a token-based connection to APNs"; "Handling notification responses from APNs".
+extension APNsPool {
+    /// What was tried for one request already.
+    struct Recovery {
+        var hadNewToken = false
+        var hadOlderToken = false
+        var hadFreshConnection = false
+    }
+
+    /// A fresh connection has refused a provider token too: what was sent on older ones needs no more of them.
+    struct Verdict {
+        let refusal: TokenRefusal
+        let serial: UInt32
+    }
+
+    /// - Returns: Whether the request goes out again; otherwise its answer is the owner's.
+    func recover(_ ticket: Ticket, from refusal: TokenRefusal, on connection: Connection, at now: Moment) -> Bool {
+        guard let tokens else {
+            retire(connection, at: now.instant)
+            return false
+        }
+        let entry = entries[ticket]
+        switch refusal {
+        case .expired:
+            if resendsWithNewToken(ticket, tokens, at: now) { return true }
+            if abandon(connection, at: now.instant) { events.append(.alarm(.clockSkew)) }
+        case .tooManyUpdates:
+            if resendsWithOlderToken(ticket, tokens, at: now) { return true }
+            if abandon(connection, at: now.instant) {
+                events.append(.alarm(.tooManyTokenUpdates(keepsOlder: false)))
+            }
+        case .invalid:
+            // A fresh connection gets a fresh token as well, if one may be signed.
+            _ = tokens.expired(generation: entry.tokenGeneration, at: now)
+            abandon(connection, at: now.instant)
+        case .unrelatedKey:
+            abandon(connection, at: now.instant)
+        case .missing:
+            if abandon(connection, at: now.instant) { events.append(.alarm(.missingToken)) }
+        case .wrongEnvironment, .wrongEnvironmentKey:
+            // No connection to this endpoint will ever take this key.
+            abandon(connection, at: now.instant)
+            return false
+        }
+        return resendsOnFreshConnection(ticket, refusal, connection)
+    }
+
+    private func resendsWithNewToken(_ ticket: Ticket, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+        let entry = entries[ticket]
+        guard !isDraining, !entry.recovery.hadNewToken,
+            tokens.expired(generation: entry.tokenGeneration, at: now)
+        else { return false }
+        entry.recovery.hadNewToken = true
+        counters.renewals += 1
+        resending.append(ticket)
+        return true
+    }
+
+    private func resendsWithOlderToken(_ ticket: Ticket, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+        let entry = entries[ticket]
+        guard !isDraining, !entry.recovery.hadOlderToken else { return false }
+        switch tokens.refusedAsUpdate(generation: entry.tokenGeneration, at: now) {
+        case .none: return false
+        case .older: events.append(.alarm(.tooManyTokenUpdates(keepsOlder: true)))
+        case .inUse: break
+        }
+        entry.recovery.hadOlderToken = true
+        counters.renewals += 1
+        resending.append(ticket)
+        return true
+    }
+
+    private func resendsOnFreshConnection(
+        _ ticket: Ticket, _ refusal: TokenRefusal, _ connection: Connection
+    ) -> Bool {
+        let entry = entries[ticket]
+        guard !isDraining else { return false }
+        if let verdict, verdict.refusal == refusal, connection.serial < verdict.serial { return false }
+        guard !entry.recovery.hadFreshConnection else {
+            verdict = Verdict(refusal: refusal, serial: connection.serial)
+            return false
+        }
+        entry.recovery.hadFreshConnection = true
+        counters.rebinds += 1
+        rebinding.append(ticket)
+        return true
+    }
+
+    /// Nothing more is sent on a connection whose provider token was refused.
+    ///
+    /// - Returns: Whether this is news: no connection that was there at the same time was abandoned before it.
+    @discardableResult
+    private func abandon(_ connection: Connection, at now: Instant) -> Bool {
+        if !connection.isRefused { counters.replaced += 1 }
+        connection.isRefused = true
+        retire(connection, at: now)
+        guard connection.serial >= freshSerial else { return false }
+        // One that is still being opened is bound to nothing yet.
+        freshSerial = connections.last { !$0.engine.phase.isOpening }.map { $0.serial + 1 } ?? nextSerial
+        return true
+    }
+
+    /// Whether a request waits for a fresh connection, and none is there or on its way.
+    var needsFreshConnection: Bool {
+        guard !rebinding.isEmpty else { return false }
+        return !connections.contains {
+            $0.serial >= freshSerial && ($0.engine.phase.isOpening || $0.engine.phase == .ready)
+        }
+    }
+
+    /// Makes room for a fresh connection where the upper bound leaves none.
+    ///
+    /// - Returns: Whether there was one to retire.
+    func retireOldest(at now: Instant) -> Bool {
+        guard let oldest = connections.first(where: { $0.engine.phase == .ready }) else { return false }
+        retire(oldest, at: now)
+        return true
+    }
+}
+
+extension ConnectionMachine.Phase {
+    fileprivate var isOpening: Bool {
+        self == .connecting || self == .handshaking
+    }
+}
+
+extension APNsPool.Alarm: CustomStringConvertible {
+    /// A sentence for a person.
+    package var description: String {
+        switch self {
+        case .clockSkew:
+            "APNs calls a provider token expired that was just signed: check this machine's clock"
+        case .tooManyTokenUpdates(let keepsOlder):
+            "APNs sees too many new provider tokens: another process signs with the same key"
+                + (keepsOlder ? "; the token before is sent instead" : "")
+        case .missingToken: "APNs misses the provider token of a request that had one: this is a defect"
+        case .serverErrors: "APNs answers nothing but InternalServerError on a connection: another one is opened"
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import APNs
+import Core
+import Simulator
+import Testing
+
+/// A pool and the simulator, each with a wall clock of its own.
+@Suite("APNsPool and the wall clock")
+struct PoolClockTests {
+    private func world() throws -> World {
+        let world = try World(tokens: Fixture.tokens())
+        world.simulator = try Fixture.simulator("set payload-checks off")
+        return world
+    }
+
+    /// One request a minute.
+    private func send(_ range: Range<UInt32>, _ world: World) {
+        for handle in range {
+            world.submit(handle..<handle + 1)
+            world.pass(.seconds(60))
+        }
+    }
+
+    @Test("For a day, every token that is sent is welcome")
+    func steady() throws {
+        let world = try world()
+        send(0..<1440, world)
+        #expect(world.replies.count == 1440 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.alarms.isEmpty && world.dialledAt.count == 1)
+        #expect(world.pool.statistics(at: world.now.instant).counters.renewals == 0)
+    }
+
+    @Test(
+        "A wall clock that jumps and is put right an hour later does harm for no longer than 20 minutes after",
+        arguments: [-120, -61, -30, 30, 61, 120])
+    func jump(minutes: Int) throws {
+        let world = try world()
+        send(0..<30, world)
+        world.skew = .seconds(minutes * 60)
+        send(30..<90, world)
+        world.skew = .zero
+        send(90..<112, world)
+        let before = world.replies.values.count { $0.status == 200 }
+        send(112..<200, world)
+        #expect(world.replies.count == 200, "every one is told")
+        #expect(world.replies.values.count { $0.status == 200 } == before + 88)
+        #expect(world.dialledAt.count < 250, "\(world.dialledAt.count)")
+    }
+}

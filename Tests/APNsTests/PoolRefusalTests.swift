@@ -1,0 +1,296 @@
+import APNs
+import Core
+import HTTP2
+import Testing
+
+/// What becomes of requests whose provider token APNs refuses.
+@Suite("APNsPool and refused provider tokens")
+struct PoolRefusalTests {
+    private static func body(_ reason: String) -> String {
+        "{\"reason\":\"\(reason)\"}"
+    }
+
+    private static func refuse(_ server: TestServer, _ received: TestServer.Received, _ reason: String) {
+        server.reply(received.stream, reason == "TooManyProviderTokenUpdates" ? 429 : 403, body(reason))
+    }
+
+    /// A pool that had a request accepted, after so long.
+    private func usedWorld(
+        after: Duration = .seconds(1), _ configure: (inout APNsPool.Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(tokens: Fixture.tokens(), configure: configure)
+        world.submit(1000..<1001)
+        world.pass(after)
+        #expect(world.replies[1000]?.status == 200)
+        return world
+    }
+
+    // MARK: ExpiredProviderToken
+
+    @Test("An expired token is replaced once for all, and its requests are sent again")
+    func expired() throws {
+        let world = try usedWorld(after: .seconds(1500))
+        var seen: [String] = []
+        world.servers[0].onRequest = { server, received in
+            let token = received.header("authorization") ?? ""
+            if !seen.contains(token) { seen.append(token) }
+            if token == seen[0] {
+                Self.refuse(server, received, "ExpiredProviderToken")
+            } else {
+                server.reply(received.stream)
+            }
+        }
+        world.submit(0..<200)
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(seen.count == 2 && world.servers.count == 1 && world.alarms.isEmpty)
+        #expect(world.pool.statistics(at: world.now.instant).counters.renewals == 200)
+    }
+
+    @Test("When the fresh token is called expired too, one fresh connection is tried, then the owner hears of it")
+    func freshTokenExpired() throws {
+        let world = try usedWorld(after: .seconds(1500))
+        var tokens: Set<String> = []
+        for server in world.servers { server.onRequest = { Self.refuse($0, $1, "ExpiredProviderToken") } }
+        world.onRequest = { server, received in
+            tokens.insert(received.header("authorization") ?? "")
+            Self.refuse(server, received, "ExpiredProviderToken")
+        }
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.reason?.rawValue == "ExpiredProviderToken")
+        #expect(world.servers[0].received.count == 3 && world.servers[1].received.count == 1 && tokens.count == 1)
+        #expect(world.servers[0].isTransportClosed && world.servers[1].isTransportClosed)
+        #expect(world.alarms == [.clockSkew, .clockSkew], "one for each connection that refused")
+    }
+
+    @Test("A token that is too young to be replaced gets a fresh connection at once")
+    func youngExpired() throws {
+        let world = try usedWorld()
+        world.servers[0].onRequest = { Self.refuse($0, $1, "ExpiredProviderToken") }
+        world.submit(0..<200)
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
+        #expect(world.alarms == [.clockSkew])
+        let counters = world.pool.statistics(at: world.now.instant).counters
+        #expect(counters.renewals == 0 && counters.rebinds == 200 && counters.replaced == 1)
+    }
+
+    // MARK: A fresh connection
+
+    @Test(
+        "What one connection refuses goes out on a fresh one, and its owner hears nothing of it",
+        arguments: [
+            ("InvalidProviderToken", []), ("UnrelatedKeyIdInToken", []), ("MissingProviderToken", [.missingToken]),
+            ("TooManyProviderTokenUpdates", [.tooManyTokenUpdates(keepsOlder: false)]),
+        ] as [(String, [APNsPool.Alarm])])
+    func freshConnection(reason: String, alarms: [APNsPool.Alarm]) throws {
+        let world = try usedWorld()
+        world.servers[0].onRequest = { Self.refuse($0, $1, reason) }
+        world.submit(0..<200)
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
+        #expect(world.servers[0].received.count == 201 && world.servers[1].received.count == 200)
+        #expect(world.alarms == alarms)
+        #expect(world.pool.statistics(at: world.now.instant).counters.resends == 0, "that is for what nobody looked at")
+    }
+
+    @Test("With several connections in use only those that refuse are replaced, and by one fresh one at first")
+    func oneOfSeveral() throws {
+        let world = try World(tokens: Fixture.tokens()) { $0.connections = 3...4 }
+        world.pass(.seconds(1))
+        world.submit(0..<30)
+        world.pass(.seconds(1))
+        world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
+        world.submit(100..<160)
+        world.pass(.milliseconds(200))
+        #expect(world.replies.count == 90 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.servers.count == 4 && world.servers.map(\.isTransportClosed) == [true, false, false, false])
+        #expect(world.servers[3].received.count == 20)
+    }
+
+    @Test(
+        "When the fresh connection refuses as well, the owner hears of it once it is certain",
+        arguments: [
+            "InvalidProviderToken", "UnrelatedKeyIdInToken", "MissingProviderToken", "TooManyProviderTokenUpdates",
+            "ExpiredProviderToken",
+        ])
+    func refusedTwice(reason: String) throws {
+        let world = try usedWorld()
+        world.servers[0].onRequest = { Self.refuse($0, $1, reason) }
+        world.onRequest = { Self.refuse($0, $1, reason) }
+        world.submit(0..<1)
+        world.pass(.seconds(600))
+        #expect(world.replies[0]?.reason?.rawValue == reason)
+        #expect(world.servers.map(\.received.count) == [2, 1, 0])
+    }
+
+    @Test(
+        "Two hundred requests in flight that a bad key takes down cost two connections, however slowly they come back")
+    func stragglers() throws {
+        let world = try usedWorld { $0.engine.drainTimeout = .seconds(60) }
+        world.servers[0].onRequest = { _, _ in }
+        world.onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
+        world.submit(0..<200)
+        world.pass(.milliseconds(100))
+        let old = world.servers[0]
+        for received in old.received.dropFirst() {
+            Self.refuse(old, received, "InvalidProviderToken")
+            world.pass(.milliseconds(50))
+        }
+        #expect(world.replies.count == 201)
+        #expect(world.servers.map(\.received.count) == [201, 1, 0], "one try for all, and one that waits for a probe")
+        #expect(world.dialledAt.count == 3)
+    }
+
+    @Test("A later refusal is tried on a fresh connection again once a token was taken in between")
+    func verdictEnds() throws {
+        let world = try usedWorld()
+        world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
+        world.onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.status == 403)
+        world.servers[2].onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.reply($1.stream) }
+        world.submit(1..<2)
+        world.pass(.seconds(1))
+        world.servers[2].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
+        world.submit(2..<3)
+        world.pass(.seconds(1))
+        #expect(world.replies[1]?.status == 200 && world.replies[2]?.status == 200)
+    }
+
+    @Test("A refusal on a connection that is leaving gets a fresh one even where the upper bound leaves no room")
+    func noRoom() throws {
+        let world = try usedWorld()
+        world.servers[0].onRequest = { _, _ in }
+        world.submit(0..<1)
+        world.pass(.milliseconds(100))
+        let old = world.servers[0]
+        old.goaway(last: .max)
+        world.pass(.milliseconds(100))
+        world.submit(1..<2)
+        world.pass(.milliseconds(100))
+        #expect(world.replies[1]?.status == 200 && world.servers.count == 2)
+        Self.refuse(old, old.received[1], "InvalidProviderToken")
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.status == 200)
+        #expect(world.servers.map(\.received.count) == [2, 1, 1])
+        #expect(world.pool.statistics(at: world.now.instant).ready == 1)
+    }
+
+    @Test("What waits for a fresh connection can be taken back, expires, and is given back by a drain")
+    func waitingForFresh() throws {
+        let world = try usedWorld()
+        world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
+        world.onRequest = { $0.reply($1.stream) }
+        world.refusesConnects = true
+        let soon = world.now.wall.seconds + 20
+        let tickets = (0..<3).map {
+            world.pool.submit(
+                Fixture.request($0, expiration: $0 == 1 ? soon : 0), handle: $0, at: world.now.instant)
+        }
+        world.pass(.seconds(1))
+        #expect(world.pool.waitingCount == 3 && world.replies.count == 1)
+        #expect(world.pool.cancel(tickets[0], handle: 0))
+        world.pass(.seconds(30))
+        world.pool.drain(at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(world.losses[2]?.processed == .no && world.pool.isDrained)
+        #expect(world.endings == 3)
+    }
+
+    @Test("A drain ends the trying: what is refused then is told as it is")
+    func drained() throws {
+        let world = try usedWorld()
+        world.servers[0].onRequest = { _, _ in }
+        world.submit(0..<1)
+        world.pass(.milliseconds(100))
+        world.pool.drain(at: world.now.instant)
+        Self.refuse(world.servers[0], world.servers[0].received[1], "InvalidProviderToken")
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.status == 403 && world.pool.isDrained)
+    }
+
+    // MARK: The others
+
+    @Test("A new token that comes too soon gives way to the one before it, with one alarm for all")
+    func tooManyUpdates() throws {
+        let world = try usedWorld(after: .seconds(3001))
+        let first = world.servers[0].received[0].header("authorization")
+        world.servers[0].onRequest = { server, received in
+            if received.header("authorization") == first {
+                server.reply(received.stream)
+            } else {
+                Self.refuse(server, received, "TooManyProviderTokenUpdates")
+            }
+        }
+        world.submit(0..<200)
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.servers.count == 1 && world.alarms == [.tooManyTokenUpdates(keepsOlder: true)])
+        world.servers[0].onRequest = { $0.reply($1.stream) }
+        world.pass(.seconds(600))
+        world.submit(200..<201)
+        world.pass(.seconds(1))
+        #expect(world.servers[0].received.last?.header("authorization") != first, "it is as old as APNs takes it")
+    }
+
+    @Test(
+        "A key for the other environment is told at once, and its connection is replaced",
+        arguments: ["BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"])
+    func wrongEnvironment(reason: String) throws {
+        let world = try World(tokens: Fixture.tokens())
+        world.onRequest = { Self.refuse($0, $1, reason) }
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.reason?.rawValue == reason)
+        #expect(world.servers.map(\.received.count) == [1, 0] && world.servers[0].isTransportClosed)
+    }
+
+    // MARK: InternalServerError
+
+    @Test("A connection that answers nothing but InternalServerError is replaced, after a pause")
+    func serverErrors() throws {
+        let world = try usedWorld { $0.maximumServerErrors = 3 }
+        world.servers[0].onRequest = { $0.reply($1.stream, 500, Self.body("InternalServerError")) }
+        world.submit(0..<2)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 1)
+        world.submit(2..<3)
+        world.pass(.seconds(60))
+        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
+        #expect(world.alarms == [.serverErrors])
+        #expect(world.replies.values.filter { $0.status == 500 }.count == 3, "they are the owner's")
+    }
+
+    @Test("Where every connection brings errors, the next ones are dialled at growing distance")
+    func serverErrorsEverywhere() throws {
+        let world = try World(tokens: Fixture.tokens()) {
+            $0.maximumServerErrors = 1
+            $0.backoff = Backoff(base: .seconds(1), limit: .seconds(60))
+        }
+        world.onRequest = { $0.reply($1.stream, 500, Self.body("InternalServerError")) }
+        world.submit(0..<1000)
+        world.pass(.seconds(600))
+        #expect((10...60).contains(world.dialledAt.count), "\(world.dialledAt.count)")
+    }
+
+    @Test("Errors among other answers do not end a connection")
+    func mixedErrors() throws {
+        let world = try World { $0.maximumServerErrors = 3 }
+        var count = 0
+        world.onRequest = { server, received in
+            count += 1
+            server.reply(received.stream, count % 3 == 0 ? 410 : 500, Self.body("InternalServerError"))
+        }
+        for number in 0..<UInt32(30) {
+            world.submit(number..<number + 1)
+            world.pass(.seconds(1))
+        }
+        #expect(world.servers.count == 1 && world.alarms.isEmpty && world.replies.count == 30)
+    }
+}
