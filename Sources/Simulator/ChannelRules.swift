@@ -1,5 +1,21 @@
 import Core
 
+/// What a request about channels asks for.
+package enum ScriptOperation: String, CaseIterable, Sendable {
+    case create, read, delete, list
+
+    /// - Returns: `nil` unless the target is about channels and has that method.
+    init?(_ target: RequestTarget, _ method: [UInt8]) {
+        switch target {
+        case .allChannels where method.equals("GET"): self = .list
+        case .channels where method.equals("POST"): self = .create
+        case .channels where method.equals("GET"): self = .read
+        case .channels where method.equals("DELETE"): self = .delete
+        default: return nil
+        }
+    }
+}
+
 /// What a channel management request brings.
 struct ChannelReply: Equatable {
     var answer: Answer
@@ -21,8 +37,7 @@ extension RequestRules {
         func failure(_ status: UInt16, _ reason: String) -> ChannelReply {
             ChannelReply(answer: Answer(status, reason))
         }
-        guard Self.isCanonicalUUID(fields.requestID) else { return failure(400, "BadMessageId") }
-        guard isAllowed(bundleID, keyTopics) else { return failure(403, "TopicMismatch") }
+        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelReply(answer: refusal) }
         let method = fields.method ?? []
         if method.equals("POST") { return create(bundleID, body, registry, random: &random) }
 
@@ -43,10 +58,18 @@ extension RequestRules {
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, keyTopics: [[UInt8]] = [],
         _ registry: ChannelRegistry
     ) -> ChannelReply {
-        guard Self.isCanonicalUUID(fields.requestID) else { return ChannelReply(answer: Answer(400, "BadMessageId")) }
-        guard isAllowed(bundleID, keyTopics) else { return ChannelReply(answer: Answer(403, "TopicMismatch")) }
+        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelReply(answer: refusal) }
         let names = registry.channels(of: bundleID).map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
         return ChannelReply(answer: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
+    }
+
+    /// What all four operations have in common.
+    private func check(
+        channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, _ keyTopics: [[UInt8]]
+    ) -> Answer? {
+        guard Self.isCanonicalUUID(fields.requestID) else { return Answer(400, "BadMessageId") }
+        guard PushTypeRule.suffixed(bundleID) == nil else { return Answer(400, "TopicDisallowed") }
+        return isAllowed(bundleID, keyTopics) ? nil : Answer(403, "TopicMismatch")
     }
 
     private func create(

@@ -30,9 +30,11 @@ struct Plan: Equatable {
 
 /// What the conditions of a script look at.
 struct ScriptSubject {
-    /// In lower case; `nil` for a broadcast.
+    /// Of a request about channels; `nil` for a notification.
+    var operation: ScriptOperation?
+    /// In lower case; `nil` for all but a notification to a device.
     var token: ArraySlice<UInt8>?
-    /// `apns-topic`, or the bundle ID of a broadcast.
+    /// `apns-topic`, or the bundle ID where there is none.
     var topic: ArraySlice<UInt8>
     var pushType: [UInt8]
     /// From 1.
@@ -66,9 +68,11 @@ extension Script {
         var plan = Plan()
         for rule in rules where rule.isEarly == isEarly {
             guard case .request(let conditions) = rule.trigger else { continue }
+            guard subject.operation == nil || conditions.contains(where: \.namesOperation) else { continue }
             // One after the other: a counter counts what the conditions before it let through.
             let applies = conditions.allSatisfy { condition in
                 switch condition {
+                case .operation(let operation): return subject.operation == operation
                 case .token(let glob): return subject.token.map(glob.matches) ?? false
                 case .topic(let glob): return glob.matches(subject.topic)
                 case .pushType(let name): return subject.pushType == name

@@ -8,6 +8,8 @@ struct Reply {
     /// The JSON of a success that has one; a failure's comes from its answer.
     var body: [UInt8] = []
     var record: SimulatorLedger.Record
+    /// Whether a success carries `apns-unique-id`.
+    var bringsUniqueID = false
 
     private static let idName = Array("apns-id".utf8)
     private static let uniqueIDName = Array("apns-unique-id".utf8)

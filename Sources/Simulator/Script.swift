@@ -42,6 +42,7 @@ package enum ScriptTrigger: Equatable, Sendable {
 }
 
 package enum ScriptCondition: Equatable, Sendable {
+    case operation(ScriptOperation)
     case token(Glob)
     case topic(Glob)
     case pushType([UInt8])
@@ -50,6 +51,10 @@ package enum ScriptCondition: Equatable, Sendable {
     /// From 0 to 1.
     case chance(Double)
     case count(Counting, of: Int, Scope, counter: Int)
+
+    var namesOperation: Bool {
+        if case .operation = self { true } else { false }
+    }
 
     package enum Counting: String, CaseIterable, Sendable {
         /// The multiples of the number.

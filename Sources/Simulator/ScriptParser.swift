@@ -61,7 +61,8 @@ struct ScriptParser {
     // MARK: When
 
     private static let triggers = [
-        "token", "topic", "type", "attempt", "chance", "every", "after", "first", "connect", "authenticated", "idle",
+        "token", "topic", "type", "operation", "attempt", "chance", "every", "after", "first", "connect",
+        "authenticated", "idle",
     ]
 
     private mutating func trigger(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptTrigger {
@@ -107,6 +108,14 @@ struct ScriptParser {
                 throw ScriptComplaint(name, "\"\(name.text)\" is no push type", known: known)
             }
             return .pushType(Array(name.text.utf8))
+        case "operation":
+            let name = try words.next("create, read, delete or list")
+            guard let operation = ScriptOperation(rawValue: name.text) else {
+                throw ScriptComplaint(
+                    name, "\"\(name.text)\" is no operation on channels",
+                    known: ScriptOperation.allCases.map(\.rawValue))
+            }
+            return .operation(operation)
         case "attempt":
             return .attempt(try words.count("which attempt, from 1"))
         case "chance":

@@ -3,7 +3,7 @@ import HTTP2
 
 /// What a script, a built-in token or an answer does to the connection.
 extension SimulatorEngine {
-    func carryOut(_ plan: Plan, _ reply: Reply, isBroadcast: Bool, on stream: Int32, at now: Instant) {
+    func carryOut(_ plan: Plan, _ reply: Reply, on stream: Int32, at now: Instant) {
         // A connection that is given up before the answer, or a GOAWAY that leaves the stream out, comes first.
         let isCut = plan.connectionActions.contains(.cut)
         if isCut, plan.ending == nil {
@@ -27,17 +27,17 @@ extension SimulatorEngine {
             reply.answer = answer
             reply.bendIdentifier(context.makeID().bytes)
             if answer.status == 410, answer.timestamp == nil { reply.answer.timestamp = dayBefore(now) }
-            schedule(&reply, plan.delay, isBroadcast: isBroadcast, on: stream, at: now)
+            schedule(&reply, plan.delay, on: stream, at: now)
         case nil:
-            schedule(&reply, plan.delay, isBroadcast: isBroadcast, on: stream, at: now)
+            schedule(&reply, plan.delay, on: stream, at: now)
         }
         perform(plan.connectionActions, trigger: stream, at: now)
     }
 
     private func schedule(
-        _ reply: inout Reply, _ delay: ClosedRange<Duration>?, isBroadcast: Bool, on stream: Int32, at now: Instant
+        _ reply: inout Reply, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
     ) {
-        if reply.answer.status == 200 { addUniqueID(to: &reply, isBroadcast: isBroadcast) }
+        if reply.answer.status == 200 { addUniqueID(to: &reply) }
         guard let delay else { return send(reply, on: stream, at: now) }
         let range = delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds
         waiting[stream] = reply
@@ -81,6 +81,17 @@ extension SimulatorEngine {
                 attempt { () throws(HTTP2Error) in for number in 0..<count { try http.ping(UInt64(number)) } }
             case .answer, .delay, .early, .silence, .reset: continue
             }
+        }
+    }
+
+    /// Whether what a request asks for is done, whatever its sender hears of it.
+    func isWorkedOn(_ stream: Int32, _ plan: Plan) -> Bool {
+        switch plan.ending {
+        case .answer, .reset(.refusedStream, _): return false
+        case .silence, .reset, nil: break
+        }
+        return plan.connectionActions.allSatisfy { action in
+            if case .goaway(let goaway) = action { covers(goaway, stream) } else { true }
         }
     }
 

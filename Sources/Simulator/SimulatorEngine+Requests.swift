@@ -17,7 +17,9 @@ extension SimulatorEngine {
             return send(Reply(answer: answer, headers: [Reply.id(idBytes)], record: record), on: stream, at: now)
         case .target(let found): target = found
         }
-        var reply = Reply(answer: .accepted, headers: headers(for: target, fields, idBytes), record: record)
+        var reply = Reply(
+            answer: .accepted, headers: headers(for: target, fields, idBytes), record: record,
+            bringsUniqueID: bringsUniqueID(target))
         let keyTopics: [[UInt8]]
         switch authenticate(fields, at: now) {
         case .refused(let answer):
@@ -36,20 +38,34 @@ extension SimulatorEngine {
                 broadcastTo: bundleID, fields, body: request.body, keyTopics: keyTopics
             ) { channels.policy(of: $0, bundleID) }
             finish(&reply, refusal, nil, fields, attempt, stream, at: now)
-        case .channels(let bundleID):
-            let result = rules.manage(
-                channelsOf: bundleID, fields, body: request.body, keyTopics: keyTopics, context.channels,
-                random: &context.random)
-            if let channelID = result.channelID { reply.headers.append(Reply.channelID(channelID)) }
-            reply.answer = result.answer
-            reply.body = result.body
-            send(reply, on: stream, at: now)
-        case .allChannels(let bundleID):
-            let result = rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
-            reply.answer = result.answer
-            reply.body = result.body
-            send(reply, on: stream, at: now)
+        case .channels(let bundleID), .allChannels(let bundleID):
+            manage(&reply, target, bundleID, request, fields, keyTopics, attempt, on: stream, at: now)
         }
+    }
+
+    /// A request about channels: the lines of the script that name its operation come first. One that answers, or says
+    /// that the request is not worked on, takes the operation's place.
+    private func manage(
+        _ reply: inout Reply, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, _ request: HTTP2Request,
+        _ fields: RequestFields, _ keyTopics: [[UInt8]], _ attempt: Int, on stream: Int32, at now: Instant
+    ) {
+        let subject = ScriptSubject(
+            operation: ScriptOperation(target, fields.method ?? []), topic: bundleID, pushType: [], attempt: attempt)
+        let plan = context.script.plan(
+            for: subject, isEarly: false, &counters, &context.counters, random: &context.random)
+        guard isWorkedOn(stream, plan) else { return carryOut(plan, reply, on: stream, at: now) }
+        let result =
+            if case .allChannels = target {
+                rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
+            } else {
+                rules.manage(
+                    channelsOf: bundleID, fields, body: request.body, keyTopics: keyTopics, context.channels,
+                    random: &context.random)
+            }
+        if let channelID = result.channelID { reply.headers.append(Reply.channelID(channelID)) }
+        reply.answer = result.answer
+        reply.body = result.body
+        carryOut(plan, reply, on: stream, at: now)
     }
 
     /// The headers of a request whose body is still to come: the lines of the script for that moment.
@@ -69,13 +85,16 @@ extension SimulatorEngine {
         guard plan != Plan() else { return }
         answeredEarly.insert(stream)
         let (_, record) = enter(request, fields, id, on: stream, at: now)
-        let reply = Reply(answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record)
-        carryOut(plan, reply, isBroadcast: token == nil, on: stream, at: now)
+        let reply = Reply(
+            answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record,
+            bringsUniqueID: bringsUniqueID(target))
+        carryOut(plan, reply, on: stream, at: now)
     }
 
-    /// The client's apns-id, or one of our own if it gave none, or a bad one.
+    /// The client's apns-id or apns-request-id, or one of our own if it gave none, or a bad one.
     private func id(of fields: RequestFields) -> NotificationID {
-        let given = RequestRules.isCanonicalUUID(fields.id) ? fields.id.flatMap { NotificationID($0[...]) } : nil
+        let stated = fields.id ?? fields.requestID
+        let given = RequestRules.isCanonicalUUID(stated) ? stated.flatMap { NotificationID($0[...]) } : nil
         return given ?? context.makeID()
     }
 
@@ -109,10 +128,10 @@ extension SimulatorEngine {
         }
         let plan = plan(token, fields, attempt)
         if plan == Plan() {
-            addUniqueID(to: &reply, isBroadcast: token == nil)
+            addUniqueID(to: &reply)
             return send(reply, on: stream, at: now)
         }
-        carryOut(plan, reply, isBroadcast: token == nil, on: stream, at: now)
+        carryOut(plan, reply, on: stream, at: now)
     }
 
     private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> Answer? {
@@ -142,8 +161,17 @@ extension SimulatorEngine {
         return ArraySlice(token.map { $0 > 0x40 ? $0 | 0x20 : $0 })
     }
 
-    func addUniqueID(to reply: inout Reply, isBroadcast: Bool) {
-        guard isBroadcast || context.configuration.environment == .development else { return }
+    /// Whether a success names itself.
+    private func bringsUniqueID(_ target: RequestTarget) -> Bool {
+        switch target {
+        case .device: context.configuration.environment == .development
+        case .broadcast: true
+        case .channels, .allChannels: false
+        }
+    }
+
+    func addUniqueID(to reply: inout Reply) {
+        guard reply.bringsUniqueID else { return }
         reply.headers.append(Reply.uniqueID(context.makeID().bytes))
     }
 

@@ -43,6 +43,7 @@ struct ScriptTests {
         #expect(
             try rule("first 1 request on connection: silence").trigger
                 == .request([.count(.first, of: 1, .connection, counter: 0)]))
+        #expect(try rule("operation list: silence").trigger == .request([.operation(.list)]))
         #expect(try rule("connect: cut").trigger == .connected)
         #expect(try rule("authenticated: settings streams=5").trigger == .authenticated)
         #expect(try rule("after 5m: cut").trigger == .age(.seconds(300)))
