@@ -10,6 +10,12 @@ package struct Notification: Sendable {
         /// No one: a request about the app's channels, which takes the way of a notification.
         case management(ChannelOperation)
 
+        /// Whether it may be sent once more where nobody knows what became of it: everything but the creation of a
+        /// channel, which would make another one.
+        package var maySendAgain: Bool {
+            if case .management(let operation) = self { operation.isIdempotent } else { true }
+        }
+
         /// Whether the app is named by its bundle ID alone, without a push type's suffix.
         package var namesBundleID: Bool {
             if case .device = self { false } else { true }

@@ -66,6 +66,7 @@ package struct Report: Sendable {
     package var processed: Processed
     /// A sentence for a person; no device token, no payload.
     package var detail: String?
+    package var channel: ChannelReport?
 
     package init(
         outcome: Outcome, status: UInt16? = nil, reason: RejectionReason? = nil, timestamp: Int64? = nil,

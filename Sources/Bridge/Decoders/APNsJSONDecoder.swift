@@ -24,6 +24,12 @@ package struct APNsJSONDecoder: Decoder {
             throw DecodingFailure(error)
         }
         if let kind = envelope.otherKind { throw DecodingFailure("body: expected a JSON object, found \(kind.name)") }
+        if let channel = envelope.channel {
+            guard envelope.payload == nil, envelope.tokens == nil else {
+                throw DecodingFailure("channel: expected neither payload nor device-tokens beside it")
+            }
+            return try envelope.fields.request(about: try ChannelFields(channel, in: body).parse())
+        }
         guard let payload = envelope.payload else { throw DecodingFailure("payload: missing, expected a JSON object") }
         guard payload.kind == .object else {
             throw DecodingFailure("payload: expected a JSON object, found \(payload.kind.name)")
@@ -63,6 +69,7 @@ private struct Envelope {
     var fields = RequestFields()
     var payload: JSONValue?
     var tokens: JSONValue?
+    var channel: JSONValue?
     /// What the body is, if not an object.
     var otherKind: JSONValue.Kind?
 
@@ -81,18 +88,22 @@ private struct Envelope {
             switch name {
             case .payload: payload = value.kind == .null ? nil : value
             case .deviceTokens: tokens = value.kind == .null ? nil : value
-            default: fields.set(name, Self.field(value, in: body))
+            case .channel: channel = value.kind == .null ? nil : value
+            default: fields.set(name, RequestFields.Value(value, in: body))
             }
         }
         try scanner.end(bytes)
     }
+}
 
-    private static func field(_ value: JSONValue, in body: ArraySlice<UInt8>) -> RequestFields.Value {
+extension RequestFields.Value {
+    /// A value that the scanner found in `body`.
+    init(_ value: JSONValue, in body: ArraySlice<UInt8>) {
         switch value.kind {
-        case .null: .missing
-        case .string: body.text(of: value).map { .text($0) } ?? .other
-        case .number: JSONText.integer(body.slice(value.range)).map { .integer($0) } ?? .other
-        default: .other
+        case .null: self = .missing
+        case .string: self = body.text(of: value).map { .text($0) } ?? .other
+        case .number: self = JSONText.integer(body.slice(value.range)).map { .integer($0) } ?? .other
+        default: self = .other
         }
     }
 }

@@ -8,13 +8,14 @@ struct RequestFields {
     /// The keys and headers that mean something.
     enum Name {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
-        case payload
+        case payload, channel
 
         init?(_ text: ArraySlice<UInt8>) {
             // Hardly two names are of one length: one comparison tells.
             switch text.count {
             case 7 where text.equals("payload"): self = .payload
             case 7 where text.equals("apns-id"): self = .id
+            case 7 where text.equals("channel"): self = .channel
             case 10 where text.equals("apns-topic"): self = .topic
             case 11 where text.equals("environment"): self = .environment
             case 12 where text.equals("device-token"): self = .deviceToken
@@ -42,9 +43,6 @@ struct RequestFields {
     /// Source: "Sending broadcast push notification requests to APNs".
     static let maximumBroadcast = 5120
 
-    /// Well above Apple's 24 characters, well below what a header list may hold.
-    static let maximumChannelID = 256
-
     var deviceToken = Value.missing
     /// `nil` where there are none.
     var deviceTokens: [ArraySlice<UInt8>]?
@@ -70,7 +68,7 @@ struct RequestFields {
         case .expiration: expiration = value
         case .collapseID: collapseID = value
         case .environment: environment = value
-        case .payload, .deviceTokens: break
+        case .payload, .deviceTokens, .channel: break
         }
     }
 
@@ -102,6 +100,17 @@ struct RequestFields {
         return Request(notifications)
     }
 
+    /// - Throws: where there is a target beside it.
+    func request(about operation: ChannelOperation) throws(DecodingFailure) -> Request {
+        guard case (.missing, .missing) = (deviceToken, channelID) else {
+            throw DecodingFailure("channel: expected neither device-token nor apns-channel-id beside it")
+        }
+        var notification = Notification(
+            operation, topic: try parseTopic(), id: try parseID(), environment: try parseEnvironment())
+        notification.expiration = try parseExpiration(isBroadcast: false)
+        return Request([notification])
+    }
+
     /// Whom it is for: of a fan-out, the first.
     private func firstTarget() throws(DecodingFailure) -> Notification.Target {
         switch (deviceToken, deviceTokens, channelID) {
@@ -116,9 +125,7 @@ struct RequestFields {
             }
             return .device(try Self.deviceToken(first, at: 0))
         case (.missing, .none, .text(let id)):
-            guard !id.isEmpty, id.count <= Self.maximumChannelID, id.allSatisfy(Self.isBase64) else {
-                throw Self.badChannelID
-            }
+            guard ChannelOperation.isChannelID(id) else { throw Self.badChannelID }
             return .channel(id)
         case (.missing, .none, _):
             throw Self.badChannelID
@@ -140,7 +147,7 @@ struct RequestFields {
     }
 
     private static var badChannelID: DecodingFailure {
-        DecodingFailure("apns-channel-id: expected base64, at most \(maximumChannelID) characters")
+        DecodingFailure("apns-channel-id: expected base64, at most \(ChannelOperation.maximumChannelID) characters")
     }
 
     private func parseTopic() throws(DecodingFailure) -> ArraySlice<UInt8>? {
@@ -251,15 +258,5 @@ struct RequestFields {
 
     private static func isVisible(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte < 0x7F
-    }
-
-    private static func isBase64(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="),
-            UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 }

@@ -103,6 +103,14 @@ extension Pipeline {
             conclude(request, notification, position: position, id: id, report: report, at: now)
             return
         }
+        guard !request.delivery.redelivered || notification.target.maySendAgain else {
+            // Whoever had it before us may have sent it.
+            let report = Report(
+                outcome: .undelivered, processed: .unknown,
+                detail: "redelivered: the channel may have been created already; list the channels before asking again")
+            conclude(request, notification, position: position, id: id, report: report, at: now)
+            return
+        }
         let handle = notifications.insert(
             InFlightNotification(request: request, notification: notification, position: position, id: id, match: match)
         )

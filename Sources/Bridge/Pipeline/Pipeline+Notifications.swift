@@ -54,9 +54,11 @@ extension Pipeline {
         entry.attempts += 1
         if !apps.apps[entry.app].gate.isOpen, apps.apps[entry.app].gate.answered() { resume(entry.app, at: now) }
         func report(_ outcome: Outcome) -> Report {
-            Report(
+            var report = Report(
                 outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
                 uniqueID: reply.uniqueID, attempts: entry.attempts, processed: .yes)
+            if case .management(let operation) = entry.notification.target { report.add(reply, to: operation) }
+            return report
         }
         switch rule.action {
         case .accept: finish(handle, report(.accepted), at: now)
@@ -77,7 +79,8 @@ extension Pipeline {
         if apps.apps[entry.app].gate.lost(handle) { scheduleProbe(entry.app) }
         if loss.processed == .unknown { counters.uncertain += 1 }
         entry.attempts += 1
-        guard !retry(handle, entry, at: now) else { return }
+        let isFinal = loss.processed == .unknown && !entry.notification.target.maySendAgain
+        guard isFinal || !retry(handle, entry, at: now) else { return }
         finish(
             handle,
             Report(outcome: .undelivered, attempts: entry.attempts, processed: loss.processed, detail: loss.detail),

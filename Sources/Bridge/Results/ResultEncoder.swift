@@ -71,7 +71,7 @@ package struct ResultEncoder: Sendable {
             append(channel, to: &json)
         case .management(let operation):
             json.append("null,\"apns-channel-id\":")
-            append(operation.channelID, to: &json)
+            append(report.channel?.channelID ?? operation.channelID, to: &json)
         case .none: json.append("null")
         }
         json.append(",\"apns-topic\":")
@@ -102,8 +102,26 @@ package struct ResultEncoder: Sendable {
         append(messageID, to: &json)
         json.append(",\"detail\":")
         append(report.detail, to: &json)
+        if case .management(let operation) = notification?.target { append(operation, report.channel, to: &json) }
         json.append(UInt8(ascii: "}"))
         return json
+    }
+
+    /// What became of a request about channels.
+    private static func append(_ operation: ChannelOperation, _ channel: ChannelReport?, to json: inout [UInt8]) {
+        json.append(",\"channel\":{\"operation\":\"")
+        json.append(operation.name)
+        json.append("\",\"apns-channel-id\":")
+        append(channel?.channelID ?? operation.channelID, to: &json)
+        json.append(",\"message-storage-policy\":")
+        append(json: channel?.storagePolicy, to: &json)
+        json.append(",\"channels\":")
+        append(json: channel?.channels, to: &json)
+        json.append(UInt8(ascii: "}"))
+    }
+
+    private static func append(json text: ArraySlice<UInt8>?, to json: inout [UInt8]) {
+        if let text { json.append(contentsOf: text) } else { json.append("null") }
     }
 
     private static func append(_ text: ArraySlice<UInt8>?, to json: inout [UInt8]) {
