@@ -17,12 +17,12 @@ struct ConfigurationOption: ParsableArguments {
     }
 
     /// Reads the file and the keys and certificates that it names; likewise.
-    func loadWithCredentials() throws -> ConfigurationDocument {
+    func loadWithCredentials() throws -> (ConfigurationDocument, CredentialInspection) {
         let document = try read()
-        let problems = document.check(now: SystemClock.now().wall)
-        for problem in problems { complain(problem.description) }
-        guard problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
-        return document
+        let inspection = document.inspect(now: SystemClock.now().wall)
+        for problem in inspection.problems { complain(problem.description) }
+        guard inspection.problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
+        return (document, inspection)
     }
 
     private func read() throws -> ConfigurationDocument {

@@ -17,7 +17,8 @@ struct RunCommand: ParsableCommand {
     @OptionGroup var configuration: ConfigurationOption
 
     func run() throws {
-        let settings = try configuration.loadWithCredentials().configuration
+        let (document, inspection) = try configuration.loadWithCredentials()
+        let settings = document.configuration
         let tokens: ProviderTokens
         do {
             tokens = try ProviderTokens(settings.apps)
@@ -25,7 +26,9 @@ struct RunCommand: ParsableCommand {
             complain(error.description)
             throw Status.configuration
         }
-        let application = try Application(settings, log: settings.log.logger("harebell")) { say("ready") }
+        let application = try Application(
+            settings, certificates: inspection.certificates, log: settings.log.logger("harebell")
+        ) { say("ready") }
         switch try application.run(tokens: tokens) {
         case .drained: return
         case .unavailable: throw Status.unavailable

@@ -5,21 +5,18 @@ extension ConfigurationDocument {
     /// Looks into the keys and certificates that the file names.
     ///
     /// - Parameter now: what certificates must be valid at.
-    /// - Returns: what was doubtful in the file itself, and every error and warning about the files, in the order of the
-    ///   configuration's lines.
-    package func check(now: WallTime) -> [ConfigurationProblem] {
+    package func inspect(now: WallTime) -> CredentialInspection {
         var check = ConfigurationCheck(document: self, now: now)
         check.checkBroker()
-        for (index, app) in configuration.apps.enumerated() { check.check(app, at: "apps[\(index)]") }
-        return (warnings + check.problems).sorted { $0.location < $1.location }
+        let apps = configuration.apps.enumerated().map { index, app in
+            CredentialInspection.App(app: app, credential: check.check(app, at: "apps[\(index)]"))
+        }
+        return CredentialInspection(
+            problems: (warnings + check.problems).sorted { $0.location < $1.location }, apps: apps)
     }
 }
 
 private struct ConfigurationCheck {
-    /// Less than so many days before a certificate expires there is a warning.
-    static let expiryWarningDays: Int64 = 30
-    private static let millisecondsPerDay: Int64 = 86_400_000
-
     let document: ConfigurationDocument
     let now: WallTime
     private(set) var problems: [ConfigurationProblem] = []
@@ -37,26 +34,31 @@ private struct ConfigurationCheck {
         }
     }
 
-    mutating func check(_ app: Configuration.App, at path: String) {
+    mutating func check(_ app: Configuration.App, at path: String) -> CredentialInspection.App.Credential {
         if let file = app.caFile { checkAuthorities(file, at: "\(path).ca_file") }
         switch app.credential {
-        case .token(let keyFile, _, _):
-            attempt("\(path).token.key_file") { () throws(TLSError) in _ = try SigningKey(file: keyFile) }
+        case .token(let keyFile, let keyID, let teamID):
+            let key = attempt("\(path).token.key_file") { () throws(TLSError) in try SigningKey(file: keyFile) }
+            return .token(keyFile: keyFile, keyID: keyID, teamID: teamID, isReadable: key != nil)
         case .certificate(.pem(let certificateFile, let privateKeyFile)):
-            if let certificate = checkPair(certificateFile, privateKeyFile, at: "\(path).certificate") {
-                checkTopic(of: certificate, app, at: "\(path).certificate.certificate_file")
-            }
+            let certificate = checkPair(certificateFile, privateKeyFile, at: "\(path).certificate")
+            if let certificate { check(certificate, of: app, at: "\(path).certificate.certificate_file") }
+            return .certificate(certificate)
         case .certificate(.p12(let file, let password)):
             let place = "\(path).certificate.p12_file"
             let identity = TLSContext.Identity.pkcs12(file: file, password: password?.reveal() ?? "")
             let certificate = attempt(place) { () throws(TLSError) in try identity.certificate() }
-            guard let certificate else { return }
+            guard let certificate else { return .certificate(nil) }
             checkValidity(of: certificate, at: place)
-            checkTopic(of: certificate, app, at: place)
+            attempt(place) { () throws(TLSError) in
+                _ = try TLSContext(role: .client, trust: .none, identity: identity)
+            }
+            check(certificate, of: app, at: place)
+            return .certificate(certificate)
         }
     }
 
-    /// - Returns: the certificate, unless something is wrong with it.
+    /// - Returns: the certificate, if it can be read.
     private mutating func checkPair(_ certificateFile: String, _ keyFile: String, at path: String) -> Certificate? {
         let certificatePath = "\(path).certificate_file"
         let certificate = attempt(certificatePath) { () throws(TLSError) in try Certificate(file: certificateFile) }
@@ -71,28 +73,37 @@ private struct ConfigurationCheck {
     }
 
     private mutating func checkValidity(of certificate: Certificate, at path: String) {
-        if certificate.notAfter < now {
-            report(.error, path, "the certificate expired on \(certificate.notAfter.inUTC)")
-        } else if now < certificate.notBefore {
-            report(.error, path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
-        } else {
-            let days = (certificate.notAfter.milliseconds - now.milliseconds) / Self.millisecondsPerDay
-            guard days < Self.expiryWarningDays else { return }
-            report(.warning, path, "the certificate expires in \(days) days, on \(certificate.notAfter.inUTC)")
+        let end = certificate.notAfter.inUTC
+        switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
+        case .far: break
+        case .near(let days), .soon(let days):
+            report(.warning, path, "the certificate expires in \(days) day\(days == 1 ? "" : "s"), on \(end)")
+        case .today: report(.warning, path, "the certificate expires within a day, on \(end)")
+        case .over: report(.error, path, "the certificate expired on \(end)")
+        case .early: report(.error, path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
         }
     }
 
-    /// Apple writes the bundle ID as the subject's user ID, and the service into its common name.
-    ///
-    /// Source: "Establishing a certificate-based connection to APNs".
-    private mutating func checkTopic(of certificate: Certificate, _ app: Configuration.App, at path: String) {
-        if let topic = certificate.subjectUID, app.topic != topic, !app.topic.hasPrefix(topic + ".") {
-            report(.warning, path, "the certificate is for \"\(topic)\", the app's topic is \"\(app.topic)\"")
+    /// Whether APNs would take the app's notifications from this certificate.
+    private mutating func check(_ certificate: Certificate, of app: Configuration.App, at path: String) {
+        for damage in certificate.extensions.damage { report(.warning, path, damage) }
+        if !certificate.names(bundleID: app.topic) {
+            let names = certificate.pushTopics.map { "\"\($0.name)\"" }.joined(separator: ", ")
+            report(
+                .error, path,
+                names.isEmpty
+                    ? "the certificate names no topic: it is none of Apple's for push notifications"
+                    : "the certificate is for \(names), the app's topic is \"\(app.topic)\"")
         }
-        if let name = certificate.subjectCommonName, name.hasPrefix("Apple Development "),
-            app.environment == .production
+        if !certificate.isFor(app.environment) {
+            let others = Environment.allCases.filter(certificate.isFor).map(\.rawValue).joined(separator: ", ")
+            report(
+                .error, path,
+                "the certificate is for the \(others) environment, the app for \(app.environment.rawValue)")
+        } else if certificate.extensions.environments.isEmpty, app.environment == .production,
+            let name = certificate.subjectCommonName, name.hasPrefix("Apple Development ")
         {
-            report(.warning, path, "the certificate is for the development environment: \"\(name)\"")
+            report(.warning, path, "the certificate looks like one for the development environment: \"\(name)\"")
         }
     }
 

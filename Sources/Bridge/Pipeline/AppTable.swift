@@ -1,4 +1,5 @@
 package import Core
+package import TLS
 
 /// One configured app as the pipeline sees it: what names it, where its notifications go, and whether they may.
 package struct PipelineApp {
@@ -14,6 +15,10 @@ package struct PipelineApp {
     package var held: [UInt32] = []
     /// The full topic for each push type, by its raw value.
     package let topics: [ArraySlice<UInt8>]
+    /// Why the app's certificate cannot carry a push type, by its raw value; none with provider tokens.
+    let refusals: [String?]
+    /// Whether the app's certificate names one topic, which is then that of a request without any.
+    let hasOneTopic: Bool
 
     /// The pools of an app, by what they are for; they may be one and the same.
     package struct Pools: Equatable {
@@ -36,17 +41,18 @@ package struct PipelineApp {
         }
     }
 
-    package init(topic: String, environment: Environment, pools: Pools) {
-        let bundleID = Array(topic.utf8)
-        self.topic = bundleID
-        self.bundleID = bundleID.withoutSuffix(PushType.liveactivity.topicSuffix)
+    /// - Parameter certificate: what the app has instead of a signing key.
+    package init(topic: String, environment: Environment, pools: Pools, certificate: Certificate? = nil) {
+        self.topic = Array(topic.utf8)
+        bundleID = self.topic.withoutSuffix(PushType.liveactivity.topicSuffix)
         self.environment = environment
         self.pools = pools
         topics = PushType.allCases.map { type in
-            var full = bundleID
-            full.append(type.topicSuffix)
-            return ArraySlice(full)
+            let full = certificate?.topic(of: type, bundleID: topic) ?? topic + type.topicSuffix.description
+            return ArraySlice(full.utf8)
         }
+        refusals = PushType.allCases.map { certificate?.refusal(of: $0, bundleID: topic) }
+        hasOneTopic = certificate?.pushTopics.count == 1
     }
 }
 
@@ -69,10 +75,10 @@ package struct AppTable {
     package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
         let type = notification.pushType
         guard let topic = notification.topic else {
-            guard apps.count == 1 else {
+            guard let app = unnamed(notification.environment) else {
                 return .failure(DecodingFailure("apns-topic: missing, and more than one app is configured"))
             }
-            return match(app: 0, notification)
+            return match(app: app, notification)
         }
         var topicIsKnown = false
         for index in apps.indices {
@@ -96,9 +102,27 @@ package struct AppTable {
         return .failure(DecodingFailure("apns-topic: no app \"\(name)\" is configured"))
     }
 
+    /// The app of a request that names no topic: the only one, or the one whose certificate names one topic.
+    private func unnamed(_ environment: Environment?) -> Int? {
+        guard apps.count > 1 else { return 0 }
+        var found: Int?
+        for index in apps.indices where apps[index].hasOneTopic {
+            if let environment, environment != apps[index].environment { continue }
+            guard let other = found else {
+                found = index
+                continue
+            }
+            guard apps[other].topic == apps[index].topic else { return nil }
+        }
+        return found
+    }
+
     private func match(app: Int, _ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
         if let environment = notification.environment, environment != apps[app].environment {
             return .failure(DecodingFailure("environment: no app is configured for \(environment.rawValue)"))
+        }
+        if case .device = notification.target, let refusal = apps[app].refusals[Int(notification.pushType.rawValue)] {
+            return .failure(DecodingFailure(refusal))
         }
         let topic =
             notification.target.namesBundleID

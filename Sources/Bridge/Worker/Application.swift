@@ -32,10 +32,17 @@ package final class Application: LoopOwner {
     private var saidReady = false
     private var isDraining = false
     private var totals: PipelineCounters
+    /// For `harebell_certificate_expiry_seconds`, and what is logged about it.
+    package private(set) var certificates: CertificateWatch
     private var end = End.drained
 
-    /// - Parameter onReady: called once, when every worker consumes every queue
-    package init(_ configuration: Configuration, log: Logger, onReady: @escaping () -> Void) throws(EventLoopError) {
+    /// - Parameters:
+    ///   - certificates: those of the apps.
+    ///   - onReady: called once, when every worker consumes every queue
+    package init(
+        _ configuration: Configuration, certificates: [CertificateWatch.Entry], log: Logger,
+        onReady: @escaping () -> Void
+    ) throws(EventLoopError) {
         self.configuration = configuration
         self.log = log
         self.onReady = onReady
@@ -44,6 +51,7 @@ package final class Application: LoopOwner {
         isReady = Array(repeating: false, count: configuration.workers)
         hasEnded = isReady
         totals = PipelineCounters(queues: configuration.queues.count)
+        self.certificates = CertificateWatch(certificates, at: loop.now.instant)
     }
 
     /// Runs until every worker has ended.
@@ -122,9 +130,32 @@ package final class Application: LoopOwner {
         log.notice("ended", metadata: fields)
     }
 
+    private func warn(of entry: CertificateWatch.Entry, _ expiry: CertificateExpiry) {
+        let level: Logger.Level
+        let message: Logger.Message
+        switch expiry {
+        case .far: return
+        case .near: (level, message) = (.notice, "a certificate expires within 30 days")
+        case .soon: (level, message) = (.warning, "a certificate expires within 7 days")
+        case .today: (level, message) = (.error, "a certificate expires within a day")
+        case .over: (level, message) = (.error, "a certificate has expired")
+        case .early: (level, message) = (.error, "a certificate is not valid yet")
+        }
+        log.log(
+            level: level, message,
+            metadata: [
+                "topic": "\(entry.topic)", "environment": "\(entry.environment.rawValue)",
+                "not_before": "\(entry.notBefore.inUTC)", "not_after": "\(entry.notAfter.inUTC)",
+            ])
+    }
+
     // MARK: LoopOwner
 
-    package var nextDeadline: Instant? { nil }
-    package func expire(at now: Moment) {}
+    package var nextDeadline: Instant? { certificates.nextDeadline }
+
+    package func expire(at now: Moment) {
+        for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
+    }
+
     package func endTurn(at now: Moment) {}
 }

@@ -2,7 +2,8 @@ package import APNs
 package import Core
 package import TLS
 
-/// What makes a connection to APNs one that another app may share: where it goes, whom it trusts and who it is.
+/// What makes a connection to APNs one that another app may share: where it goes, whom it trusts and who it is. The
+/// environment counts by itself, since one endpoint of a user's own may stand for both.
 package struct PoolIdentity: Hashable, Sendable {
     /// What requests a connection carries.
     package enum Purpose {
@@ -20,6 +21,7 @@ package struct PoolIdentity: Hashable, Sendable {
     /// Requests about channels at once on one connection: each answer may be as large as a list of channels.
     private static let managementStreams = 4
 
+    package let environment: Environment
     package let endpoint: Endpoint
     package let caFile: String?
     package let credential: Configuration.Credential
@@ -32,6 +34,7 @@ package struct PoolIdentity: Hashable, Sendable {
         case .broadcasts: endpoint = app.broadcastEndpoint
         case .management: endpoint = app.managementEndpoint
         }
+        environment = app.environment
         caFile = app.caFile
         credential = app.credential
         managesChannels = purpose == .management

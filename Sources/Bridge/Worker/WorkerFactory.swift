@@ -19,12 +19,13 @@ package enum WorkerFactory {
             identities.append(identity)
             return identities.count - 1
         }
-        let apps = configuration.apps.map { app in
+        let apps = try configuration.apps.map { app in
             PipelineApp(
                 topic: app.topic, environment: app.environment,
                 pools: PipelineApp.Pools(
                     notifications: pool(app, for: .notifications), broadcasts: pool(app, for: .broadcasts),
-                    management: pool(app, for: .management)))
+                    management: pool(app, for: .management)),
+                certificate: try app.credential.tlsIdentity()?.certificate())
         }
         var pools: [APNsPool] = []
         for identity in identities {

@@ -1,0 +1,51 @@
+package import Core
+package import TLS
+
+/// Tells how near the end of the apps' certificates is: at the start, and then once a day.
+package struct CertificateWatch: Sendable {
+    package struct Entry: Sendable, Equatable {
+        /// Of the app.
+        package let topic: String
+        package let environment: Environment
+        package let notBefore: WallTime
+        package let notAfter: WallTime
+
+        package init(topic: String, environment: Environment, _ certificate: Certificate) {
+            self.topic = topic
+            self.environment = environment
+            notBefore = certificate.notBefore
+            notAfter = certificate.notAfter
+        }
+    }
+
+    package static let interval = Duration.seconds(86_400)
+
+    package let entries: [Entry]
+    private var due: Instant
+
+    /// - Parameter now: when the first warnings are due.
+    package init(_ entries: [Entry], at now: Instant) {
+        self.entries = entries
+        due = now
+    }
+
+    /// `nil` where there is nothing to watch.
+    package var nextDeadline: Instant? {
+        entries.isEmpty ? nil : due
+    }
+
+    /// The certificates whose end is near or past, if it is time to say so.
+    package mutating func warnings(at now: Moment) -> [(Entry, CertificateExpiry)] {
+        guard due <= now.instant else { return [] }
+        due = now.instant + Self.interval
+        return entries.compactMap { entry in
+            let expiry = CertificateExpiry(from: entry.notBefore, until: entry.notAfter, at: now.wall)
+            return expiry == .far ? nil : (entry, expiry)
+        }
+    }
+
+    /// For `harebell_certificate_expiry_seconds{topic}`: negative once a certificate has expired.
+    package func secondsLeft(of entry: Entry, at now: WallTime) -> Int64 {
+        (entry.notAfter.milliseconds - now.milliseconds) / 1000
+    }
+}

@@ -1,0 +1,97 @@
+import Bridge
+import Core
+import TLS
+
+/// What `harebell check` says about one app's key or certificate, to people and to programs.
+struct CredentialReport {
+    private let found: CredentialInspection.App
+    private let now: WallTime
+
+    init(_ found: CredentialInspection.App, at now: WallTime) {
+        self.found = found
+        self.now = now
+    }
+
+    // MARK: People
+
+    /// A line for the app and one for each topic of its certificate.
+    var text: String {
+        let head = "app \(found.app.topic) (\(found.app.environment.rawValue)): "
+        switch found.credential {
+        case .token(let keyFile, let keyID, let teamID, let isReadable):
+            return head + "signing key \(keyID) of team \(teamID), \(keyFile)\(isReadable ? "" : " (not usable)")"
+        case .certificate(nil):
+            return head + "a certificate that cannot be read"
+        case .certificate(let certificate?):
+            let environments = Self.environments(of: certificate).joined(separator: " and ")
+            let lines = [
+                head + "certificate for \(environments.isEmpty ? "any environment" : environments), "
+                    + "\(expiry(of: certificate))"
+            ]
+            return (lines + topics(of: certificate)).joined(separator: "\n")
+        }
+    }
+
+    private func expiry(of certificate: Certificate) -> String {
+        let days = Self.days(until: certificate.notAfter, from: now)
+        let date = certificate.notAfter.inUTC
+        return days < 0 ? "expired on \(date)" : "expires on \(date) (\(days) days)"
+    }
+
+    private func topics(of certificate: Certificate) -> [String] {
+        let topics = certificate.pushTopics
+        let width = topics.map(\.name.count).max() ?? 0
+        return topics.map { topic in
+            let padding = String(repeating: " ", count: width - topic.name.count)
+            let kinds = topic.kinds.joined(separator: ", ")
+            return kinds.isEmpty ? "    \(topic.name)" : "    \(topic.name)\(padding)  \(kinds)"
+        }
+    }
+
+    // MARK: Programs
+
+    var json: JSONAnswer {
+        var members: [(String, JSONAnswer)] = [
+            ("topic", .text(found.app.topic)), ("environment", .text(found.app.environment.rawValue)),
+        ]
+        switch found.credential {
+        case .token(let keyFile, let keyID, let teamID, let isReadable):
+            members += [
+                ("credential", .text("token")), ("readable", .boolean(isReadable)), ("key_file", .text(keyFile)),
+                ("key_id", .text(keyID)), ("team_id", .text(teamID)),
+            ]
+        case .certificate(nil):
+            members += [("credential", .text("certificate")), ("readable", .boolean(false))]
+        case .certificate(let certificate?):
+            members += [
+                ("credential", .text("certificate")),
+                ("readable", .boolean(true)),
+                ("common_name", Self.text(certificate.subjectCommonName)),
+                ("user_id", Self.text(certificate.subjectUID)), ("issuer", Self.text(certificate.issuerCommonName)),
+                ("environments", .array(Self.environments(of: certificate).map { .text($0) })),
+                ("topics", .array(certificate.pushTopics.map(Self.object))),
+                ("not_before", .text(certificate.notBefore.inUTC)), ("not_after", .text(certificate.notAfter.inUTC)),
+                ("days_left", .integer(Self.days(until: certificate.notAfter, from: now))),
+            ]
+        }
+        return .object(members)
+    }
+
+    private static func object(_ topic: ProviderExtensions.Topic) -> JSONAnswer {
+        .object([("topic", .text(topic.name)), ("kinds", .array(topic.kinds.map { .text($0) }))])
+    }
+
+    private static func text(_ text: String?) -> JSONAnswer {
+        text.map { .text($0) } ?? .null
+    }
+
+    /// In the order in which they are declared; empty where the certificate does not say.
+    private static func environments(of certificate: Certificate) -> [String] {
+        Environment.allCases.filter(certificate.extensions.environments.contains).map(\.rawValue)
+    }
+
+    /// Whole days, negative once it is over.
+    private static func days(until end: WallTime, from now: WallTime) -> Int {
+        Int((Double(end.milliseconds - now.milliseconds) / 86_400_000).rounded(.down))
+    }
+}
