@@ -219,7 +219,9 @@ struct JSONScanner {
     private mutating func string(_ bytes: Span<UInt8>) throws(JSONFailure) -> Bool {
         var isEscaped = false
         var index = position + 1
-        while index < bytes.count {
+        while true {
+            index = Self.endOfPlainText(bytes, from: index)
+            guard index < bytes.count else { break }
             let byte = bytes[index]
             if byte == Self.quote {
                 position = index + 1
@@ -234,15 +236,42 @@ struct JSONScanner {
                 position = index
                 try sequence(bytes)
                 index = position
-            } else if byte < Self.space {
+            } else {
                 position = index
                 throw failure("no bare control character in a string")
-            } else {
-                index += 1
             }
         }
         position = index
         throw failure("a closing quote")
+    }
+
+    /// The first byte that is no plain ASCII: a quote, a backslash, a control character, or part of something longer.
+    ///
+    /// Payloads are mostly text, so it is looked at eight bytes at a time: of each byte that is not plain the highest bit
+    /// ends up set, and no borrow from below it can set one wrongly.
+    private static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var index = start
+        while index + 8 <= bytes.count {
+            let word = UInt64(
+                littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+            // Zero where the byte is one.
+            let quotes = word ^ (ones &* UInt64(quote))
+            let backslashes = word ^ (ones &* UInt64(backslash))
+            var found = word
+            found |= (quotes &- ones) & ~quotes
+            found |= (backslashes &- ones) & ~backslashes
+            found |= (word &- (ones &* UInt64(space))) & ~word
+            found &= ones << 7
+            guard found == 0 else { return index + found.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < bytes.count {
+            let byte = bytes[index]
+            guard byte >= space, byte < 0x80, byte != quote, byte != backslash else { break }
+            index += 1
+        }
+        return index
     }
 
     private mutating func escape(_ bytes: Span<UInt8>) throws(JSONFailure) {
