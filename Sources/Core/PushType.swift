@@ -1,25 +1,6 @@
-/// The value of `apns-push-type`, with what Apple's text says about each.
-///
-/// Source: "Sending notification requests to APNs", "Know when to use push types".
+/// The value of `apns-push-type`; ``rules`` has what Apple's text says about each.
 package enum PushType: UInt8, CaseIterable, Sendable {
     case alert, background, complication, controls, fileprovider, liveactivity, location, mdm, pushtotalk, voip, widgets
-
-    /// The header's value.
-    package var name: StaticString {
-        switch self {
-        case .alert: "alert"
-        case .background: "background"
-        case .complication: "complication"
-        case .controls: "controls"
-        case .fileprovider: "fileprovider"
-        case .liveactivity: "liveactivity"
-        case .location: "location"
-        case .mdm: "mdm"
-        case .pushtotalk: "pushtotalk"
-        case .voip: "voip"
-        case .widgets: "widgets"
-        }
-    }
 
     package init?(name: ArraySlice<UInt8>) {
         // By raw values: `allCases` would make an array, once for each message.
@@ -31,26 +12,19 @@ package enum PushType: UInt8, CaseIterable, Sendable {
         return nil
     }
 
-    /// What Apple appends to the bundle ID to make the topic; empty where the topic is the bundle ID itself (or, for
-    /// `mdm`, the UID of the certificate's subject).
-    package var topicSuffix: StaticString {
-        switch self {
-        case .alert, .background, .mdm: ""
-        case .complication: ".complication"
-        case .controls: ".push-type.controls"
-        case .fileprovider: ".pushkit.fileprovider"
-        case .liveactivity: ".push-type.liveactivity"
-        case .location: ".location-query"
-        case .pushtotalk: ".voip-ptt"
-        case .voip: ".voip"
-        case .widgets: ".push-type.widgets"
-        }
+    package var rules: PushTypeRules {
+        PushTypeRules.all[Int(rawValue)]
     }
 
+    /// The header's value.
+    package var name: StaticString { rules.name }
+
+    /// What Apple appends to the bundle ID to make the topic; empty where the topic is the bundle ID itself (or, for
+    /// `mdm`, the UID of the certificate's subject).
+    package var topicSuffix: StaticString { rules.topicSuffix }
+
     /// The largest payload of a notification to a device, in bytes.
-    package var maximumPayload: Int {
-        self == .voip ? 5120 : 4096
-    }
+    package var maximumPayload: Int { rules.maximumPayload }
 }
 
 extension PushType: CustomStringConvertible {

@@ -6,7 +6,7 @@ import Core
 /// key and for an AMQP header.
 struct RequestFields {
     /// The keys and headers that mean something.
-    enum Name {
+    enum Name: CaseIterable {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
         case payload, channel
 
@@ -188,16 +188,13 @@ struct RequestFields {
     /// Apple wants 5 for background notifications, and a priority in every broadcast.
     private func parsePriority(_ type: PushType, isBroadcast: Bool) throws(DecodingFailure) -> Priority? {
         if case .missing = priority {
-            if type == .background { return .considerate }
-            return isBroadcast ? .immediate : nil
+            return isBroadcast ? .immediate : type.rules.defaultPriority
         }
         guard let number = integer(priority), let value = UInt8(exactly: number), let known = Priority(rawValue: value)
         else {
             throw DecodingFailure("apns-priority: expected 1, 5 or 10")
         }
-        if type == .background, known == .immediate {
-            throw DecodingFailure("apns-priority: expected 5 for background")
-        }
+        guard type.rules.permits(known) else { throw DecodingFailure("apns-priority: expected 5 for \(type)") }
         return known
     }
 

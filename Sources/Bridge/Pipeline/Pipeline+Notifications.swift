@@ -18,7 +18,7 @@ extension Pipeline {
         let notification = entry.notification
         let request = APNsRequest(
             target: notification.target, topic: entry.topic, pushType: notification.pushType,
-            priority: notification.priority ?? (notification.pushType == .background ? .considerate : nil),
+            priority: notification.priority ?? notification.pushType.rules.defaultPriority,
             expiration: notification.expiration, collapseID: notification.collapseID, id: entry.id,
             payload: notification.payload)
         let pool = apps.apps[entry.app].pools.pool(for: notification.target)
