@@ -70,8 +70,9 @@ package struct AppTable {
         package let topic: ArraySlice<UInt8>
     }
 
-    /// A topic given as bundle ID gets the suffix of its push type; a full topic is taken as it is. Broadcasts and
-    /// channels belong to the bundle ID, whichever was given.
+    /// A topic given as bundle ID gets the suffix of its push type; a full topic is taken as it is. What may be both,
+    /// one app's full topic and another's bundle ID, is the full topic. Broadcasts and channels belong to the bundle ID,
+    /// whichever was given.
     package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
         let type = notification.pushType
         guard let topic = notification.topic else {
@@ -81,13 +82,16 @@ package struct AppTable {
             return match(app: app, notification)
         }
         var topicIsKnown = false
+        var named: Int?
         for index in apps.indices {
-            let full = apps[index].topics[Int(type.rawValue)]
-            guard topic.elementsEqual(full) || topic.elementsEqual(apps[index].topic) else { continue }
+            let isFull = topic.elementsEqual(apps[index].topics[Int(type.rawValue)])
+            guard isFull || topic.elementsEqual(apps[index].topic) else { continue }
             topicIsKnown = true
             if let environment = notification.environment, environment != apps[index].environment { continue }
-            return match(app: index, notification)
+            if isFull { return match(app: index, notification) }
+            if named == nil { named = index }
         }
+        if let named { return match(app: named, notification) }
         let name = String(decoding: topic, as: UTF8.self)
         if topicIsKnown, let environment = notification.environment {
             return .failure(

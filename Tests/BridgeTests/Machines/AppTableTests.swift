@@ -68,6 +68,50 @@ struct AppTableTests {
                 + "\"com.example.app.voip\"")
     }
 
+    @Test(
+        "Of all pairs of push type and suffix, only a type with its own suffix is no contradiction",
+        arguments: PushType.allCases)
+    func pairs(type: PushType) throws {
+        let own = "com.example.app\(type.topicSuffix)"
+        for other in PushType.allCases {
+            let topic = "com.example.app\(other.topicSuffix)"
+            // Without a suffix it is the bundle ID.
+            let isRight = topic == own || topic == "com.example.app"
+            #expect(
+                try resolve(Self.two, topic: topic, type)
+                    == (isRight
+                        ? "0 \(own)"
+                        : "apns-topic: \"\(topic)\" contradicts apns-push-type \(type), whose topic is \"\(own)\""))
+        }
+    }
+
+    @Test("A bundle ID that ends as a suffix does is a bundle ID", arguments: PushType.allCases)
+    func bundleIDWithSuffix(type: PushType) throws {
+        for ending in PushType.allCases {
+            let bundleID = "com.example.app\(ending.topicSuffix)"
+            let table = AppTable([PipelineApp(topic: bundleID, environment: .production, pools: Self.pools(0))])
+            #expect(try resolve(table, topic: bundleID, type) == "0 \(bundleID)\(type.topicSuffix)")
+            #expect(
+                try resolve(table, topic: bundleID + "\(type.topicSuffix)", type) == "0 \(bundleID)\(type.topicSuffix)")
+        }
+    }
+
+    @Test("What is one app's full topic and another's bundle ID is the full topic, in whichever order they stand")
+    func fullTopicFirst() throws {
+        let plain = PipelineApp(topic: "com.example.app", environment: .production, pools: Self.pools(0))
+        let calls = PipelineApp(topic: "com.example.app.voip", environment: .production, pools: Self.pools(0))
+        for apps in [[plain, calls], [calls, plain]] {
+            let table = AppTable(apps)
+            let position = apps[0].topic == plain.topic ? 0 : 1
+            #expect(try resolve(table, topic: "com.example.app.voip", .voip) == "\(position) com.example.app.voip")
+            #expect(try resolve(table, topic: "com.example.app.voip") == "\(1 - position) com.example.app.voip")
+            #expect(
+                try resolve(table, topic: "com.example.app.voip.voip", .voip)
+                    == "\(1 - position) com.example.app.voip.voip")
+            #expect(try resolve(table, topic: "com.example.app", .voip) == "\(position) com.example.app.voip")
+        }
+    }
+
     @Test("A topic of no app is unknown, even if it begins as one does")
     func unknown() throws {
         for topic in ["com.example", "com.example.apps", "com.example.app.", "com.example.app.watch", ""] {
