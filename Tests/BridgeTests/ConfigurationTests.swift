@@ -68,6 +68,7 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 500)
             #expect(found.apns.requestTimeout == .seconds(30))
             #expect(found.apns.pingIdle == .seconds(3600))
+            #expect(found.apns.validate == .warn)
             #expect(found.workers == 1)
             #expect(found.drainDeadline == .seconds(30))
             #expect(found.admin?.listen == Endpoint(host: "127.0.0.1", port: 9464))
@@ -185,6 +186,7 @@ struct ConfigurationTests {
                   request_timeout_seconds: 4
                   ping_idle_seconds: 60
                   connect_timeout_seconds: 6
+                  validate: strict
                 apps:
                   - topic: com.example.app
                     environment: development
@@ -222,6 +224,7 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 20)
             #expect(found.apns.requestTimeout == .seconds(4))
             #expect(found.apns.pingIdle == .seconds(60))
+            #expect(found.apns.validate == .strict)
             #expect(found.apns.connectTimeout == .seconds(6))
             #expect(found.apps.map(\.environment) == [.development, .production])
             #expect(

@@ -88,6 +88,17 @@ extension Configuration {
         package var requestTimeout: Duration
         package var pingIdle: Duration
         package var connectTimeout: Duration
+        package var validate: PayloadValidation
+    }
+
+    /// What becomes of a payload that does not keep to Apple's tables.
+    package enum PayloadValidation: String, Sendable, CaseIterable {
+        /// It is not looked at.
+        case off
+        /// It is sent, and its result says what was found.
+        case warn
+        /// It is `invalid`.
+        case strict
     }
 
     package struct App: Sendable, Equatable {

@@ -37,7 +37,7 @@ struct ConfigurationBuilder {
                 connections: integer("apns.connections.min")...integer("apns.connections.max"),
                 permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
-                connectTimeout: seconds("apns.connect_timeout_seconds")),
+                connectTimeout: seconds("apns.connect_timeout_seconds"), validate: choice("apns.validate")),
             apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),

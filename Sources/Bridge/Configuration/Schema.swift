@@ -105,6 +105,9 @@ extension Setting {
         Setting(
             "apns.connect_timeout_seconds", .integer(1...300), default: "15",
             "How long name resolution and TCP may take together; TLS and SETTINGS have 10 seconds more."),
+        Setting(
+            "apns.validate", .choice(Configuration.PayloadValidation.allCases.map(\.rawValue)), default: "warn",
+            "Whether payloads are held to Apple's tables of keys, and strictly: what breaks them is invalid."),
     ]
 
     private static let apps = [

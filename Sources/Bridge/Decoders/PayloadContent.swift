@@ -32,29 +32,32 @@ struct PayloadContent {
         var isFirst = true
         while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
             isFirst = false
-            let value = try scanner.value(bytes, depth: 1)
-            guard payload.text(of: key)?.equals("aps") == true else { continue }
-            self = try PayloadContent(value, in: payload)
+            if bytes.isText(key, "aps") {
+                self = try PayloadContent(aps: &scanner, bytes)
+            } else {
+                _ = try scanner.value(bytes, depth: 1)
+            }
         }
     }
 
-    private init(_ aps: JSONValue, in payload: ArraySlice<UInt8>) throws(JSONFailure) {
-        guard aps.kind == .object else { return }
-        let bytes = payload.span
-        var scanner = JSONScanner(at: aps.range.lowerBound)
-        guard scanner.open(bytes, "{") else { return }
+    /// - Parameter scanner: stands at the value of `aps`.
+    private init(aps scanner: inout JSONScanner, _ bytes: Span<UInt8>) throws(JSONFailure) {
+        guard scanner.open(bytes, "{") else {
+            _ = try scanner.value(bytes, depth: 1)
+            return
+        }
         var isFirst = true
-        while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
+        while let name = try scanner.nextKey(bytes, isFirst: isFirst) {
             isFirst = false
             let value = try scanner.value(bytes, depth: 2)
-            guard value.kind != .null, let name = payload.text(of: key) else { continue }
-            if name.equals("alert") || name.equals("badge") || name.equals("sound") {
+            guard value.kind != .null else { continue }
+            if bytes.isText(name, "alert") || bytes.isText(name, "badge") || bytes.isText(name, "sound") {
                 hasAlert = true
-            } else if name.equals("content-available") {
-                hasContentAvailable = payload.slice(value.range).equals("1")
-            } else if name.equals("event") {
+            } else if bytes.isText(name, "content-available") {
+                hasContentAvailable = value.kind == .number && bytes.number(value) == 1
+            } else if bytes.isText(name, "event") {
                 hasEvent = value.kind == .string
-            } else if name.equals("content-state") {
+            } else if bytes.isText(name, "content-state") {
                 hasContentState = value.kind == .object
             }
         }

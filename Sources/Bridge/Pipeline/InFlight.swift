@@ -29,6 +29,8 @@ package final class InFlightNotification {
     package let app: Int
     /// The full topic that goes into `apns-topic`.
     package let topic: ArraySlice<UInt8>
+    /// What is wrong with the payload by Apple's tables, for the result.
+    package var finding: String?
     /// Tries that counted: those that APNs may have worked on.
     package var attempts = 0
     package var firstTry: Instant?

@@ -83,37 +83,42 @@ extension Pipeline {
         let all = decoded.notifications
         request.notifications = all.count
         request.open = all.count
+        var finding: String?
         for index in all.indices {
+            // The payload of a fan-out is one: it is checked once.
+            if index == 0 || !all[index].isForPayload(of: all[index - 1]) {
+                finding = self.finding(in: all[index], at: now)
+            }
             let position = all.count == 1 ? nil : index
             let id = RequestKey.notificationID(
                 for: all[index], position: position, of: request.delivery,
                 queue: settings.queues[request.delivery.queue].name)
-            start(all[index], position: position, id: id, of: request, at: now)
+            start(all[index], position: position, id: id, finding: finding, of: request, at: now)
         }
     }
 
     func start(
-        _ notification: Notification, position: Int?, id: NotificationID, of request: InFlightRequest, at now: Moment
+        _ notification: Notification, position: Int?, id: NotificationID, finding: String?,
+        of request: InFlightRequest, at now: Moment
     ) {
+        func end(_ report: Report) {
+            conclude(request, notification, position: position, id: id, report: report, at: now)
+        }
         let match: AppTable.Match
         switch apps.resolve(notification) {
         case .success(let found): match = found
-        case .failure(let failure):
-            let report = Report(outcome: .invalid, detail: failure.detail)
-            conclude(request, notification, position: position, id: id, report: report, at: now)
-            return
+        case .failure(let failure): return end(Report(outcome: .invalid, detail: failure.detail))
         }
+        if let finding, settings.validation == .strict { return end(Report(outcome: .invalid, detail: finding)) }
         guard !request.delivery.redelivered || notification.target.maySendAgain else {
             // Whoever had it before us may have sent it.
-            let report = Report(
-                outcome: .undelivered, processed: .unknown,
-                detail: "redelivered: the channel may have been created already; list the channels before asking again")
-            conclude(request, notification, position: position, id: id, report: report, at: now)
-            return
+            let detail =
+                "redelivered: the channel may have been created already; list the channels before asking again"
+            return end(Report(outcome: .undelivered, processed: .unknown, detail: detail))
         }
-        let handle = notifications.insert(
-            InFlightNotification(request: request, notification: notification, position: position, id: id, match: match)
-        )
-        send(handle, at: now)
+        let entry = InFlightNotification(
+            request: request, notification: notification, position: position, id: id, match: match)
+        entry.finding = finding
+        send(notifications.insert(entry), at: now)
     }
 }

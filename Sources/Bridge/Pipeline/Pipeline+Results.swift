@@ -4,6 +4,8 @@ import Core
 extension Pipeline {
     func finish(_ handle: UInt32, _ report: Report, at now: Moment) {
         let entry = notifications.remove(handle)
+        var report = report
+        if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
         conclude(
             entry.request, entry.notification, position: entry.position, id: entry.id, app: entry, report: report,
             at: now)

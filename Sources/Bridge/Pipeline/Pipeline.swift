@@ -20,6 +20,7 @@ package final class Pipeline {
     var completed: CompletedRequests
     var orphans = OrphanedRequests()
     var later = DeadlineQueue<Later>()
+    var findingLog = LogLimit(interval: .seconds(60))
 
     var unconfirmed = SequenceTable<PendingPublication>()
     /// What waits for the publishing connection, oldest first.

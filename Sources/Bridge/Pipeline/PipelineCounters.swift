@@ -13,6 +13,8 @@ package struct PipelineCounters: Sendable {
     /// Tries that APNs may or may not have worked on.
     package var uncertain: UInt64 = 0
     package var ignored: UInt64 = 0
+    /// Payloads that do not keep to Apple's tables; that of a fan-out counts once.
+    package var payloadFindings: UInt64 = 0
     package var deadLetters: UInt64 = 0
     /// Publishes that no queue took.
     package var returned: UInt64 = 0
@@ -38,6 +40,7 @@ package struct PipelineCounters: Sendable {
         duplicatesAvoided += other.duplicatesAvoided
         uncertain += other.uncertain
         ignored += other.ignored
+        payloadFindings += other.payloadFindings
         deadLetters += other.deadLetters
         returned += other.returned
         refusedPublishes += other.refusedPublishes

@@ -15,6 +15,7 @@ package struct PipelineSettings: Sendable {
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
     package var retry = RetryPolicy()
+    package var validation: Configuration.PayloadValidation
     /// The largest body of a delivery, in bytes.
     package var maximumMessage: Int
     /// What a decoder may put a delivery off for at most.
@@ -65,6 +66,7 @@ extension PipelineSettings {
         publishResults = configuration.results.publish
         feedback = configuration.feedback.map { PublishRoute($0) }
         deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)
+        validation = configuration.apns.validate
         maximumMessage = configuration.broker.maximumMessage
     }
 }

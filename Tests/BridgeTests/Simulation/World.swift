@@ -19,7 +19,7 @@ final class World {
     let network: MemoryNetwork
     let configuration: Configuration
     /// What every APNs of this world has seen.
-    let ledger = SimulatorLedger()
+    let ledger = SimulatorLedger(keepsPayloads: true)
     private(set) var apns: SimulatorContext
     private(set) var scriptSetAt = Instant.distantFuture
     /// The workers that run, the oldest first.

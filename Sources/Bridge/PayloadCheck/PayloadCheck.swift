@@ -1,0 +1,181 @@
+package import Core
+
+/// Holds a payload to Apple's tables of keys.
+///
+/// It walks the bytes once, builds no tree, changes nothing, and allocates only for what it finds.
+///
+/// Sources: those of ``PayloadTable``; "Sending notification requests to APNs", `apns-push-type`: "The value of this
+/// header must accurately reflect the contents of your notification's payload."
+package struct PayloadCheck {
+    private let type: PushType
+    private let isBroadcast: Bool
+    private var scanner = JSONScanner()
+    private var findings = PayloadFindings()
+    private var event: LiveActivityEvent?
+    private var hasInteraction = false
+
+    /// - Parameter isBroadcast: whether it goes to a channel instead of a device.
+    package static func findings(
+        in payload: ArraySlice<UInt8>, for type: PushType, isBroadcast: Bool
+    ) -> PayloadFindings {
+        var check = PayloadCheck(type: type, isBroadcast: isBroadcast)
+        do {
+            try check.checkPayload(payload.span)
+        } catch {
+            check.findings.add("payload: not JSON: expected \(error.expectation) at byte \(error.offset)")
+        }
+        return check.findings
+    }
+
+    private init(type: PushType, isBroadcast: Bool) {
+        self.type = type
+        self.isBroadcast = isBroadcast
+    }
+
+    private mutating func checkPayload(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        guard scanner.open(bytes, "{") else {
+            let value = try scanner.value(bytes, depth: 0)
+            return findings.add("payload: expected an object, found \(value.kind.name)")
+        }
+        var isFirst = true
+        var hasAps = false
+        while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
+            isFirst = false
+            if bytes.isText(key, "aps") {
+                if hasAps { findings.add("\(PayloadTable.aps.path): comes twice") }
+                hasAps = true
+                try checkAps(bytes)
+            } else if try scanner.value(bytes, depth: 1).kind == .null {
+                findings.add(
+                    "payload\(bytes.pathPart(key)): expected an object, an array, a string, a number or a boolean, found null"
+                )
+            }
+        }
+        try scanner.end(bytes)
+        if !hasAps, type.rules.needsAps {
+            findings.add("\(PayloadTable.aps.path): missing, expected an object for push type \(type)")
+        }
+    }
+
+    private mutating func checkAps(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        let table = PayloadTable.aps
+        guard scanner.open(bytes, "{") else {
+            let value = try scanner.value(bytes, depth: 1)
+            return findings.add("\(table.path): expected an object, found \(value.kind.name)")
+        }
+        let seen = try checkKeys(of: table, bytes, depth: 2)
+        for (index, key) in table.keys.enumerated() where seen & 1 << index == 0 {
+            guard key.need.holds(for: event), key.scope.contains(type) else { continue }
+            let cause = key.need == .always ? "push type \(type)" : "event \(event?.name ?? "")"
+            findings.add("\(table.path).\(key.name): missing, expected \(key.expectation) for \(cause)")
+        }
+        if type == .alert, !hasInteraction {
+            findings.add("\(table.path): expected alert, badge or sound for push type alert")
+        }
+        if isBroadcast, event == .start {
+            findings.add("\(table.path).event: expected update or end, a broadcast starts no Live Activity")
+        }
+    }
+
+    /// Reads the dictionary whose bracket was just opened.
+    ///
+    /// - Parameter depth: how many brackets are open around its values.
+    /// - Returns: one bit for each row of the table that was met.
+    private mutating func checkKeys(
+        of table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
+    ) throws(JSONFailure) -> UInt32 {
+        var seen: UInt32 = 0
+        var isFirst = true
+        while let name = try scanner.nextKey(bytes, isFirst: isFirst) {
+            isFirst = false
+            guard let row = bytes.withText(of: name, { table.row(named: $0, for: type) }) else {
+                _ = try scanner.value(bytes, depth: depth)
+                findings.add(Self.unknown(bytes.pathPart(name), in: table, for: type))
+                continue
+            }
+            let key = table.keys[row]
+            if seen & 1 << row != 0 { findings.add("\(table.path).\(key.name): comes twice") }
+            seen |= 1 << row
+            guard key.scope.contains(type) else {
+                _ = try scanner.value(bytes, depth: depth)
+                findings.add("\(table.path).\(key.name): not for push type \(type) (for \(key.scope))")
+                continue
+            }
+            if key.need == .oneInAlert { hasInteraction = true }
+            try checkValue(of: key, in: table, bytes, depth: depth)
+        }
+        return seen
+    }
+
+    private mutating func checkValue(
+        of key: PayloadKey, in table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
+    ) throws(JSONFailure) {
+        if let nested = key.nested, scanner.open(bytes, "{") {
+            _ = try checkKeys(of: .nested(nested), bytes, depth: depth + 1)
+            return
+        }
+        if key.kinds.contains(.strings), scanner.open(bytes, "[") {
+            return try checkElements(of: key, in: table, bytes, depth: depth + 1)
+        }
+        let value = try scanner.value(bytes, depth: depth)
+        if !key.kinds.take(value.kind) {
+            findings.add("\(table.path).\(key.name): expected \(key.expectation), found \(value.kind.name)")
+        } else if !takes(value, key.values, bytes) {
+            findings.add("\(table.path).\(key.name): expected \(key.expectation)")
+        }
+    }
+
+    private mutating func checkElements(
+        of key: PayloadKey, in table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
+    ) throws(JSONFailure) {
+        var index = 0
+        while try scanner.nextElement(bytes, isFirst: index == 0) {
+            let kind = try scanner.value(bytes, depth: depth).kind
+            if kind != .string {
+                findings.add("\(table.path).\(key.name)[\(index)]: expected a string, found \(kind.name)")
+            }
+            index += 1
+        }
+    }
+
+    private mutating func takes(_ value: JSONValue, _ values: PayloadKey.Values, _ bytes: Span<UInt8>) -> Bool {
+        switch values {
+        case .any:
+            return true
+        case .one:
+            return bytes.number(value) == 1
+        case .zeroOrOne:
+            let number = bytes.number(value)
+            return number == 0 || number == 1
+        case .fraction:
+            return 0...1 ~= bytes.number(value)
+        case .seconds:
+            // The upper end, in the year 5138, tells seconds from milliseconds.
+            return 0..<100_000_000_000 ~= bytes.number(value)
+        case .interruptionLevel:
+            return bytes.isText(value, "passive") || bytes.isText(value, "active")
+                || bytes.isText(value, "time-sensitive") || bytes.isText(value, "critical")
+        case .event:
+            event =
+                if bytes.isText(value, "start") {
+                    .start
+                } else if bytes.isText(value, "update") {
+                    .update
+                } else if bytes.isText(value, "end") {
+                    .end
+                } else {
+                    nil
+                }
+            return event != nil
+        }
+    }
+
+    /// What is said about a key that no table has.
+    private static func unknown(_ part: String, in table: PayloadTable, for type: PushType) -> String {
+        let names = table.keys.filter { $0.scope.contains(type) }.map(\.name.description)
+        if let meant = Suggestion.closest(to: String(part.dropFirst()), among: names) {
+            return "\(table.path)\(part): no key of Apple's; did you mean \"\(meant)\"?"
+        }
+        return "\(table.path)\(part): no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+    }
+}

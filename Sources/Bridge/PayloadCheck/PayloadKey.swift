@@ -1,0 +1,156 @@
+import Core
+
+/// One key that Apple defines for a payload, with the values that it takes.
+struct PayloadKey: Sendable {
+    let name: StaticString
+    let kinds: Kinds
+    let values: Values
+    let scope: Scope
+    let need: Need
+    /// What holds the value's own keys, where Apple lists them.
+    let nested: Nested?
+
+    init(
+        _ name: StaticString, _ kinds: Kinds, _ values: Values = .any, _ scope: Scope = .every,
+        need: Need = .optional, nested: Nested? = nil
+    ) {
+        self.name = name
+        self.kinds = kinds
+        self.values = values
+        self.scope = scope
+        self.need = need
+        self.nested = nested
+    }
+
+    /// The types of value that a key takes.
+    struct Kinds: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        static let object = Kinds(rawValue: 1)
+        static let strings = Kinds(rawValue: 2)
+        static let string = Kinds(rawValue: 4)
+        static let number = Kinds(rawValue: 8)
+        static let boolean = Kinds(rawValue: 16)
+    }
+
+    /// What Apple says about values beyond their type.
+    enum Values: Sendable {
+        case any, one, zeroOrOne, fraction, seconds, interruptionLevel, event
+    }
+
+    /// The push types that a key is for.
+    enum Scope: Equatable, Sendable {
+        case every
+        case only(PushType)
+        case except(PushType)
+        /// What reloads: controls and widgets.
+        case reloads
+    }
+
+    /// When a key must be there, within its scope.
+    enum Need: Sendable {
+        case optional, always
+        /// One of the keys with this need, in an alert.
+        case oneInAlert
+        case toStart, toStartOrUpdate
+    }
+
+    /// The dictionaries within `aps` whose keys Apple lists.
+    enum Nested: Sendable {
+        case alert, sound, title, body
+    }
+}
+
+/// What the `event` of a Live Activity may be.
+enum LiveActivityEvent {
+    case start, update, end
+
+    var name: StaticString {
+        switch self {
+        case .start: "start"
+        case .update: "update"
+        case .end: "end"
+        }
+    }
+}
+
+extension PayloadKey {
+    /// What a value should be, for "expected …".
+    var expectation: String {
+        switch values {
+        case .any: kinds.words
+        case .one: "the number 1"
+        case .zeroOrOne: "the number 0 or 1"
+        case .fraction: "a number from 0 to 1"
+        case .seconds: "a number of seconds since 1970"
+        case .interruptionLevel: "passive, active, time-sensitive or critical"
+        case .event: "start, update or end"
+        }
+    }
+}
+
+extension PayloadKey.Kinds {
+    /// An array is right only if its elements are: that is for whoever reads them to say.
+    func take(_ kind: JSONValue.Kind) -> Bool {
+        switch kind {
+        case .object: contains(.object)
+        case .string: contains(.string)
+        case .number: contains(.number)
+        case .boolean: contains(.boolean)
+        case .array, .null: false
+        }
+    }
+
+    fileprivate var words: String {
+        let names: [(PayloadKey.Kinds, String)] = [
+            (.object, "an object"), (.string, "a string"), (.strings, "an array of strings"), (.number, "a number"),
+            (.boolean, "a boolean"),
+        ]
+        return names.filter { contains($0.0) }.map(\.1).joined(separator: " or ")
+    }
+}
+
+extension PayloadKey.Scope {
+    func contains(_ type: PushType) -> Bool {
+        switch self {
+        case .every: true
+        case .only(let only): type == only
+        case .except(let exception): type != exception
+        case .reloads: type == .controls || type == .widgets
+        }
+    }
+}
+
+extension PayloadKey.Scope: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .every: "all"
+        case .only(let type): "\(type)"
+        case .except(let type): "all but \(type)"
+        case .reloads: "controls, widgets"
+        }
+    }
+}
+
+extension PayloadKey.Need {
+    func holds(for event: LiveActivityEvent?) -> Bool {
+        switch self {
+        case .optional, .oneInAlert: false
+        case .always: true
+        case .toStart: event == .start
+        case .toStartOrUpdate: event == .start || event == .update
+        }
+    }
+}
+
+extension PayloadKey.Need: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .optional: ""
+        case .always: "yes"
+        case .oneInAlert: "one of the three for alert"
+        case .toStart: "for start"
+        case .toStartOrUpdate: "for start and update"
+        }
+    }
+}

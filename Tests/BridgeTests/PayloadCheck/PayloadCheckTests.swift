@@ -1,0 +1,198 @@
+import Core
+import Testing
+
+@testable import Bridge
+
+private func findings(_ payload: String, _ type: PushType = .alert, isBroadcast: Bool = false) -> [String] {
+    PayloadCheck.findings(in: ArraySlice(payload.utf8), for: type, isBroadcast: isBroadcast).texts
+}
+
+@Suite("Payload check")
+struct PayloadCheckTests {
+    @Test("Apple's own examples pass", arguments: PayloadSample.apple)
+    func apple(sample: PayloadSample) {
+        #expect(findings(sample.text, sample.type, isBroadcast: sample.isBroadcast) == [])
+    }
+
+    @Test("What is common passes", arguments: PayloadSample.common)
+    func common(sample: PayloadSample) {
+        #expect(findings(sample.text, sample.type, isBroadcast: sample.isBroadcast) == [])
+    }
+
+    @Test(
+        "Each rule about the whole has its finding",
+        arguments: [
+            // aps
+            ("{\"custom\":1}", .alert, "payload.aps: missing, expected an object for push type alert"),
+            ("{\"custom\":1}", .widgets, "payload.aps: missing, expected an object for push type widgets"),
+            ("{\"aps\":[]}", .alert, "payload.aps: expected an object, found an array"),
+            ("{\"aps\":null}", .voip, "payload.aps: expected an object, found null"),
+            ("{\"aps\":{}}", .alert, "payload.aps: expected alert, badge or sound for push type alert"),
+            (
+                "{\"aps\":{\"content-available\":1}}", .alert,
+                "payload.aps: expected alert, badge or sound for push type alert"
+            ),
+            // Keys that come twice
+            ("{\"aps\":{\"badge\":1},\"aps\":{\"badge\":1}}", .alert, "payload.aps: comes twice"),
+            ("{\"aps\":{\"badge\":1,\"b\\u0061dge\":1}}", .alert, "payload.aps.badge: comes twice"),
+            (
+                "{\"aps\":{\"alert\":{\"body\":\"a\",\"title\":\"t\",\"body\":\"b\"}}}", .alert,
+                "payload.aps.alert.body: comes twice"
+            ),
+            // Keys of nobody
+            (
+                "{\"aps\":{\"badge\":1,\"order-id\":{\"aps\":1}}}", .alert,
+                "payload.aps.order-id: no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+            ),
+            (
+                "{\"aps\":{\"badge\":1,\"mutable_content\":1}}", .alert,
+                "payload.aps.mutable_content: no key of Apple's; did you mean \"mutable-content\"?"
+            ),
+            (
+                "{\"aps\":{\"alert\":{\"titel\":\"x\"}}}", .alert,
+                "payload.aps.alert.titel: no key of Apple's; did you mean \"title\"?"
+            ),
+            (
+                "{\"aps\":{\"badge\":1,\"Bob said \\\"hi\\\"\":1}}", .alert,
+                "payload.aps[…]: no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+            ),
+            (
+                "{\"aps\":{\"badge\":1,\"\(String(repeating: "a", count: 41))\":1}}", .alert,
+                "payload.aps[…]: no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+            ),
+            (
+                "{\"aps\":{\"badge\":1},\"custom\":null}", .alert,
+                "payload.custom: expected an object, an array, a string, a number or a boolean, found null"
+            ),
+            // Background
+            (
+                "{\"aps\":{}}", .background,
+                "payload.aps.content-available: missing, expected the number 1 for push type background"
+            ),
+            (
+                "{\"aps\":{\"content-available\":1,\"alert\":\"x\"}}", .background,
+                "payload.aps.alert: not for push type background (for all but background)"
+            ),
+            (
+                "{\"aps\":{\"content-available\":1,\"badge\":1}}", .background,
+                "payload.aps.badge: not for push type background (for all but background)"
+            ),
+            (
+                "{\"aps\":{\"content-available\":1,\"sound\":\"\"}}", .background,
+                "payload.aps.sound: not for push type background (for all but background)"
+            ),
+            // Live Activities
+            (
+                "{\"aps\":{\"alert\":\"x\",\"event\":\"update\"}}", .alert,
+                "payload.aps.event: not for push type alert (for liveactivity)"
+            ),
+            (
+                "{\"aps\":{\"timestamp\":1}}", .liveactivity,
+                "payload.aps.event: missing, expected start, update or end for push type liveactivity"
+            ),
+            (
+                "{\"aps\":{\"event\":\"end\"}}", .liveactivity,
+                "payload.aps.timestamp: missing, expected a number of seconds since 1970 for push type liveactivity"
+            ),
+            (
+                "{\"aps\":{\"event\":\"update\",\"timestamp\":1}}", .liveactivity,
+                "payload.aps.content-state: missing, expected an object for event update"
+            ),
+            (
+                "{\"aps\":{\"timestamp\":1,\"attributes-type\":\"A\",\"attributes\":{},\"event\":\"start\"}}",
+                .liveactivity,
+                "payload.aps.content-state: missing, expected an object for event start"
+            ),
+            (
+                "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes\":{},\"event\":\"start\"}}", .liveactivity,
+                "payload.aps.attributes-type: missing, expected a string for event start"
+            ),
+            (
+                "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\",\"event\":\"start\"}}",
+                .liveactivity, "payload.aps.attributes: missing, expected an object for event start"
+            ),
+            // No JSON: a decoder of someone else's may let it through.
+            ("", .alert, "payload: not JSON: expected a value at byte 0"),
+            (
+                "{\"aps\":{\"alert\":\"x\"}", .alert,
+                "payload: not JSON: expected a comma or the closing bracket at byte 20"
+            ),
+            ("{\"aps\":{\"alert\":\"x\"}}x", .alert, "payload: not JSON: expected nothing after the value at byte 21"),
+            ("[1]", .alert, "payload: expected an object, found an array"),
+        ] as [(String, PushType, String)])
+    func rule(payload: String, type: PushType, finding: String) {
+        #expect(findings(payload, type) == [finding])
+    }
+
+    @Test("A broadcast starts no Live Activity, a push to a device does")
+    func broadcastStart() {
+        let start =
+            "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\",\"attributes\":{},\"event\":\"start\"}}"
+        #expect(findings(start, .liveactivity) == [])
+        #expect(
+            findings(start, .liveactivity, isBroadcast: true) == [
+                "payload.aps.event: expected update or end, a broadcast starts no Live Activity"
+            ])
+    }
+
+    @Test("The first four findings are kept, the others counted")
+    func many() {
+        let text = "{\"aps\":{\"badge\":\"1\",\"category\":1,\"thread-id\":1,\"a\":1,\"b\":1,\"c\":1}}"
+        let found = PayloadCheck.findings(in: ArraySlice(text.utf8), for: .alert, isBroadcast: false)
+        #expect(found.count == 6)
+        #expect(found.texts.count == PayloadFindings.maximumKept)
+        #expect(found.detail.hasPrefix("payload.aps.badge: expected a number, found a string; payload.aps.category: "))
+        #expect(found.detail.hasSuffix("; and 2 more"))
+    }
+
+    @Test("No finding shows a value")
+    func discretion() {
+        let secret = "feedfacecafe"
+        for value in [
+            "\"\(secret)\"", "{\"\(secret)\(String(repeating: "0", count: 40))\":\"\(secret)\"}", "[\"\(secret)\"]",
+        ] {
+            for name in Set(PayloadTable.aps.keys.map(\.name.description)) {
+                for type in PushType.allCases {
+                    let text = "{\"aps\":{\"\(name)\":\(value)}}"
+                    #expect(!findings(text, type).joined().contains(secret))
+                }
+            }
+        }
+    }
+
+    @Test("Damaged payloads are walked to their end, and what is whole stays without findings")
+    func mutations() {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("payload check: seed \(seed)")
+        var random = SplitMix64(seed: seed)
+        let samples = PayloadSample.apple + PayloadSample.common
+        let alphabet = Array("{}[]\",:\\/ubfnrt0123456789eE+-. \n\t\u{1}aé".utf8) + [0x80, 0xC3, 0xFF]
+        var harmless = 0
+        for _ in 0..<20_000 {
+            guard let sample = samples.randomElement(using: &random) else { return }
+            let whole = ArraySlice(sample.text.utf8)
+            var bytes = Array(whole)
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                let index = Int.random(in: 0..<bytes.count, using: &random)
+                let byte = alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: bytes[index] = byte
+                case 1: bytes.insert(byte, at: index)
+                case 2: bytes.remove(at: index)
+                default: bytes.swapAt(index, Int.random(in: 0..<bytes.count, using: &random))
+                }
+            }
+            // A slice that does not begin at 0, as in a delivery.
+            let padding = Int.random(in: 0...8, using: &random)
+            let slice = ([UInt8](repeating: 0x20, count: padding) + bytes)[padding...]
+            let type = bytes[...] == whole ? sample.type : PushType.allCases.randomElement(using: &random) ?? .alert
+            let found = PayloadCheck.findings(in: slice, for: type, isBroadcast: sample.isBroadcast)
+            #expect(found.texts.count == min(found.count, PayloadFindings.maximumKept), "seed \(seed)")
+            if bytes[...] == whole {
+                harmless += 1
+                #expect(found.isEmpty, "seed \(seed): \(found.detail)")
+            }
+        }
+        #expect(harmless > 1000, "seed \(seed)")
+    }
+}
