@@ -23,7 +23,7 @@ extension Certificate {
 
     /// Why it cannot carry a push type to a device; `nil` if it can.
     package func refusal(of type: PushType, bundleID: String) -> String? {
-        guard type.allowsCertificate else {
+        guard type.rules.allowsCertificate else {
             return "apns-push-type: \(type) cannot be sent with a certificate, only with a provider token"
         }
         guard type != .mdm || subjectUID == nil else { return nil }
@@ -35,12 +35,5 @@ extension Certificate {
     /// Whether it is for an environment; one that does not say is for both.
     package func isFor(_ environment: Environment) -> Bool {
         extensions.environments.isEmpty || extensions.environments.contains(environment)
-    }
-}
-
-extension PushType {
-    /// Whether a connection with a certificate may carry it to a device.
-    fileprivate var allowsCertificate: Bool {
-        self != .location && self != .liveactivity
     }
 }
