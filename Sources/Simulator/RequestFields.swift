@@ -47,6 +47,18 @@ package struct RequestFields: Sendable {
     }
 }
 
+/// Which of APNs' services a port offers; Apple keeps them on hosts and ports of their own.
+package enum PortService: Sendable {
+    case all, notifications, channelManagement
+
+    func offers(_ target: RequestTarget) -> Bool {
+        switch target {
+        case .device, .broadcast: self != .channelManagement
+        case .channels, .allChannels: self != .notifications
+        }
+    }
+}
+
 /// What a request's `:path` names.
 package enum RequestTarget: Equatable, Sendable {
     /// `/3/device/<device token>`; the token may be anything, even empty.

@@ -70,9 +70,9 @@ package final class SimulatorContext {
     }
 
     /// An engine for one connection.
-    package func makeEngine() throws(SimulatorError) -> SimulatorEngine {
+    package func makeEngine(_ service: PortService = .all) throws(SimulatorError) -> SimulatorEngine {
         opened += 1
-        return try SimulatorEngine(context: self, number: opened)
+        return try SimulatorEngine(context: self, service, number: opened)
     }
 
     func opened(_ engine: SimulatorEngine, number: Int) {

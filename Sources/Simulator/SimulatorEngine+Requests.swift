@@ -12,7 +12,7 @@ extension SimulatorEngine {
         let (attempt, record) = enter(request, fields, id, on: stream, at: now)
 
         let target: RequestTarget
-        switch rules.open(fields) {
+        switch open(fields) {
         case .refused(let answer):
             return send(Reply(answer: answer, headers: [Reply.id(idBytes)], record: record), on: stream, at: now)
         case .target(let found): target = found
@@ -71,7 +71,7 @@ extension SimulatorEngine {
     /// The headers of a request whose body is still to come: the lines of the script for that moment.
     func takeHeaders(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
         let fields = RequestFields(request.headers)
-        guard stream <= lastAllowed, case .target(let target) = rules.open(fields) else { return }
+        guard stream <= lastAllowed, case .target(let target) = open(fields) else { return }
         let token: ArraySlice<UInt8>?
         switch target {
         case .device(let name): token = name
@@ -89,6 +89,13 @@ extension SimulatorEngine {
             answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record,
             bringsUniqueID: bringsUniqueID(target))
         carryOut(plan, reply, on: stream, at: now)
+    }
+
+    /// What a request is for, unless this port has nothing of that kind.
+    private func open(_ fields: RequestFields) -> RequestRules.Opening {
+        let opening = rules.open(fields)
+        if case .target(let target) = opening, !service.offers(target) { return .refused(Answer(404, "BadPath")) }
+        return opening
     }
 
     /// The client's apns-id or apns-request-id, or one of our own if it gave none, or a bad one.

@@ -33,6 +33,7 @@ package final class SimulatorEngine: Engine {
     }
 
     let context: SimulatorContext
+    let service: PortService
     let ledger: SimulatorLedger
     /// From 1, in the order in which the simulator's connections were opened.
     let number: Int
@@ -68,8 +69,9 @@ package final class SimulatorEngine: Engine {
     private var wasClosed = false
     private var hasFailed = false
 
-    init(context: SimulatorContext, number: Int) throws(SimulatorError) {
+    init(context: SimulatorContext, _ service: PortService, number: Int) throws(SimulatorError) {
         self.context = context
+        self.service = service
         rules = context.rules
         self.number = number
         ledger = context.ledger

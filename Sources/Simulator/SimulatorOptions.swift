@@ -9,6 +9,8 @@ package struct SimulatorOptions: Sendable {
     package var address = "127.0.0.1"
     /// 0 takes any free one.
     package var port: UInt16 = 0
+    /// Where channels are managed, and nothing else; 0 takes any free one; `nil` manages them at ``port``.
+    package var managementPort: UInt16?
     /// The server's own certificate and key; `nil` has one issued for ``names`` and ``addresses`` by a new authority.
     package var identity: TLSContext.Identity?
     package var names = ["localhost"]

@@ -9,6 +9,7 @@ package final class SimulatorServer: Sendable {
     }
 
     package let port: UInt16
+    package let managementPort: UInt16?
     package let ledger: SimulatorLedger
     package let channels: ChannelRegistry
     /// What a client has to trust, in PEM; `nil` if the options brought a certificate.
@@ -33,6 +34,7 @@ package final class SimulatorServer: Sendable {
         let service = try SimulatorService(options, loop: loop, network: network)
         let commands = try Mailbox<Command>()
         port = service.port
+        managementPort = service.managementPort
         ledger = service.context.ledger
         channels = service.context.channels
         authorityPEM = service.authorityPEM

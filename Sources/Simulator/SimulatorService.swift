@@ -9,6 +9,7 @@ package final class SimulatorService {
     /// What a client has to trust, in PEM; `nil` if the options brought a certificate.
     package let authorityPEM: String?
     private let listener: SocketListener
+    private let managementListener: SocketListener?
 
     /// Listens from now on.
     package init(_ options: SimulatorOptions, loop: EventLoop, network: SocketNetwork) throws(SimulatorError) {
@@ -21,14 +22,18 @@ package final class SimulatorService {
             options.configuration, script: options.script, identity: identity, ledger: ledger, now: now)
         self.context = context
         self.authorityPEM = authorityPEM
-        do {
-            listener = try SocketListener(loop: loop, address: options.address, port: options.port) { socket in
+        func listen(_ port: UInt16, _ service: PortService) throws -> SocketListener {
+            try SocketListener(loop: loop, address: options.address, port: port) { socket in
                 do {
-                    network.adopt(socket, try context.makeEngine())
+                    network.adopt(socket, try context.makeEngine(service))
                 } catch {
                     ledger.failed(connection: 0, error)
                 }
             }
+        }
+        do {
+            listener = try listen(options.port, options.managementPort == nil ? .all : .notifications)
+            managementListener = try options.managementPort.map { try listen($0, .channelManagement) }
         } catch {
             throw SimulatorError(.listener, "cannot listen", underlying: error)
         }
@@ -36,8 +41,12 @@ package final class SimulatorService {
 
     package var port: UInt16 { listener.port }
 
+    /// `nil` where channels are managed at ``port``.
+    package var managementPort: UInt16? { managementListener?.port }
+
     /// Stops accepting; open connections stay.
     package func close() {
         listener.close()
+        managementListener?.close()
     }
 }

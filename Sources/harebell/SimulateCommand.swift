@@ -17,6 +17,9 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "The port to listen on; 0 takes a free one and prints it.")
     var port: UInt16
 
+    @Option(help: "A port for channel management alone, as Apple has it; without it --port manages channels, too.")
+    var managementPort: UInt16?
+
     @Option(help: "The numeric address to listen on.")
     var address = "127.0.0.1"
 
@@ -60,6 +63,7 @@ struct SimulateCommand: ParsableCommand {
     func run() throws {
         var options = SimulatorOptions()
         options.port = port
+        options.managementPort = managementPort
         options.address = address
         options.authorityFile = caFile
         options.configuration.environment = Environment(rawValue: environment) ?? .production
@@ -84,6 +88,7 @@ struct SimulateCommand: ParsableCommand {
         let runner = try LoopRunner()
         let service = try SimulatorService(options, loop: runner.loop, network: runner.network)
         if port == 0 { say("port \(service.port)") }
+        if managementPort == 0, let port = service.managementPort { say("management-port \(port)") }
         say("ready")
         var isOver = false
         try runner.run(nextDeadline: { nil }, expire: { _ in }, interrupted: { isOver = true }) { now in

@@ -44,11 +44,11 @@ final class Provider {
     /// Connects; a first request is what makes the simulator allow more than one stream.
     init(
         _ context: SimulatorContext, at now: Instant = Samples.start.instant, identity: TLSContext.Identity? = nil,
-        protocols: [String] = ["h2"], firstStreamID: Int32 = 1
+        protocols: [String] = ["h2"], firstStreamID: Int32 = 1, service: PortService = .all
     ) throws {
         self.context = context
         self.now = now
-        engine = try context.makeEngine()
+        engine = try context.makeEngine(service)
         let client = try TLSContext(
             role: .client, trust: .pem(Self.authority.certificatePEM), identity: identity, protocols: protocols,
             checkedAt: Samples.start.wall)

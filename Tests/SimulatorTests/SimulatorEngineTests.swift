@@ -134,6 +134,29 @@ struct SimulatorEngineTests {
         #expect(provider.reason(list) == "200 {\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
     }
 
+    @Test("A port for channel management does nothing else, and the other port then manages no channels")
+    func services() throws {
+        let context = try Provider.context("set channel \(Samples.channelID) app=com.example.MyApp")
+        func answers(_ service: PortService) throws -> [String?] {
+            let provider = try Provider(context, service: service)
+            let list = [":method": "GET", ":path": "/1/apps/com.example.MyApp/all-channels"]
+            let requests = [
+                (Samples.headers(), Samples.payload), (Samples.broadcast(), Samples.payload),
+                (Samples.broadcast(list), []),
+            ]
+            return try requests.map { headers, body in
+                let handle = try provider.submit(headers, body)
+                try provider.exchange()
+                return provider.reason(handle)
+            }
+        }
+        let channels = "200 {\"channels\":[\"\(Samples.channelID)\"]}"
+        let badPath = "404 {\"reason\":\"BadPath\"}"
+        #expect(try answers(.all) == ["200 ", "200 ", channels])
+        #expect(try answers(.notifications) == ["200 ", "200 ", badPath])
+        #expect(try answers(.channelManagement) == [badPath, badPath, channels])
+    }
+
     @Test("The ledger knows every request, its end and its repetitions")
     func ledger() throws {
         let context = try Provider.context("token 01*: 503 ServiceUnavailable", keepsPayloads: true)
