@@ -6,6 +6,13 @@ package enum MessageStoragePolicy: UInt8, CaseIterable, Sendable {
     case none = 0
     /// The newest message.
     case latest = 1
+
+    package var name: StaticString {
+        switch self {
+        case .none: "none"
+        case .latest: "latest"
+        }
+    }
 }
 
 /// A request about an app's broadcast channels.
@@ -55,6 +62,15 @@ package enum ChannelOperation: Hashable, Sendable {
     package var body: [UInt8] {
         guard case .create(let policy) = self else { return [] }
         return Array("{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}".utf8)
+    }
+
+    /// The bundle ID as broadcasts and channels name an app: a topic without the suffix of Live Activities.
+    ///
+    /// Source: "Sending broadcast push notification requests to APNs".
+    package static func bundleID(ofTopic topic: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let suffix = PushType.liveactivity.topicSuffix
+        let tail = topic.suffix(suffix.utf8CodeUnitCount)
+        return tail.count < topic.count && tail.equals(suffix) ? topic.dropLast(tail.count) : topic
     }
 
     /// Whether a text can be a channel's ID: base64, which is for APNs to understand.

@@ -19,6 +19,12 @@ package struct NotificationID: Hashable, Sendable {
         low = second & ~(0b11 << 62) | 0b10 << 62
     }
 
+    /// A UUID of chance (version 4). Source: RFC 9562, section 5.4.
+    package static func random(using generator: inout some RandomNumberGenerator) -> NotificationID {
+        NotificationID(
+            high: generator.next() & ~0xF000 | 0x4000, low: generator.next() & ~(0b11 << 62) | 0b10 << 62)
+    }
+
     /// - Returns: `nil` unless `text` is a UUID as 8-4-4-4-12 hexadecimal digits; upper case is taken and lowered.
     package init?(_ text: ArraySlice<UInt8>) {
         guard text.count == 36 else { return nil }

@@ -16,6 +16,6 @@ struct Harebell: ParsableCommand {
         version: Version.text,
         subcommands: [
             RunCommand.self, CheckCommand.self, TopologyCommand.self, TokenCommand.self, SimulateCommand.self,
-            LoadCommand.self, ConfigCommand.self,
+            ChannelsCommand.self, LoadCommand.self, ConfigCommand.self,
         ])
 }

@@ -102,6 +102,13 @@ package final class DirectExchange {
 }
 
 extension DirectExchange.End {
+    /// ``report`` with what APNs said about channels.
+    package func report(about operation: ChannelOperation) -> Report {
+        var report = report
+        if case .replied(let reply) = self { report.add(reply, to: operation) }
+        return report
+    }
+
     /// The same as the result of a request from a queue would say it; what pauses an app there is `rejected` here.
     package var report: Report {
         switch self {

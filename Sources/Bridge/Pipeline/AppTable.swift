@@ -44,7 +44,7 @@ package struct PipelineApp {
     /// - Parameter certificate: what the app has instead of a signing key.
     package init(topic: String, environment: Environment, pools: Pools, certificate: Certificate? = nil) {
         self.topic = Array(topic.utf8)
-        bundleID = self.topic.withoutSuffix(PushType.liveactivity.topicSuffix)
+        bundleID = ChannelOperation.bundleID(ofTopic: self.topic[...])
         self.environment = environment
         self.pools = pools
         topics = PushType.allCases.map { type in
@@ -132,12 +132,5 @@ package struct AppTable {
             notification.target.namesBundleID
             ? apps[app].bundleID : apps[app].topics[Int(notification.pushType.rawValue)]
         return .success(Match(app: app, topic: topic))
-    }
-}
-
-extension [UInt8] {
-    fileprivate func withoutSuffix(_ suffix: StaticString) -> ArraySlice<UInt8> {
-        let tail = self.suffix(suffix.utf8CodeUnitCount)
-        return tail.count < count && tail.equals(suffix) ? dropLast(tail.count) : self[...]
     }
 }

@@ -1,0 +1,197 @@
+import APNs
+import ArgumentParser
+import Bridge
+import Core
+
+struct ChannelsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "channels",
+        abstract: "Creates, lists, shows and deletes an app's broadcast channels.",
+        discussion: """
+            Exit code 0 if APNs did it, 65 if it refused, 69 if there is no answer. Channels belong to one app in one \
+            environment, which has at most 10000 of them.
+            """,
+        subcommands: [Create.self, List.self, Show.self, Delete.self])
+
+    struct Create: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Creates a channel and prints its ID.",
+            discussion: """
+                It is asked for once: if the answer is lost, nobody knows whether there is a new channel. List the channels then.
+                """)
+
+        @OptionGroup var app: ChannelOptions
+
+        @Option(
+            help: ArgumentHelp(
+                "What it keeps for devices that are away: none (0) or the latest message (1). It stays so.",
+                valueName: "policy"))
+        var messageStoragePolicy: MessageStoragePolicy
+
+        func run() throws {
+            let answer = try app.ask(.create(messageStoragePolicy))
+            try answer.print(asJSON: app.json) { channel in
+                ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
+            }
+        }
+    }
+
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists the IDs of all channels.")
+
+        @OptionGroup var app: ChannelOptions
+
+        func run() throws {
+            let answer = try app.ask(.list)
+            try answer.print(asJSON: app.json) { channel in
+                let names = channel.channelIDs ?? []
+                return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
+            }
+        }
+    }
+
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Says what a channel keeps.")
+
+        @OptionGroup var app: ChannelOptions
+        @OptionGroup var channel: ChannelID
+
+        func run() throws {
+            let answer = try app.ask(.read(channel.bytes))
+            try answer.print(asJSON: app.json) { channel in
+                ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
+            }
+        }
+    }
+
+    struct Delete: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Deletes a channel for good.",
+            discussion: "Its ID never comes back; what APNs keeps for it may still be delivered.")
+
+        @OptionGroup var app: ChannelOptions
+        @OptionGroup var channel: ChannelID
+
+        func run() throws {
+            let answer = try app.ask(.delete(channel.bytes))
+            try answer.print(asJSON: app.json) { channel in ["deleted  \(channel.channelID.text)"] }
+        }
+    }
+}
+
+/// What the four have in common.
+struct ChannelOptions: ParsableArguments {
+    @OptionGroup var configuration: ConfigurationOption
+    @OptionGroup var app: AppOption
+
+    @Flag(help: "One JSON object instead of a table.")
+    var json = false
+
+    /// Asks APNs once.
+    func ask(_ operation: ChannelOperation) throws -> ChannelAnswer {
+        let settings = try configuration.load().configuration
+        let app = try app.choose(from: settings)
+        var random = SystemRandomNumberGenerator()
+        let id = NotificationID.random(using: &random)
+        let request = APNsRequest(
+            operation, bundleID: ChannelOperation.bundleID(ofTopic: ArraySlice(app.topic.utf8)), id: id)
+        let end = try DirectRequest.run(request, for: app, settings.apns)
+        return ChannelAnswer(operation: operation, id: id, report: end.report(about: operation))
+    }
+}
+
+/// `--channel ID`, for a channel that exists.
+struct ChannelID: ParsableArguments {
+    @Option(help: ArgumentHelp("The channel's ID, in base64.", valueName: "id"))
+    var channel: String
+
+    var bytes: ArraySlice<UInt8> { ArraySlice(channel.utf8) }
+
+    func validate() throws {
+        guard ChannelOperation.isChannelID(bytes) else {
+            throw ValidationError("--channel is base64, at most \(ChannelOperation.maximumChannelID) characters")
+        }
+    }
+}
+
+extension MessageStoragePolicy: ExpressibleByArgument {
+    /// - Parameter argument: the policy's name, or the number that APNs has for it.
+    public init?(argument: String) {
+        guard
+            let policy = Self.allCases.first(where: {
+                argument == $0.name.description || argument == String($0.rawValue)
+            })
+        else { return nil }
+        self = policy
+    }
+}
+
+/// What became of a request about channels, for a person or a program.
+struct ChannelAnswer {
+    let operation: ChannelOperation
+    let id: NotificationID
+    let report: Report
+
+    /// Says it, and ends the command with its status.
+    ///
+    /// - Parameter lines: what a person is told of a success.
+    func print(asJSON: Bool, _ lines: (ChannelReport) -> [String]) throws {
+        if asJSON {
+            say(json)
+        } else if report.outcome == .accepted, let channel = report.channel, report.detail == nil {
+            for line in lines(channel) { say(line) }
+        } else {
+            complain(complaint)
+        }
+        if let status = report.outcome.status { throw status }
+        if report.detail != nil { throw Status.unavailable }
+    }
+
+    private var complaint: String {
+        guard let status = report.status else {
+            let isKnown = report.processed == .no || operation.isIdempotent
+            let advice = isKnown ? "" : "; the channel may have been created: list the channels before trying again"
+            return (report.detail ?? "no answer") + advice
+        }
+        let reason = report.reason.map { " \($0.rawValue)" } ?? ""
+        return "APNs answered \(status)\(reason)" + (report.detail.map { ": \($0)" } ?? "")
+    }
+
+    private var json: String {
+        let channel = report.channel
+        return JSONAnswer.text(of: [
+            ("operation", .text(operation.name.description)), ("apns-request-id", .text(id.description)),
+            ("apns-channel-id", .text(channel?.channelID ?? operation.channelID)),
+            ("message-storage-policy", channel?.storagePolicyNumber.map { .integer($0) } ?? .null),
+            ("channels", channel?.channelIDs.map { .array($0.map { .text($0) }) } ?? .null),
+            ("outcome", .text(report.outcome.name.description)),
+            ("status", report.status.map { .integer(Int($0)) } ?? .null),
+            ("reason", report.reason.map { .text($0.rawValue) } ?? .null),
+            ("processed", .text(report.processed.name.description)),
+            ("detail", report.detail.map { .text($0) } ?? .null),
+        ])
+    }
+}
+
+extension ChannelReport {
+    fileprivate var storagePolicyNumber: Int? {
+        storagePolicy.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    fileprivate var storagePolicyName: String {
+        let known = storagePolicyNumber.flatMap { UInt8(exactly: $0) }.flatMap(MessageStoragePolicy.init)
+        return known?.name.description ?? storagePolicy.text
+    }
+}
+
+extension ArraySlice<UInt8>? {
+    fileprivate var text: String {
+        map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+}
+
+extension JSONAnswer {
+    fileprivate static func text(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
+        bytes.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
+    }
+}
