@@ -58,12 +58,12 @@ package struct RequestRules: Sendable {
     /// The headers and the payload of a notification to a device.
     ///
     /// - Parameters:
-    ///   - certificateTopics: what the client's certificate may push to; `nil` with provider tokens.
+    ///   - certificate: the client's; `nil` with provider tokens.
     ///   - keyTopics: the bundle IDs of the provider token's key; empty for all.
     /// - Returns: `nil` if there is nothing to complain about.
     package func check(
         device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
-        certificateTopics: [[UInt8]]? = nil, keyTopics: [[UInt8]] = []
+        certificate: ClientCertificate? = nil, keyTopics: [[UInt8]] = []
     ) -> Answer? {
         guard Self.isCanonicalUUID(fields.id) else { return Answer(400, "BadMessageId") }
         guard token.count % 2 == 0, token.isHexadecimal else { return Answer(400, "BadDeviceToken") }
@@ -75,9 +75,9 @@ package struct RequestRules: Sendable {
         } else {
             stated = nil
         }
-        guard let topic = topic(fields, certificateTopics) else { return Answer(400, "MissingTopic") }
+        guard let topic = topic(fields, certificate) else { return Answer(400, "MissingTopic") }
         let rule = stated ?? PushTypeRule.suffixed(topic) ?? .unstated
-        if let answer = check(topic: topic, rule, certificateTopics, keyTopics) { return answer }
+        if let answer = check(topic: topic, rule, certificate, keyTopics) { return answer }
 
         if let expiration = fields.expiration, Self.seconds(expiration) == nil {
             return Answer(400, "BadExpirationDate")
@@ -92,15 +92,13 @@ package struct RequestRules: Sendable {
         return check(payload: body, rule, isPriority10: stated == nil && fields.priority?.equals("10") == true)
     }
 
-    private func topic(_ fields: RequestFields, _ certificateTopics: [[UInt8]]?) -> ArraySlice<UInt8>? {
+    private func topic(_ fields: RequestFields, _ certificate: ClientCertificate?) -> ArraySlice<UInt8>? {
         if let topic = fields.topic, !topic.isEmpty { return topic[...] }
-        // A certificate for one topic is its own default.
-        guard let certificateTopics, certificateTopics.count == 1 else { return nil }
-        return certificateTopics[0][...]
+        return certificate?.defaultTopic
     }
 
     private func check(
-        topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificateTopics: [[UInt8]]?, _ keyTopics: [[UInt8]]
+        topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificate: ClientCertificate?, _ keyTopics: [[UInt8]]
     ) -> Answer? {
         guard topic.isBundleID else { return Answer(400, "BadTopic") }
         let bundleID: ArraySlice<UInt8>
@@ -111,10 +109,7 @@ package struct RequestRules: Sendable {
             guard topic.hasSuffix(rule.suffix) else { return Answer(400, "BadTopic") }
             bundleID = topic.dropLast(rule.suffix.utf8CodeUnitCount)
         }
-        if let certificateTopics {
-            let covers = certificateTopics.contains { $0.elementsEqual(topic) || $0.elementsEqual(bundleID) }
-            guard rule.allowsCertificate, covers else { return Answer(400, "TopicDisallowed") }
-        }
+        if let certificate, !certificate.allows(topic, rule) { return Answer(400, "TopicDisallowed") }
         return isAllowed(bundleID, keyTopics) ? nil : Answer(400, "TopicDisallowed")
     }
 

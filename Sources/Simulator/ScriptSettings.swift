@@ -2,7 +2,8 @@ import Core
 
 extension ScriptParser {
     static let settings = [
-        "environment", "streams", "streams-before-token", "window", "table", "topic", "key", "public-key", "channel",
+        "environment", "client-ca", "streams", "streams-before-token", "window", "table", "topic", "key", "public-key",
+        "channel",
         "built-in-tokens", "payload-checks", "unknown-channels", "token-lifetime", "token-refresh", "seed",
         "device-limit", "connection-limit", "bad-token-limit", "error-limit",
     ]
@@ -14,6 +15,9 @@ extension ScriptParser {
         case "environment":
             let value = try words.next("production or development")
             configuration.environment = try Self.environment(value.text, value.column)
+        case "client-ca":
+            let path = try words.next("a PEM file")
+            configuration.clientAuthorityPEM = try read(path.text, path.column)
         case "streams": configuration.streams = try words.number(upTo: .max)
         case "streams-before-token": configuration.streamsBeforeToken = try words.number(upTo: .max)
         case "window": configuration.initialWindow = try words.number(upTo: UInt32(Int32.max))

@@ -49,17 +49,11 @@ package struct LaterTopic: Equatable, Sendable {
 
 /// What the simulated service knows and how it is set up. The defaults are Apple's own numbers where Apple gives any.
 package struct SimulatorConfiguration: Sendable {
-    /// How providers prove who they are.
-    package enum Authentication: Equatable, Sendable {
-        /// `authorization: bearer <provider token>`.
-        case providerToken
-        /// A client certificate that chains to these PEM certificates; `authorization` is ignored.
-        case certificate(trustPEM: String)
-    }
-
     /// `development` adds `apns-unique-id` to the answers.
     package var environment = Environment.production
-    package var authentication = Authentication.providerToken
+    /// Authorities (PEM) of client certificates. Where there are any, a client may show a certificate, which then takes
+    /// the place of its provider tokens; `nil`: no client is asked for one.
+    package var clientAuthorityPEM: String?
     /// The signing keys known by their IDs. Where there are none, and no ``publicKeyPEM`` either, any well-formed
     /// provider token is believed.
     package var keys: [ProviderKey] = []
@@ -115,4 +109,9 @@ package struct SimulatorConfiguration: Sendable {
     package var seed: UInt64 = 1
 
     package init() {}
+
+    /// Takes the authorities of client certificates from a PEM file.
+    package mutating func acceptCertificates(ofAuthorityIn file: String) throws(SimulatorError) {
+        clientAuthorityPEM = try TextFile.read(file)
+    }
 }

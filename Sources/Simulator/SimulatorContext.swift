@@ -56,16 +56,13 @@ package final class SimulatorContext {
         _ configuration: SimulatorConfiguration, _ identity: TLSContext.Identity
     ) throws(SimulatorError) -> TLSContext {
         do {
-            switch configuration.authentication {
-            case .providerToken:
-                return try TLSContext(role: .server, trust: .none, identity: identity, protocols: ["h2"])
-            case .certificate(let trust):
-                return try TLSContext(
-                    role: .server, trust: .pem(trust), identity: identity, protocols: ["h2"],
-                    requiresPeerCertificate: true)
-            }
+            return try TLSContext(
+                role: .server, trust: configuration.clientAuthorityPEM.map { .pem($0) } ?? .none, identity: identity,
+                protocols: ["h2"])
         } catch {
-            throw SimulatorError(.credential, "the server's certificate cannot be used", underlying: error)
+            throw SimulatorError(
+                .credential, "the server's certificate, or the authority of its clients, cannot be used",
+                underlying: error)
         }
     }
 

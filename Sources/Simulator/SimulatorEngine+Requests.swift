@@ -30,16 +30,18 @@ extension SimulatorEngine {
         switch target {
         case .device(let token):
             let refusal = rules.check(
-                device: token, fields, body: request.body, certificateTopics: certificateTopics, keyTopics: keyTopics)
+                device: token, fields, body: request.body, certificate: certificate, keyTopics: keyTopics)
             finish(&reply, refusal, token, fields, attempt, stream, at: now)
         case .broadcast(let bundleID):
             let channels = context.channels
             let refusal = rules.check(
-                broadcastTo: bundleID, fields, body: request.body, keyTopics: keyTopics
+                broadcastTo: bundleID, fields, body: request.body, keyTopics: certificate?.topics ?? keyTopics
             ) { channels.policy(of: $0, bundleID) }
             finish(&reply, refusal, nil, fields, attempt, stream, at: now)
         case .channels(let bundleID), .allChannels(let bundleID):
-            manage(&reply, target, bundleID, request, fields, keyTopics, attempt, on: stream, at: now)
+            manage(
+                &reply, target, bundleID, request, fields, certificate?.topics ?? keyTopics, attempt, on: stream,
+                at: now)
         }
     }
 
@@ -190,7 +192,11 @@ extension SimulatorEngine {
     }
 
     private func authenticate(_ fields: RequestFields, at now: Instant) -> CredentialBinding.Verdict {
-        guard certificateTopics == nil else { return .valid(keyTopics: []) }
+        if let certificate {
+            let refusal = certificate.refusal(
+                in: context.configuration.environment, at: context.moment(at: now).wall)
+            return refusal.map { .refused($0) } ?? .valid(keyTopics: [])
+        }
         let wasBound = credential.isBound
         let updates = credential.updates
         let verdict = credential.check(
@@ -200,8 +206,8 @@ extension SimulatorEngine {
         return verdict
     }
 
-    /// The first valid provider token lifts the limit of one stream.
-    private func authenticated(at now: Instant) {
+    /// The first valid provider token, or a certificate, lifts the limit of one stream.
+    func authenticated(at now: Instant) {
         rules = context.rules(at: now)
         if context.configuration.streams != context.configuration.streamsBeforeToken {
             change(ServerSettings(maxConcurrentStreams: context.configuration.streams))

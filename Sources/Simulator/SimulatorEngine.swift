@@ -45,7 +45,8 @@ package final class SimulatorEngine: Engine {
     var rules: RequestRules
     var credential = CredentialBinding()
     var errors = ErrorTally()
-    var certificateTopics: [[UInt8]]?
+    /// Instead of provider tokens, if the client showed one.
+    var certificate: ClientCertificate?
     var indexing = HeaderIndexing()
     var counters: ScriptCounters
     var timers = DeadlineQueue<Timer>()
@@ -91,11 +92,10 @@ package final class SimulatorEngine: Engine {
 
     private static func settings(_ context: SimulatorContext) -> HTTP2ServerSession.Settings {
         let configuration = context.configuration
-        let isBound = configuration.authentication != .providerToken
         var settings = HTTP2ServerSession.Settings()
         settings.initial = ServerSettings(
-            maxConcurrentStreams: isBound ? configuration.streams : configuration.streamsBeforeToken,
-            initialWindow: configuration.initialWindow, headerTableSize: configuration.headerTableSize,
+            maxConcurrentStreams: configuration.streamsBeforeToken, initialWindow: configuration.initialWindow,
+            headerTableSize: configuration.headerTableSize,
             maxHeaderListSize: configuration.maximumHeaderList)
         settings.announcesHeaders = context.script.hasEarlyRules
         return settings
@@ -213,9 +213,9 @@ package final class SimulatorEngine: Engine {
 
     private func opened(at now: Instant) {
         phase = .open
-        if context.configuration.authentication != .providerToken {
-            rules = context.rules(at: now)
-            certificateTopics = [Array((tls.peerCertificate?.subjectUID ?? "").utf8)]
+        if let shown = tls.peerCertificate {
+            certificate = ClientCertificate(shown)
+            authenticated(at: now)
         }
         for (index, rule) in context.script.rules.enumerated() {
             switch rule.trigger {

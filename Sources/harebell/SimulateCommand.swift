@@ -42,6 +42,12 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "The team ID of that key.")
     var teamId: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The authority (PEM) of client certificates, which then may take the place of provider tokens.",
+            valueName: "file"))
+    var clientCa: String?
+
     @Option(help: ArgumentHelp("How to misbehave, see docs/simulator.md.", valueName: "file"))
     var script: String?
 
@@ -76,6 +82,7 @@ struct SimulateCommand: ParsableCommand {
                     try ProviderKey(keyID: keyID, teamID: teamID, publicKeyFile: publicKey)
                 ]
             }
+            if let clientCa { try options.configuration.acceptCertificates(ofAuthorityIn: clientCa) }
             if let script { options.script = try Script(file: script, &options.configuration) }
             try serve(options)
         } catch let error as SimulatorError {

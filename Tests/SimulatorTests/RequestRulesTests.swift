@@ -9,7 +9,7 @@ struct RequestRulesTests {
     func answer(
         _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload,
         under configuration: SimulatorConfiguration = .init(),
-        certificateTopics: [String]? = nil, keyTopics: [String] = []
+        keyTopics: [String] = []
     ) -> Answer? {
         let rules = RequestRules(configuration)
         let fields = RequestFields(headers)
@@ -17,8 +17,7 @@ struct RequestRulesTests {
         case .refused(let answer): return answer
         case .target(.device(let token)):
             return rules.check(
-                device: token, fields, body: body, certificateTopics: certificateTopics?.map { Array($0.utf8) },
-                keyTopics: keyTopics.map { Array($0.utf8) })
+                device: token, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) })
         case .target: return Answer(599, "not a device's path")
         }
     }
@@ -158,7 +157,7 @@ struct RequestRulesTests {
         #expect(answer(Samples.headers(["apns-push-type": nil, "apns-priority": nil]), body) == nil)
     }
 
-    @Test("Topics are limited by the service, the key and the certificate")
+    @Test("Topics are limited by the service and the key")
     func topics() {
         var configuration = SimulatorConfiguration()
         configuration.topics = ["com.example.Other"]
@@ -167,10 +166,5 @@ struct RequestRulesTests {
         #expect(answer(Samples.headers(["apns-topic": "com.example.Other"]), under: configuration) == nil)
         #expect(answer(Samples.headers(), keyTopics: ["com.example.Other"]) == disallowed)
         #expect(answer(Samples.headers(), keyTopics: ["com.example.MyApp"]) == nil)
-        #expect(answer(Samples.headers(), certificateTopics: ["com.example.MyApp"]) == nil)
-        #expect(answer(Samples.headers(["apns-topic": nil]), certificateTopics: ["com.example.MyApp"]) == nil)
-        #expect(answer(Samples.headers(), certificateTopics: ["com.example.Other"]) == disallowed)
-        let location = Samples.headers(["apns-push-type": "location", "apns-topic": "com.example.MyApp.location-query"])
-        #expect(answer(location, certificateTopics: ["com.example.MyApp"]) == disallowed)
     }
 }

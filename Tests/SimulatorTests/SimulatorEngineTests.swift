@@ -68,22 +68,6 @@ struct SimulatorEngineTests {
         #expect(provider.limits == [1, 1000])
     }
 
-    @Test("A client certificate takes the place of the provider token and limits the topic")
-    func certificate() throws {
-        let client = Provider.authority.issue(usage: .client, commonName: "Push", subjectUID: "com.example.MyApp")
-        let identity = TLSContext.Identity.pemText(
-            certificates: client.certificatePEM, privateKey: client.privateKeyPEM)
-        let context = try Provider.context("") {
-            $0.authentication = .certificate(trustPEM: Provider.authority.certificatePEM)
-        }
-        let provider = try Provider(context, identity: identity)
-        #expect(provider.limits == [1000])
-        let plain = try provider.send(["authorization": nil, "apns-topic": nil])
-        let other = try provider.send(["authorization": nil, "apns-topic": "com.example.Other"])
-        #expect(provider.responses[plain]?.status == 200)
-        #expect(provider.reason(other) == "400 {\"reason\":\"TopicDisallowed\"}")
-    }
-
     @Test("A client that offers other protocols is refused, one that offers none speaks HTTP/2")
     func protocols() throws {
         let context = try Provider.context()

@@ -1,0 +1,190 @@
+import Core
+import Simulator
+import TLS
+import Testing
+
+/// The simulator asks for client certificates, and believes those of its authority.
+@Suite("The certificate of a client")
+struct ClientCertificateTests {
+    private typealias Topic = ProviderExtensions.Topic
+
+    private static let authority = CertificateAuthority(commonName: "Clients", now: Samples.start.wall)
+
+    /// Of an app, its VoIP service and its complication.
+    private static let universal = authority.issueProvider(
+        bundleID: "com.example.MyApp",
+        topics: [
+            Topic("com.example.MyApp", kinds: ["app"]), Topic("com.example.MyApp.voip", kinds: ["voip"]),
+            Topic("com.example.MyApp.complication", kinds: ["complication"]),
+        ])
+
+    /// Without a list, as Apple issued them before topics were listed.
+    private static let single = authority.issueProvider(bundleID: "com.example.MyApp")
+
+    private func provider(
+        _ issued: (certificatePEM: String, privateKeyPEM: String)?, _ script: String = "",
+        environment: Environment = .production
+    ) throws -> Provider {
+        let context = try Provider.context(script) {
+            $0.environment = environment
+            $0.clientAuthorityPEM = Self.authority.certificatePEM
+            $0.keys = [
+                ProviderKey(keyID: Samples.keyID, teamID: Samples.teamID, publicKeyPEM: Samples.signingKey)
+            ]
+        }
+        return try Provider(
+            context,
+            identity: issued.map { .pemText(certificates: $0.certificatePEM, privateKey: $0.privateKeyPEM) })
+    }
+
+    /// The answer to a notification with these headers and no provider token: "200 " or status and reason.
+    private func answer(
+        _ provider: Provider, type: String? = "alert", topic: String? = "com.example.MyApp"
+    ) throws -> String {
+        let handle = try provider.send(["authorization": nil, "apns-push-type": type, "apns-topic": topic])
+        return try #require(provider.reason(handle))
+    }
+
+    private static func refused(_ status: Int, _ reason: String) -> String {
+        "\(status) {\"reason\":\"\(reason)\"}"
+    }
+
+    @Test("A certificate takes the place of the provider token, which is ignored then")
+    func insteadOfToken() throws {
+        let provider = try provider(Self.single)
+        #expect(provider.limits.last == 1000)
+        #expect(try answer(provider) == "200 ")
+        let handle = try provider.send(["authorization": "bearer nonsense"])
+        #expect(provider.status(handle) == 200)
+    }
+
+    @Test("A client without a certificate needs a token, at the same port")
+    func both() throws {
+        let provider = try provider(nil)
+        #expect(provider.limits == [1])
+        #expect(try answer(provider) == Self.refused(403, "MissingProviderToken"))
+        #expect(provider.status(try provider.send()) == 200)
+        #expect(provider.limits == [1, 1000])
+    }
+
+    @Test("The only topic is the default; of several one has to be named")
+    func defaultTopic() throws {
+        #expect(try answer(provider(Self.single), topic: nil) == "200 ")
+        #expect(try answer(provider(Self.universal), topic: nil) == Self.refused(400, "MissingTopic"))
+    }
+
+    @Test(
+        "A push type is taken if its topic is listed",
+        arguments: [
+            ("alert", "", true), ("background", "", true), ("voip", ".voip", true),
+            ("complication", ".complication", true), ("widgets", ".push-type.widgets", false),
+            ("pushtotalk", ".voip-ptt", false), ("fileprovider", ".pushkit.fileprovider", false),
+            ("controls", ".push-type.controls", false), ("location", ".location-query", false),
+            ("liveactivity", ".push-type.liveactivity", false),
+        ])
+    func listed(type: String, suffix: String, isListed: Bool) throws {
+        let provider = try provider(Self.universal)
+        let handle = try provider.send([
+            "authorization": nil, "apns-push-type": type, "apns-topic": "com.example.MyApp\(suffix)",
+            "apns-priority": "5",
+        ])
+        #expect(provider.reason(handle) == (isListed ? "200 " : Self.refused(400, "TopicDisallowed")))
+    }
+
+    @Test("Live Activities and location are refused even where their topics are listed")
+    func tokenOnly() throws {
+        let suffixes = ["liveactivity": ".push-type.liveactivity", "location": ".location-query"]
+        let issued = Self.authority.issueProvider(
+            bundleID: "com.example.MyApp", topics: suffixes.values.map { Topic("com.example.MyApp" + $0) })
+        for (type, suffix) in suffixes {
+            #expect(
+                try answer(provider(issued), type: type, topic: "com.example.MyApp\(suffix)")
+                    == Self.refused(400, "TopicDisallowed"))
+        }
+    }
+
+    @Test("Without a list the subject is the only topic")
+    func subject() throws {
+        let provider = try provider(Self.single)
+        #expect(try answer(provider, topic: "com.example.Other") == Self.refused(400, "TopicDisallowed"))
+        #expect(
+            try answer(provider, type: "voip", topic: "com.example.MyApp.voip") == Self.refused(400, "TopicDisallowed"))
+        #expect(try answer(provider, type: "voip") == Self.refused(400, "BadTopic"))
+    }
+
+    @Test("MDM's topic is the user ID of the subject, and no other")
+    func mdm() throws {
+        let uid = "com.apple.mgmt.External.0f1e2d3c"
+        let provider = try provider(
+            Self.authority.issueProvider(
+                bundleID: uid, topics: [Topic("com.example.MyApp")], environments: [.production]))
+        #expect(try answer(provider, type: "mdm", topic: uid) == "200 ")
+        #expect(try answer(provider, type: "mdm") == Self.refused(400, "TopicDisallowed"))
+        #expect(try answer(provider) == "200 ")
+    }
+
+    @Test("A certificate for the other environment says so, and one for both is for each")
+    func environment() throws {
+        for environment in Environment.allCases {
+            let single = Self.authority.issueProvider(bundleID: "com.example.MyApp", environments: [environment])
+            for other in Environment.allCases {
+                #expect(
+                    try answer(provider(single, environment: other))
+                        == (other == environment ? "200 " : Self.refused(403, "BadCertificateEnvironment")))
+            }
+            #expect(try answer(provider(Self.universal, environment: environment)) == "200 ")
+        }
+    }
+
+    @Test("A certificate that names no topic is bad")
+    func nameless() throws {
+        let issued = Self.authority.issue(usage: .client, commonName: "nobody")
+        #expect(try answer(provider(issued)) == Self.refused(403, "BadCertificate"))
+    }
+
+    @Test("A certificate that expires on an open connection is bad from then on")
+    func expires() throws {
+        // TLS looks at the system's clock, which is to find it valid; the simulator's is moved.
+        let lifetime: Int64 = 3000 * 86_400
+        let end = WallTime(milliseconds: Samples.start.wall.milliseconds + lifetime * 1000)
+        let provider = try provider(Self.authority.issueProvider(bundleID: "com.example.MyApp", validUntil: end))
+        #expect(try answer(provider) == "200 ")
+        try provider.advance(by: .seconds(lifetime))
+        #expect(try answer(provider) == "200 ")
+        try provider.advance(by: .seconds(1))
+        #expect(try answer(provider) == Self.refused(403, "BadCertificate"))
+    }
+
+    @Test("A broadcast and a channel belong to a bundle ID that the certificate names")
+    func broadcast() throws {
+        let provider = try provider(
+            Self.universal,
+            "set channel \(Samples.channelID) app=com.example.MyApp\nset channel \(Samples.channelID) app=com.example.Other"
+        )
+        func reason(_ changes: [String: String?]) throws -> String? {
+            let handle = try provider.submit(Samples.broadcast(changes.merging(["authorization": nil]) { $1 }))
+            try provider.exchange()
+            return provider.reason(handle)
+        }
+        #expect(try reason([:]) == "200 ")
+        let other = "/4/broadcasts/apps/com.example.Other"
+        #expect(try reason([":path": other]) == Self.refused(403, "TopicMismatch"))
+        #expect(
+            try reason([":path": "/1/apps/com.example.Other/all-channels", ":method": "GET"])
+                == Self.refused(403, "TopicMismatch"))
+    }
+
+    @Test("A script hears of a certificate as of a provider token")
+    func authenticated() throws {
+        let provider = try provider(Self.single, "authenticated: settings streams=7")
+        #expect(provider.limits.last == 7)
+    }
+
+    @Test("An authority that is none is refused at the start")
+    func badAuthority() {
+        let failure = #expect(throws: SimulatorError.self) {
+            _ = try Provider.context { $0.clientAuthorityPEM = "nothing" }
+        }
+        #expect(failure?.code == .credential)
+    }
+}
