@@ -16,6 +16,11 @@ package struct CertificateWatch: Sendable {
             notBefore = certificate.notBefore
             notAfter = certificate.notAfter
         }
+
+        /// For `harebell_certificate_expiry_seconds{topic}`: negative once the certificate has expired.
+        package func secondsLeft(at now: WallTime) -> Int64 {
+            (notAfter.milliseconds - now.milliseconds) / 1000
+        }
     }
 
     package static let interval = Duration.seconds(86_400)
@@ -42,10 +47,5 @@ package struct CertificateWatch: Sendable {
             let expiry = CertificateExpiry(from: entry.notBefore, until: entry.notAfter, at: now.wall)
             return expiry == .far ? nil : (entry, expiry)
         }
-    }
-
-    /// For `harebell_certificate_expiry_seconds{topic}`: negative once a certificate has expired.
-    package func secondsLeft(of entry: Entry, at now: WallTime) -> Int64 {
-        (entry.notAfter.milliseconds - now.milliseconds) / 1000
     }
 }

@@ -1,5 +1,6 @@
 import Core
 import TLS
+import TestSupport
 import Testing
 
 @testable import Bridge
@@ -101,6 +102,23 @@ struct CertificateAppsTests {
         #expect(try Self.resolve(apps, topic: "com.example.app", .alert) == "0 com.example.app")
         // With a provider token it is what is configured.
         #expect(try Self.resolve([Self.app("com.example.app")], topic: nil, .mdm) == "0 com.example.app")
+    }
+
+    @Test("A connection belongs to one environment, even where both have one endpoint and one key")
+    func connections() throws {
+        let directory = try TemporaryDirectory()
+        let token = "token: { key_file: a.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
+        let file = try directory.write(
+            """
+            apps:
+              - { topic: com.example.one, endpoint: "https://localhost:8443", \(token) }
+              - { topic: com.example.one, environment: development, endpoint: "https://localhost:8443", \(token) }
+              - { topic: com.example.two, endpoint: "https://localhost:8443", \(token) }
+            """, to: "harebell.yaml")
+        let apps = try ConfigurationDocument.load(path: file).configuration.apps
+        let identities = apps.map { PoolIdentity($0, for: .notifications) }
+        #expect(identities[0] != identities[1])
+        #expect(identities[0] == identities[2])
     }
 
     @Test("Among several apps a missing topic means the one whose certificate names one topic")

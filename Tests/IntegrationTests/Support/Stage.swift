@@ -28,7 +28,8 @@ final class Stage {
     let deadLetterQueue: String
     let binary: String
     private let keyFile: String
-    private let authorityFile: String
+    /// What the simulator's clients have to trust.
+    let authorityFile: String
 
     /// - Parameters:
     ///   - url: the shared broker's if `nil`.

@@ -1,0 +1,330 @@
+import AMQP
+import Core
+import EventLoop
+import Foundation
+import Glibc
+import Simulator
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("Certificates")
+    struct CertificateTests {
+        private typealias Issued = (certificatePEM: String, privateKeyPEM: String)
+
+        private static let openssl = "/usr/bin/openssl"
+        private static let topic = "com.example.certified"
+
+        private let now = SystemClock.now().wall
+        private let authority: CertificateAuthority
+        private let directory: TemporaryDirectory
+        private let universal: Issued
+
+        init() throws {
+            authority = CertificateAuthority(commonName: "Clients", now: now)
+            directory = try TemporaryDirectory()
+            try directory.write(authority.certificatePEM, to: "clients.pem")
+            universal = authority.issueProvider(
+                bundleID: Self.topic,
+                topics: [.init(Self.topic, kinds: ["app"]), .init("\(Self.topic).voip", kinds: ["voip"])])
+        }
+
+        /// How a certificate and its key lie on disk.
+        enum Form: String, CaseIterable {
+            case pem
+            /// As OpenSSL 3 writes it.
+            case pkcs12
+            /// As Keychain exports it: RC2 and triple DES.
+            case legacyPKCS12
+        }
+
+        /// Writes a certificate and its key, and says where they lie as YAML of an app.
+        private func credential(_ issued: Issued, _ form: Form = .pem, name: String = "app") throws -> String {
+            let certificate = try directory.write(issued.certificatePEM, to: "\(name).pem")
+            let key = try directory.write(issued.privateKeyPEM, to: "\(name).key")
+            guard form != .pem else {
+                return "certificate: { certificate_file: \(certificate), private_key_file: \(key) }"
+            }
+            let file = directory.file("\(name).p12")
+            try ChildProcess.run(
+                Self.openssl,
+                ["pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", file, "-passout", "pass:s3cret"]
+                    + (form == .legacyPKCS12 ? ["-legacy"] : []))
+            let password = try directory.write("s3cret\n", to: "\(name).password")
+            return "certificate: { p12_file: \(file), password_file: \(password) }"
+        }
+
+        private static func app(
+            _ topic: String, _ environment: String = "production", port: UInt16, authority: String, _ credential: String
+        ) -> String {
+            """
+              - topic: \(topic)
+                environment: \(environment)
+                endpoint: https://127.0.0.1:\(port)
+                ca_file: \(authority)
+                \(credential)
+
+            """
+        }
+
+        private static func body(
+            _ index: Int, _ topic: String, _ type: String = "alert", environment: String? = nil
+        ) -> String {
+            let environment = environment.map { "\"environment\":\"\($0)\"," } ?? ""
+            return """
+                {"device-token":"\(Requests.deviceToken(index))","apns-topic":"\(topic)","apns-push-type":"\(type)",\
+                \(environment)"payload":{"aps":{"alert":"Message \(index)"}}}
+                """
+        }
+
+        /// The results of so many requests, by their numbers.
+        private static func results(_ stage: Stage, _ count: Int) throws -> [Int: Conservation.Result] {
+            var results: [Int: Conservation.Result] = [:]
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                let index = try #require(stage.requests.index(ofMessageID: delivery.correlationID))
+                results[index] = try Conservation.Result(delivery)
+                return results.count == count
+            }
+            return results
+        }
+
+        // MARK: Sending
+
+        @Test("a worker sends with a certificate what it lists, and nothing else", arguments: Form.allCases)
+        func send(form: Form) throws {
+            let stage = try Stage(script: "set client-ca \(directory.file("clients.pem"))")
+            var settings = Stage.Settings()
+            settings.moreApps = Self.app(
+                Self.topic, port: stage.simulator.port, authority: stage.authorityFile,
+                try credential(universal, form))
+            let worker = try stage.start(settings)
+            let types = ["alert", "background", "voip", "mdm", "widgets", "location"]
+            try stage.client.publish(
+                types.enumerated().map { index, type in
+                    stage.requests.message(index, to: stage.quorumQueue, body: Self.body(index, Self.topic, type))
+                })
+            let results = try Self.results(stage, types.count)
+            for index in 0..<4 { #expect(results[index]?.outcome == "accepted", "\(types[index])") }
+            #expect(
+                results[4]?.detail
+                    == "apns-push-type: the app's certificate does not list \"\(Self.topic).push-type.widgets\", the topic "
+                    + "of widgets")
+            #expect(
+                results[5]?.detail
+                    == "apns-push-type: location cannot be sent with a certificate, only with a provider token")
+            for index in 4..<6 { #expect(results[index]?.outcome == "invalid" && results[index]?.status == nil) }
+
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            let ledger = stage.simulator.ledger
+            #expect(ledger.statistics.answers == [200: 4] && ledger.failures.isEmpty)
+            #expect(ledger.records.allSatisfy { $0.fields.authorization == nil })
+            try stage.removeQueues()
+        }
+
+        @Test("several keys, teams, certificates and environments live side by side and are never mixed")
+        func manyCredentials() throws {
+            // What each may do is known to both services, which refuse everything else.
+            let first = SigningKey.generate()
+            let second = SigningKey.generate()
+            let firstFile = try directory.write(first.pkcs8PEM, to: "first.p8")
+            let secondFile = try directory.write(second.pkcs8PEM, to: "second.p8")
+            let rules = """
+                set client-ca \(directory.file("clients.pem"))
+                set key FIRSTKEY01 team=FIRSTTEAM1 file=\(firstFile) topic=com.example.one
+                set key SECONDKEY2 team=SECONDTEAM file=\(secondFile) topic=com.example.two environment=production
+                """
+            var services: [String: (server: SimulatorServer, authority: String)] = [:]
+            for environment in Environment.allCases {
+                var options = SimulatorOptions()
+                options.script = try Script(rules, file: "script", &options.configuration)
+                options.configuration.environment = environment
+                options.authorityFile = directory.file("\(environment.rawValue).pem")
+                services[environment.rawValue] = (
+                    try SimulatorServer(options), directory.file("\(environment.rawValue).pem")
+                )
+            }
+            defer { for service in services.values { service.server.stop() } }
+
+            let one = "token: { key_file: \(firstFile), key_id: FIRSTKEY01, team_id: FIRSTTEAM1 }"
+            let two = "token: { key_file: \(secondFile), key_id: SECONDKEY2, team_id: SECONDTEAM }"
+            let three = try credential(authority.issueProvider(bundleID: "com.example.three"), name: "three")
+            let four = try credential(
+                authority.issueProvider(bundleID: "com.example.four", environments: [.development]), .pkcs12,
+                name: "four")
+            let apps = [
+                ("com.example.one", "production", one), ("com.example.one", "development", one),
+                ("com.example.two", "production", two), ("com.example.three", "production", three),
+                ("com.example.three", "development", three), ("com.example.four", "development", four),
+            ]
+
+            let stage = try Stage(script: "")
+            var settings = Stage.Settings()
+            settings.workers = 2
+            settings.moreApps = try apps.map { topic, environment, credential in
+                let service = try #require(services[environment])
+                return Self.app(
+                    topic, environment, port: service.server.port, authority: service.authority, credential)
+            }.joined()
+            let worker = try stage.start(settings)
+            let count = 20 * apps.count
+            try stage.client.publish(
+                (0..<count).map { index in
+                    let (topic, environment, _) = apps[index % apps.count]
+                    return stage.requests.message(
+                        index, to: stage.quorumQueue, body: Self.body(index, topic, environment: environment))
+                })
+            let results = try Self.results(stage, count)
+            #expect(results.values.allSatisfy { $0.outcome == "accepted" && $0.attempts == 1 })
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+
+            for (environment, service) in services {
+                let ledger = service.server.ledger
+                let expected = apps.filter { $0.1 == environment }
+                #expect(ledger.statistics.answers == [200: 20 * expected.count], "\(environment)")
+                #expect(ledger.failures.isEmpty)
+                let connections = Dictionary(grouping: ledger.records, by: \.connection)
+                for records in connections.values {
+                    let topics = Set(records.compactMap(\.fields.topic))
+                    #expect(topics.count == 1, "one credential on a connection")
+                    let usesToken = ["com.example.one", "com.example.two"].contains { topics == [Array($0.utf8)] }
+                    #expect(records.allSatisfy { ($0.fields.authorization != nil) == usesToken })
+                }
+                #expect(Set(ledger.records.compactMap(\.fields.topic)).count == expected.count)
+            }
+            try stage.removeQueues()
+        }
+
+        // MARK: Checking
+
+        private func run(
+            _ arguments: [String], environment: [String: String] = [:]
+        ) throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
+            let binary = try #require(TestEnvironment.binary)
+            let process = try ChildProcess(binary, arguments, environment: environment)
+            return (try process.waitForExit(within: .seconds(60)), process.text(), process.text(.errors))
+        }
+
+        private func configuration(_ credential: String, topic: String = topic) throws -> String {
+            try directory.write("apps:\n  - topic: \(topic)\n    \(credential)\n", to: "harebell.yaml")
+        }
+
+        @Test("check tells what a certificate is good for", arguments: Form.allCases)
+        func check(form: Form) throws {
+            let file = try configuration(credential(universal, form))
+            let human = try run(["check", "--config", file])
+            #expect(human.exit == .exited(0), "\(human.output)")
+            let lines = human.output.split(separator: "\n")
+            #expect(lines.count == 4)
+            #expect(
+                lines[0].hasPrefix(
+                    "app \(Self.topic) (production): certificate for production and development, expires on 20"))
+            #expect(lines[1] == "    \(Self.topic)       app")
+            #expect(lines[2] == "    \(Self.topic).voip  voip")
+            #expect(lines[3] == "ok")
+
+            let machine = try run(["check", "--config", file, "--json"])
+            let object = try #require(
+                JSONSerialization.jsonObject(with: Data(machine.output.utf8)) as? [String: Any])
+            #expect(object["ok"] as? Bool == true)
+            let app = try #require((object["apps"] as? [[String: Any]])?.first)
+            #expect(app["credential"] as? String == "certificate" && app["readable"] as? Bool == true)
+            #expect(app["environments"] as? [String] == ["production", "development"])
+            #expect(app["user_id"] as? String == Self.topic)
+            #expect((app["days_left"] as? Int ?? 0) > 3000)
+            let topics = try #require(app["topics"] as? [[String: Any]])
+            #expect(topics.map { $0["topic"] as? String } == [Self.topic, "\(Self.topic).voip"])
+            #expect(topics.map { $0["kinds"] as? [String] } == [["app"], ["voip"]])
+        }
+
+        @Test("check tells whose key it is")
+        func checkKey() throws {
+            let key = try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+            let file = try configuration("token: { key_file: \(key), key_id: ABC123DEFG, team_id: DEF123GHIJ }")
+            let human = try run(["check", "--config", file])
+            #expect(
+                human.output
+                    == "app \(Self.topic) (production): signing key ABC123DEFG of team DEF123GHIJ, \(key)\nok\n")
+            let machine = try run(["check", "--config", file, "--json"])
+            #expect(
+                machine.output.contains(
+                    #""credential":"token","readable":true,"key_file":"\#(key)","key_id":"ABC123DEFG","team_id":"DEF123GHIJ""#
+                ), "\(machine.output)")
+        }
+
+        @Test("a certificate that does not fit its app ends check and run with 78 and the place", arguments: 0..<4)
+        func unfit(number: Int) throws {
+            let past = WallTime(milliseconds: now.milliseconds - 86_400_000 / 2)
+            let (issued, message) =
+                switch number {
+                case 0:
+                    (
+                        authority.issueProvider(bundleID: "com.example.other"),
+                        "the certificate is for \"com.example.other\", the app's topic is \"\(Self.topic)\""
+                    )
+                case 1:
+                    (
+                        authority.issueProvider(bundleID: Self.topic, environments: [.development]),
+                        "the certificate is for the development environment, the app for production"
+                    )
+                case 2:
+                    (authority.issueProvider(bundleID: Self.topic, validUntil: past), "the certificate expired on ")
+                default:
+                    (
+                        (universal.certificatePEM, authority.issueProvider(bundleID: Self.topic).privateKeyPEM),
+                        "does not belong to the certificate file"
+                    )
+                }
+            let file = try configuration(credential(issued))
+            for command in ["check", "run"] {
+                let ended = try run([command, "--config", file])
+                let said = command == "check" ? ended.output : ended.errors
+                #expect(ended.exit == .exited(78), "\(command)")
+                #expect(said.hasPrefix("\(file):3:"), "\(said)")
+                #expect(said.contains(message), "\(said)")
+            }
+        }
+
+        @Test("a certificate near its end is a warning in check, and run logs it at its start")
+        func nearExpiry() throws {
+            let stage = try Stage(script: "")
+            let end = WallTime(milliseconds: now.milliseconds + 5 * 86_400_000 + 3_600_000)
+            let issued = authority.issueProvider(bundleID: Self.topic, validUntil: end)
+            var settings = Stage.Settings()
+            settings.moreApps = Self.app(
+                Self.topic, port: stage.simulator.port, authority: stage.authorityFile, try credential(issued))
+            let checked = try run(["check", "--config", stage.write(settings)])
+            #expect(checked.exit == .exited(0))
+            #expect(
+                checked.output.contains(": the certificate expires in 5 days, on \(end.inUTC)"), "\(checked.output)")
+            let worker = try stage.start(settings)
+            let line = try worker.waitForLine(.errors) { $0.contains("a certificate expires within 7 days") }
+            #expect(line.contains(" warning ") && line.contains("topic=\(Self.topic)"), "\(line)")
+            #expect(line.contains("not_after=\(end.inUTC)"), "\(line)")
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("a PKCS #12 file that cannot be read says why")
+        func unreadablePKCS12() throws {
+            let modern = try configuration(credential(universal, .pkcs12))
+            try directory.write("guess", to: "app.password")
+            let wrong = try run(["check", "--config", modern])
+            #expect(wrong.exit == .exited(78))
+            #expect(wrong.output.contains("the password of the PKCS #12 file \(directory.file("app.p12")) is wrong"))
+            #expect(!wrong.output.contains("guess") && !wrong.output.contains("s3cret"))
+
+            let legacy = try configuration(credential(universal, .legacyPKCS12))
+            let missing = try run(["check", "--config", legacy], environment: ["OPENSSL_MODULES": directory.path])
+            #expect(missing.exit == .exited(78))
+            #expect(missing.output.contains("which only OpenSSL's legacy provider knows"), "\(missing.output)")
+            let without = try configuration(credential(universal, .pkcs12))
+            #expect(
+                try run(["check", "--config", without], environment: ["OPENSSL_MODULES": directory.path]).exit
+                    == .exited(0))
+        }
+    }
+}
