@@ -38,26 +38,27 @@ let package = Package(
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         // Layer 2: the words.
         library("Core"),
+        library("Files"),
         // Layer 3: one mechanism each.
         library("EventLoop", ["CLinux", "Core"]),
-        library("TLS", ["COpenSSL", "Core"]),
+        library("TLS", ["COpenSSL", "Core", "Files"]),
         library("HTTP2", ["CNghttp2", "Core"]),
         // Layer 4: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
         library("APNs", ["Core", "TLS", "HTTP2"]),
-        library("Simulator", ["Core", "EventLoop", "TLS", "HTTP2"]),
+        library("Simulator", ["Core", "Files", "EventLoop", "TLS", "HTTP2"]),
         // Layer 5: the circle.
         library(
             "Bridge",
             [
-                "Core", "EventLoop", "TLS", "AMQP", "APNs",
+                "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs",
                 .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
         // Layer 6: one file per verb.
         .executableTarget(
             name: "harebell",
             dependencies: [
-                "Core", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
+                "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -66,7 +67,7 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Core", "AMQP", "TLS", "CRabbitMQ"], path: "Tests/TestSupport",
             swiftSettings: rules),
-        tests("CoreTests", ["Core"]),
+        tests("CoreTests", ["Core", "Files"]),
         tests("EventLoopTests", ["EventLoop", "Core"]),
         tests("TLSTests", ["TLS", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core"]),

@@ -247,9 +247,6 @@ struct ConfigurationTests {
             #expect(
                 found.apps[0].credential
                     == .token(keyFile: "/etc/harebell/AuthKey.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
-            #expect(ConfigurationFiles.resolve("/a/b", against: "/etc/x.yaml") == "/a/b")
-            #expect(ConfigurationFiles.resolve("b", against: "x.yaml") == "b")
-            #expect(ConfigurationFiles.resolve("b", against: "a/x.yaml") == "a/b")
         }
 
         @Test("The environment fills in texts, numbers and parts of them")

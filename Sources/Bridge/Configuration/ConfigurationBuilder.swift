@@ -1,5 +1,6 @@
 import Core
 import Logging
+import Files
 
 /// Makes the configuration of values that are known to be right, but for the secrets in files.
 struct ConfigurationBuilder {
@@ -85,7 +86,7 @@ struct ConfigurationBuilder {
     private mutating func credential(_ app: String) -> Configuration.Credential {
         if values["\(app).token"] == .section {
             return .token(
-                keyFile: ConfigurationFiles.resolve(text("\(app).token.key_file"), against: file),
+                keyFile: WholeFile.path(text("\(app).token.key_file"), beside: file),
                 keyID: text("\(app).token.key_id"), teamID: text("\(app).token.team_id"))
         }
         let section = "\(app).certificate"
@@ -137,7 +138,7 @@ struct ConfigurationBuilder {
     }
 
     private func path(_ path: String) -> String? {
-        values.text(path).map { ConfigurationFiles.resolve($0, against: file) }
+        values.text(path).map { WholeFile.path($0, beside: file) }
     }
 
     private mutating func secret(_ setting: String) -> Secret? {

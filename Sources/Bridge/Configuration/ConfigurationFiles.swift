@@ -1,4 +1,4 @@
-import Glibc
+import Files
 
 /// Reads the files that a configuration is made of and names.
 enum ConfigurationFiles {
@@ -12,20 +12,13 @@ enum ConfigurationFiles {
 
     /// - Returns: the whole file; it may be a pipe.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Failure(message: message(of: errno)) }
-        defer { close(descriptor) }
-        var content: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65536)
-        while true {
-            let count = unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count == 0 { return content }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw Failure(message: message(of: errno))
+        do {
+            return try WholeFile.read(path, upTo: maximumSize)
+        } catch {
+            switch error {
+            case .system(let text): throw Failure(message: text)
+            case .tooLarge: throw Failure(message: "larger than \(maximumSize) bytes")
             }
-            content.append(contentsOf: buffer[..<count])
-            guard content.count <= maximumSize else { throw Failure(message: "larger than \(maximumSize) bytes") }
         }
     }
 
@@ -38,15 +31,5 @@ enum ConfigurationFiles {
             throw Failure(message: "the file is not text")
         }
         return Secret(text)
-    }
-
-    /// A relative path starts at the folder of the configuration file.
-    static func resolve(_ path: String, against file: String) -> String {
-        guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
-        return String(file[...slash]) + path
-    }
-
-    private static func message(of code: Int32) -> String {
-        unsafe String(cString: strerror(code))
     }
 }
