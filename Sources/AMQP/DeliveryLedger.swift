@@ -46,6 +46,8 @@ package struct DeliveryLedger {
     private var neighboursSince: Instant?
     private var islands = 0
     private var islandsSince: Instant?
+    /// No island lies before this tag.
+    private var firstIsland: UInt64 = 1
     private var isFlushing = false
 
     /// Delivered and not settled.
@@ -84,6 +86,7 @@ package struct DeliveryLedger {
         held -= 1
         self[tag] = .settled
         islands += 1
+        firstIsland = min(firstIsland, tag)
         if tag == head {
             advance(at: now)
         } else if islandsSince == nil {
@@ -146,7 +149,9 @@ package struct DeliveryLedger {
     }
 
     private mutating func acknowledgeIsland() -> Acknowledgement? {
-        for tag in head..<next where self[tag] == .settled {
+        // What one island is searched for is not searched again: a burst of them costs one way through the ring.
+        for tag in max(head, firstIsland)..<next where self[tag] == .settled {
+            firstIsland = tag + 1
             self[tag] = .ended
             islands -= 1
             acknowledged += 1

@@ -129,6 +129,26 @@ struct DeliveryLedgerTests {
         #expect(ledger.holds(1))
     }
 
+    @Test("Islands are acked in one way through what is held, however many they are", .timeLimit(.minutes(1)))
+    func islands() {
+        let count: UInt64 = 200_000
+        var ledger = DeliveryLedger(epoch: 1)
+        for tag in 1...count { _ = ledger.deliveryReceived(tag) }
+        // Every second one, from both ends: the first is held throughout.
+        let even = stride(from: UInt64(2), through: count, by: 2)
+        for tag in Array(even) { ledger.settle(tag, epoch: 1, at: Self.start) }
+        let due = Self.start + .milliseconds(250)
+        var acked: [UInt64] = []
+        while case .one(let tag) = ledger.nextAcknowledgement(at: due) {
+            acked.append(tag)
+            // One that is settled behind the search is found as well.
+            if tag == count / 2 { ledger.settle(3, epoch: 1, at: due) }
+        }
+        #expect(acked.count == Int(count / 2) + 1)
+        #expect(Set(acked) == Set(even).union([3]))
+        #expect(ledger.isConserved && ledger.waiting == 0)
+    }
+
     private func permutations(_ tags: [UInt64]) -> [[UInt64]] {
         guard tags.count > 1 else { return [tags] }
         return tags.indices.flatMap { index in
