@@ -30,8 +30,15 @@ final class World {
     /// Refuse connections.
     var isBrokerDown = false
     var isAPNsDown = false
+    /// What else lives on this network's time, such as a command's run.
+    struct Guest {
+        let nextDeadline: () -> Instant?
+        let turn: (Moment) -> Void
+    }
+    var guests: [Guest] = []
     /// Called after each of the worker's turns.
     var check: () -> Void = {}
+    private let folder: TemporaryDirectory
     private let seed: UInt64
     private let log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
 
@@ -40,7 +47,10 @@ final class World {
         configure: (inout Configuration) -> Void = { _ in }
     ) throws {
         self.seed = seed
-        configuration = try Self.configuration(configure)
+        folder = try TemporaryDirectory()
+        try folder.write(Credentials.authority.certificatePEM, to: "authority.pem")
+        try folder.write(Credentials.signingKeyPEM, to: "AuthKey.p8")
+        configuration = try Self.configuration(in: folder.path, configure)
         network = MemoryNetwork(seed: seed, start: Self.start) { _ in nil }
         network.label = "(seed \(seed))"
         apns = try Self.apns(script, seed: seed, ledger, at: network.moment)
@@ -50,8 +60,32 @@ final class World {
 
     static let queues = ["push.requests", "push.results", "push.feedback", "push.dead", "replies"]
 
-    static func configuration(_ edit: (inout Configuration) -> Void = { _ in }) throws -> Configuration {
-        var configuration = try Files.shared.configuration()
+    /// - Parameter folder: holds the files that it names; they are read when a worker starts.
+    static func configuration(
+        in folder: String = "/nowhere", _ edit: (inout Configuration) -> Void = { _ in }
+    ) throws -> Configuration {
+        func app(_ topic: String) -> String {
+            """
+              - topic: \(topic)
+                endpoint: https://\(World.apns)
+                ca_file: authority.pem
+                token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+
+            """
+        }
+        let text = """
+            broker: { endpoints: ["amqp://guest:guest@\(World.broker)/%2f"], maximum_message_bytes: 16384 }
+            queues: [{ name: push.requests, prefetch: 10 }]
+            results: { routing_key: push.results }
+            feedback: { routing_key: push.feedback }
+            apps:
+            \(app("com.example.app"))\(app("com.example.other"))
+            """
+        var configuration = try ConfigurationDocument(
+            text: text, file: "\(folder)/harebell.yaml", decoders: DecoderRegistry.names,
+            environment: { _ in nil },
+            readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
+        ).configuration
         edit(&configuration)
         return configuration
     }
@@ -63,7 +97,7 @@ final class World {
         configuration.seed = seed
         let script = try Script(script, file: "script", &configuration)
         return try SimulatorContext(
-            configuration, script: script, identity: Files.shared.server, ledger: ledger, now: now)
+            configuration, script: script, identity: Credentials.server, ledger: ledger, now: now)
     }
 
     private func accept(_ endpoint: Endpoint) -> (any Engine)? {
@@ -191,7 +225,8 @@ final class World {
     }
 
     private var nextDeadline: Instant? {
-        running.compactMap { $0.hasEnded ? nil : $0.nextDeadline }.min()
+        (running.map { $0.hasEnded ? nil : $0.nextDeadline } + guests.map { $0.nextDeadline() }).compactMap(\.self)
+            .min()
     }
 
     private func turn() -> Bool {
@@ -204,55 +239,18 @@ final class World {
             while let event = worker.nextEvent() { events.append(event) }
             check()
         }
+        for guest in guests { guest.turn(network.moment) }
         return nextDeadline.map { $0 <= network.now } ?? false
     }
 }
 
-/// The files that a configuration names, made once.
-private final class Files: Sendable {
-    static let shared: Files = {
-        do {
-            return try Files()
-        } catch {
-            preconditionFailure("a temporary folder can be written: \(error)")
-        }
-    }()
-
-    let server: TLSContext.Identity
-    private let folder: TemporaryDirectory
-
-    private init() throws {
-        // Certificates are checked against the real clock, wherever they are used.
-        let authority = CertificateAuthority(commonName: "A test authority", now: SystemClock.now().wall)
+/// A server's certificate, and what clients need to speak to it.
+private enum Credentials {
+    // Certificates are checked against the real clock, wherever they are used.
+    static let authority = CertificateAuthority(commonName: "A test authority", now: SystemClock.now().wall)
+    static let server: TLSContext.Identity = {
         let identity = authority.issue(names: [World.apns.host], usage: .server)
-        server = .pemText(certificates: identity.certificatePEM, privateKey: identity.privateKeyPEM)
-        folder = try TemporaryDirectory()
-        try folder.write(authority.certificatePEM, to: "authority.pem")
-        try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
-    }
-
-    func configuration() throws -> Configuration {
-        func app(_ topic: String) -> String {
-            """
-              - topic: \(topic)
-                endpoint: https://\(World.apns)
-                ca_file: authority.pem
-                token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
-
-            """
-        }
-        let text = """
-            broker: { endpoints: ["amqp://guest:guest@\(World.broker)/%2f"], maximum_message_bytes: 16384 }
-            queues: [{ name: push.requests, prefetch: 10 }]
-            results: { routing_key: push.results }
-            feedback: { routing_key: push.feedback }
-            apps:
-            \(app("com.example.app"))\(app("com.example.other"))
-            """
-        return try ConfigurationDocument(
-            text: text, file: folder.file("harebell.yaml"), decoders: DecoderRegistry.names,
-            environment: { _ in nil },
-            readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
-        ).configuration
-    }
+        return .pemText(certificates: identity.certificatePEM, privateKey: identity.privateKeyPEM)
+    }()
+    static let signingKeyPEM = SigningKey.generate().pkcs8PEM
 }
