@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bridge
 import Glibc
 
 /// How a command ends. Source: sysexits.h.
@@ -19,8 +20,9 @@ func say(_ text: String) {
     write(text + "\n", to: STDOUT_FILENO)
 }
 
+/// What a peer said may stand in the text: it does not get to steer a terminal. Line feeds are our own lists.
 private func write(_ text: String, to descriptor: Int32) {
-    var rest = ArraySlice(text.utf8)
+    var rest = ArraySlice(ControlCharacters.escaped(text, keepsLines: true).utf8)
     while !rest.isEmpty {
         let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
         // Nobody is left to be told when the other end of a pipe is gone.

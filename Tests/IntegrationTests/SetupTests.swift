@@ -59,6 +59,16 @@ extension ProcessTests {
             #expect(errors == "\(file):1:1: cannot read the file: No such file or directory\n")
         }
 
+        @Test("what a terminal would act on is escaped, wherever it comes from")
+        func controlCharacters() throws {
+            let (exit, errors) = try Self.endOfRun("/no/such\u{1B}[31m\u{9B}2J\rfile.yaml")
+            #expect(exit == .exited(78))
+            #expect(errors.contains("/no/such\\u001b[31m\\u009b2J\\rfile.yaml"), "\(errors)")
+            #expect(
+                errors.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+            )
+        }
+
         @Test(
             "a wrong command line ends with 64 and says how it is used",
             arguments: [

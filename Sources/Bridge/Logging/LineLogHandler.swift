@@ -41,7 +41,7 @@ package struct LineLogHandler: LogHandler {
         switch format {
         case .text:
             let pairs = fields.map { " \($0.0)=\(quoted($0.1, always: false))" }.joined()
-            return "\(time.rfc3339) \(level.rawValue) \(escaped(message))\(pairs)\n"
+            return "\(time.rfc3339) \(level.rawValue) \(ControlCharacters.escaped(message))\(pairs)\n"
         case .json:
             let pairs = fields.map { ",\(quoted($0.0, always: true)):\(quoted($0.1, always: true))" }.joined()
             return
@@ -52,31 +52,9 @@ package struct LineLogHandler: LogHandler {
 
     private static func quoted(_ text: String, always: Bool) -> String {
         let needed =
-            always || text.isEmpty || text.unicodeScalars.contains { $0 == " " || $0 == "\"" || isControl($0) }
-        return needed ? "\"\(escaped(text, quotes: true))\"" : text
-    }
-
-    /// C0, DEL and C1: a terminal acts on them.
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-    }
-
-    private static func escaped(_ text: String, quotes: Bool = false) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"" where quotes: result += "\\\""
-            case "\\" where quotes: result += "\\\\"
-            case "\n": result += "\\n"
-            case "\r": result += "\\r"
-            case "\t": result += "\\t"
-            case _ where isControl(scalar):
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
+            always || text.isEmpty
+            || text.unicodeScalars.contains { $0 == " " || $0 == "\"" || ControlCharacters.contains($0) }
+        return needed ? "\"\(ControlCharacters.escaped(text, quotes: true))\"" : text
     }
 
     private static let output = Guarded(())

@@ -65,4 +65,12 @@ struct LineLogHandlerTests {
         #expect(handler[metadataKey: "worker"] == "3")
         #expect(handler.logLevel == .info)
     }
+
+    @Test("Text for a terminal keeps its lines, and nothing else that a terminal acts on")
+    func terminalText() {
+        #expect(
+            ControlCharacters.escaped("a\nb\u{1B}[2J\r\t\u{7F}\u{85}\"\\é", keepsLines: true)
+                == "a\nb\\u001b[2J\\r\\t\\u007f\\u0085\"\\é")
+        #expect(ControlCharacters.escaped("a\n\"", quotes: true) == "a\\n\\\"")
+    }
 }
