@@ -51,8 +51,7 @@ struct LoadCommand: ParsableCommand {
         let settings = try configuration.load().configuration
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let replyQueue = "harebell.\(name)"
-        func connection(_ role: AMQPRole) throws -> AMQPConnection {
+        let replies = try ReplyQueue(name: "harebell.\(name)", prefetch: 1000, at: runner.now) { role in
             try BrokerConnections.connection(
                 role, name: "harebell load", settings.broker, network: runner.network,
                 seed: UInt64.random(in: 0 ... .max))
@@ -64,8 +63,7 @@ struct LoadCommand: ParsableCommand {
             plan: LoadPlan(
                 run: name, topic: topic ?? settings.apps[0].topic, mix: LoadPlan.Mix(rawValue: mix) ?? .accepted,
                 bodySize: bodySize),
-            replyQueue: replyQueue, control: try connection(.control), publisher: try connection(.publisher),
-            consumer: try connection(.consumer([ConsumerQueue(name: replyQueue, prefetch: 1000)])), at: runner.now)
+            replies: replies, at: runner.now)
         let progress = ProgressBar(total: count, isShown: !json && isatty(STDERR_FILENO) == 1)
         try runner.run(
             nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }

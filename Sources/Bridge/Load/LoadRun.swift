@@ -1,4 +1,4 @@
-package import AMQP
+import AMQP
 package import Core
 
 /// Publishes a load, collects the replies, and keeps a ledger of both.
@@ -41,97 +41,62 @@ package final class LoadRun {
     /// Publishes that no queue took, or that the broker refused for another reason.
     package private(set) var refused = 0
 
-    /// How long the reply queue stays after a run that could not delete it, in milliseconds.
-    private static let replyQueueLife: Int32 = 600_000
-
-    /// The queue that takes the replies; it is gone with the run.
-    private let replyQueue: String
-    private let control: AMQPConnection
-    private let publisher: AMQPConnection
-    private let consumer: AMQPConnection
-    private var isReplyQueueReady = false
-    private var isConsuming = false
+    /// It is gone with the run.
+    private let replies: ReplyQueue
+    private var isReady = false
     private var next = 0
     private var again: [Int] = []
     private var unconfirmed = SequenceTable<Int>()
     private var limiter: RateLimiter?
     private var lastProgress: Instant
-    private var lastLoss: AMQPError?
     private var now: Instant
 
-    package init(
-        settings: Settings, plan: LoadPlan, replyQueue: String, control: AMQPConnection, publisher: AMQPConnection,
-        consumer: AMQPConnection, at now: Instant
-    ) {
+    package init(settings: Settings, plan: LoadPlan, replies: ReplyQueue, at now: Instant) {
         self.settings = settings
         self.plan = plan
-        self.replyQueue = replyQueue
-        self.control = control
-        self.publisher = publisher
-        self.consumer = consumer
+        self.replies = replies
         self.now = now
         lastProgress = now
         ledger = LoadLedger(count: settings.count)
-        control.start(at: now)
-        publisher.start(at: now)
     }
 
     package var nextDeadline: Instant? {
         guard end == nil else { return nil }
-        var earliest = lastProgress + settings.patience
-        for deadline in [control.nextDeadline, publisher.nextDeadline, consumer.nextDeadline] {
-            if let deadline { earliest = min(earliest, deadline) }
-        }
+        var earliest = min(lastProgress + settings.patience, replies.nextDeadline ?? .distantFuture)
         if canPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
     }
 
     package func expire(at now: Instant) {
-        for connection in [control, publisher, consumer] { connection.expire(at: now) }
+        replies.expire(at: now)
         step(at: now)
     }
 
     package func step(at now: Instant) {
         self.now = now
-        takeControl()
-        takeReplies()
-        takeConfirms()
+        takeEvents()
         guard end == nil else { return }
         publish()
         if ledger.answered == settings.count {
             finish(.complete)
         } else if now >= lastProgress + settings.patience {
-            finish(ledger.published > 0 ? .impatient : .failed(lastLoss?.description ?? "the broker does not answer"))
+            finish(
+                ledger.published > 0
+                    ? .impatient : .failed(replies.lastLoss?.description ?? "the broker does not answer"))
         }
     }
 
     // MARK: Replies
 
-    private func takeControl() {
-        while let event = control.nextEvent(at: now) {
+    private func takeEvents() {
+        while let event = replies.nextEvent(at: now) {
             switch event {
-            case .engine(.opened) where !isReplyQueueReady:
-                let queue = QueueDeclaration(name: replyQueue, arguments: ["x-expires": .int32(Self.replyQueueLife)])
-                control.request(.declareQueue(queue), at: now)
-            case .engine(.replied(.declared)):
-                isReplyQueueReady = true
-                consumer.start(at: now)
-            case .engine(.replied(.refused(let error))): finish(.failed(error.description))
-            case .disconnected(_, let error, _): failIfFinal(error)
-            default: break
-            }
-        }
-    }
-
-    private func takeReplies() {
-        while let event = consumer.nextEvent(at: now) {
-            switch event {
-            case .engine(.consuming):
-                isConsuming = true
+            case .ready:
+                isReady = true
                 lastProgress = now
-            case .engine(.delivery(let delivery)): received(delivery)
-            case .disconnected(_, let error, _): failIfFinal(error)
-            default: break
+            case .reply(let delivery): received(delivery)
+            case .confirmed(let sequence, let confirmation): confirmed(sequence, confirmation)
+            case .failed(let error): finish(.failed(error.description))
             }
         }
     }
@@ -145,18 +110,18 @@ package final class LoadRun {
         }
         let outcome = text("harebell-outcome") ?? "unknown"
         ledger.answered(index, outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
-        consumer.ack(epoch: delivery.epoch, tag: delivery.tag, at: now)
+        replies.acknowledge(delivery, at: now)
     }
 
     // MARK: Publishing
 
     private var canPublish: Bool {
-        isConsuming && publisher.canPublish && unconfirmed.count < settings.window
+        replies.canPublish && unconfirmed.count < settings.window
             && (next < settings.count || !again.isEmpty)
     }
 
     private func publish() {
-        if limiter == nil, isConsuming, let rate = settings.rate {
+        if limiter == nil, isReady, let rate = settings.rate {
             limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now)
         }
         while canPublish {
@@ -174,11 +139,11 @@ package final class LoadRun {
         var properties = PublicationProperties()
         properties.contentType = ArraySlice("application/json".utf8)
         properties.messageID = ArraySlice(plan.messageID(index).utf8)
-        properties.replyTo = ArraySlice(replyQueue.utf8)
+        properties.replyTo = ArraySlice(replies.name.utf8)
         let publication = Publication(
             routingKey: ArraySlice(settings.queue.utf8), properties: properties, body: ArraySlice(plan.body(index)))
         do {
-            unconfirmed.insert(index, at: try publisher.publish(publication))
+            unconfirmed.insert(index, at: try replies.publish(publication))
             ledger.published(index, at: now)
             lastProgress = now
         } catch {
@@ -186,21 +151,14 @@ package final class LoadRun {
         }
     }
 
-    private func takeConfirms() {
-        while let event = publisher.nextEvent(at: now) {
-            switch event {
-            case .engine(.confirmed(let sequence, let confirmation)):
-                let index = unconfirmed.remove(sequence)
-                switch confirmation {
-                case .acked: break
-                case .lost, .nacked: again.append(index)
-                case .returned(_, let text):
-                    refused += 1
-                    finish(.failed("queue \"\(settings.queue)\" takes no messages (\(text)); does it exist?"))
-                }
-            case .disconnected(_, let error, _): failIfFinal(error)
-            default: break
-            }
+    private func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
+        let index = unconfirmed.remove(sequence)
+        switch confirmation {
+        case .acked: break
+        case .lost, .nacked: again.append(index)
+        case .returned(_, let text):
+            refused += 1
+            finish(.failed("queue \"\(settings.queue)\" takes no messages (\(text)); does it exist?"))
         }
     }
 
@@ -211,21 +169,14 @@ package final class LoadRun {
         finish(.stopped)
     }
 
-    private func failIfFinal(_ error: AMQPError) {
-        lastLoss = error
-        guard !error.isTransient else { return }
-        finish(.failed(error.description))
-    }
-
     private func finish(_ end: End) {
         guard self.end == nil else { return }
         self.end = end
-        if control.isOpen { control.request(.deleteQueue(replyQueue), at: now) }
-        for connection in [consumer, publisher, control] { connection.close(at: now) }
+        replies.close(at: now)
     }
 
     /// Whether every connection is closed after the end.
     package var isClosed: Bool {
-        end != nil && [control, publisher, consumer].allSatisfy(\.isClosed)
+        end != nil && replies.isClosed
     }
 }

@@ -39,9 +39,8 @@ struct UnreachableBrokerTests {
     func load() {
         let run = LoadRun(
             settings: LoadRun.Settings(queue: "push.requests", count: 10, rate: nil),
-            plan: LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0), replyQueue: "replies",
-            control: connection(.control), publisher: connection(.publisher),
-            consumer: connection(.consumer([ConsumerQueue(name: "replies", prefetch: 10)])), at: network.now)
+            plan: LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0),
+            replies: ReplyQueue(name: "replies", prefetch: 10, at: network.now, connect: connection), at: network.now)
         network.advance(by: .seconds(31), deadline: { run.nextDeadline }) {
             let before = run.end
             run.expire(at: network.now)
