@@ -118,10 +118,8 @@ package final class SimulatorContext {
         return Moment(instant: instant, wall: WallTime(milliseconds: anchor.wall.milliseconds + elapsed))
     }
 
-    /// A version 4 UUID (RFC 9562, section 5.4).
     func makeID() -> NotificationID {
-        NotificationID(
-            high: random.next() & ~0xF000 | 0x4000, low: random.next() & ~(0b11 << 62) | 0b10 << 62)
+        NotificationID.random(using: &random)
     }
 }
 

@@ -15,7 +15,7 @@ struct Harebell: ParsableCommand {
             """,
         version: Version.text,
         subcommands: [
-            RunCommand.self, CheckCommand.self, TopologyCommand.self, TokenCommand.self, SimulateCommand.self,
-            ChannelsCommand.self, LoadCommand.self, ConfigCommand.self,
+            RunCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self, ChannelsCommand.self,
+            TokenCommand.self, SimulateCommand.self, LoadCommand.self, ConfigCommand.self,
         ])
 }

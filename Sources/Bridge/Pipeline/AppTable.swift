@@ -56,6 +56,17 @@ package struct PipelineApp {
     }
 }
 
+extension PipelineApp {
+    /// An app as it is configured, with what its certificate names.
+    ///
+    /// - Throws: where its certificate cannot be read.
+    init(_ app: Configuration.App, pools: Pools) throws(TLSError) {
+        self.init(
+            topic: app.topic, environment: app.environment, pools: pools,
+            certificate: try app.credential.tlsIdentity()?.certificate())
+    }
+}
+
 /// Finds the app and the full topic that a notification means.
 package struct AppTable {
     package var apps: [PipelineApp]

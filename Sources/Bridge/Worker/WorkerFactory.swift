@@ -20,12 +20,11 @@ package enum WorkerFactory {
             return identities.count - 1
         }
         let apps = try configuration.apps.map { app in
-            PipelineApp(
-                topic: app.topic, environment: app.environment,
+            try PipelineApp(
+                app,
                 pools: PipelineApp.Pools(
                     notifications: pool(app, for: .notifications), broadcasts: pool(app, for: .broadcasts),
-                    management: pool(app, for: .management)),
-                certificate: try app.credential.tlsIdentity()?.certificate())
+                    management: pool(app, for: .management)))
         }
         var pools: [APNsPool] = []
         for identity in identities {

@@ -1,0 +1,130 @@
+package import AMQP
+package import Core
+
+/// One notification as an operator words it: Apple's header names with their values, and a payload.
+///
+/// Nothing is checked here: it takes the form of a request from a queue, and is read by the decoder of one.
+package struct HandmadeRequest: Sendable {
+    package enum Value: Sendable {
+        case text(String)
+        case integer(Int64)
+    }
+
+    /// How a queue wants its requests.
+    package enum Form: Sendable {
+        /// A JSON envelope around the payload.
+        case envelope
+        /// The payload as the body, everything else in headers.
+        case headers
+
+        /// The form that a decoder reads; `nil` for one of another format.
+        package init?(decoder: String) {
+            switch decoder {
+            case AutoDecoder().name, APNsHeadersDecoder().name: self = .headers
+            case APNsJSONDecoder().name: self = .envelope
+            default: return nil
+            }
+        }
+    }
+
+    /// The fields, `apns-id` included, in the order in which they are written.
+    private let fields: [(name: StaticString, value: Value)]
+    private let payload: [UInt8]
+    /// Names the request, and is its notification's `apns-id`.
+    package let id: [UInt8]
+
+    /// - Parameters:
+    ///   - id: the `apns-id`; it is the message id as well.
+    ///   - fields: the others, without those that are not given.
+    package init(id: String, _ fields: [(name: StaticString, value: Value?)], payload: [UInt8]) {
+        self.id = Array(id.utf8)
+        self.payload = payload
+        self.fields =
+            [("apns-id", .text(id))] + fields.compactMap { field in field.value.map { (field.name, $0) } }
+    }
+
+    /// As if a broker had brought it, in the form of headers.
+    func delivery(replyTo: String) -> Delivery {
+        var storage: [UInt8] = []
+        func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
+            let start = storage.count
+            storage += bytes
+            return Delivery.Field(start..<storage.count)
+        }
+        var layout = Delivery.Layout()
+        layout.body = place(payload)
+        layout.messageID = place(id)
+        layout.replyTo = place(replyTo.utf8)
+        let headers = fields.map { field in
+            let name = place(field.name.description.utf8)
+            return switch field.value {
+            case .text(let text): Delivery.Header.text(name, place(text.utf8))
+            case .integer(let integer): Delivery.Header.integer(name, integer)
+            }
+        }
+        return Delivery(
+            epoch: 0, tag: 1, redelivered: false, queue: 0, storage: storage, layout: layout, headers: headers)
+    }
+
+    /// For a queue whose decoder reads `form`.
+    package func publication(
+        to queue: String, replyTo: String, _ form: Form
+    ) throws(AMQPError) -> Publication {
+        var properties = PublicationProperties()
+        properties.messageID = id[...]
+        properties.replyTo = ArraySlice(replyTo.utf8)
+        let body: [UInt8]
+        switch form {
+        case .headers:
+            properties.contentType = ArraySlice("application/vnd.apple.apns+json".utf8)
+            let entries = fields.map { field in
+                let value: FieldValue =
+                    switch field.value {
+                    case .text(let text): .string(text)
+                    case .integer(let integer): .int64(integer)
+                    }
+                return FieldTable.Entry(name: Array(field.name.description.utf8), value: value)
+            }
+            properties.headers = try FieldTable(entries).encoded()[...]
+            body = payload
+        case .envelope:
+            properties.contentType = ArraySlice("application/vnd.harebell.request+json".utf8)
+            body = envelope
+        }
+        return Publication(routingKey: ArraySlice(queue.utf8), properties: properties, body: body[...])
+    }
+
+    /// The payload stands in it byte for byte.
+    private var envelope: [UInt8] {
+        var json = Array("{".utf8)
+        for field in fields {
+            json.appendJSON(string: ArraySlice(field.name.description.utf8))
+            json.append(UInt8(ascii: ":"))
+            switch field.value {
+            case .text(let text): json.appendJSON(string: ArraySlice(text.utf8))
+            case .integer(let integer): json.append(decimal: Int(integer))
+            }
+            json.append(UInt8(ascii: ","))
+        }
+        return json + Array("\"payload\":".utf8) + payload + Array("}".utf8)
+    }
+}
+
+/// The result of a handmade request.
+package struct HandmadeResult: Sendable {
+    package let outcome: Outcome
+    /// Apple's, if there is one.
+    package let reason: String?
+    package let json: [UInt8]
+
+    /// - Parameter header: the text of a result's header.
+    /// - Returns: `nil` if this is no result.
+    init?(json: ArraySlice<UInt8>, header: (StaticString) -> ArraySlice<UInt8>?) {
+        guard let name = header("harebell-outcome"),
+            let outcome = Outcome.allCases.first(where: { name.equals($0.name) })
+        else { return nil }
+        self.outcome = outcome
+        reason = header("harebell-reason").map { String(decoding: $0, as: UTF8.self) }
+        self.json = Array(json)
+    }
+}

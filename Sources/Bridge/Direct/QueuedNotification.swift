@@ -1,0 +1,101 @@
+import AMQP
+package import Core
+
+/// One handmade request through a queue, and the result that a worker sends back.
+///
+/// Sans-IO like a worker. Lost connections are made again until the time is over.
+package final class QueuedNotification {
+    package enum End {
+        case result(HandmadeResult)
+        /// A sentence for a person.
+        case failed(String)
+    }
+
+    private let request: HandmadeRequest
+    private let queue: String
+    private let form: HandmadeRequest.Form
+    private let replies: ReplyQueue
+    private let deadline: Instant
+    private var sequence: UInt64?
+    private var isQueued = false
+    package private(set) var end: End?
+
+    /// - Parameter timeout: for everything together.
+    package init(
+        _ request: HandmadeRequest, to queue: String, _ form: HandmadeRequest.Form, replies: ReplyQueue,
+        timeout: Duration, at now: Instant
+    ) {
+        self.request = request
+        self.queue = queue
+        self.form = form
+        self.replies = replies
+        deadline = now + timeout
+    }
+
+    package var nextDeadline: Instant? {
+        end == nil ? min(deadline, replies.nextDeadline ?? .distantFuture) : replies.nextDeadline
+    }
+
+    /// Whether the end is known and everything closed.
+    package var isOver: Bool { end != nil && replies.isClosed }
+
+    package func expire(at now: Instant) {
+        replies.expire(at: now)
+        step(at: now)
+    }
+
+    package func step(at now: Instant) {
+        while let event = replies.nextEvent(at: now) {
+            switch event {
+            case .ready: break
+            case .reply(let delivery): received(delivery, at: now)
+            case .confirmed(_, .acked): isQueued = true
+            case .confirmed(_, .lost), .confirmed(_, .nacked): sequence = nil
+            case .confirmed(_, .returned(_, let text)):
+                finish(.failed("queue \"\(queue)\" takes no messages (\(text)); does it exist?"), at: now)
+            case .failed(let error): finish(.failed(error.description), at: now)
+            }
+        }
+        guard end == nil else { return }
+        publish(at: now)
+        if now >= deadline { finish(.failed(complaint), at: now) }
+    }
+
+    private func publish(at now: Instant) {
+        guard end == nil, sequence == nil, replies.canPublish else { return }
+        do {
+            sequence = try replies.publish(request.publication(to: queue, replyTo: replies.name, form))
+        } catch {
+            finish(.failed(error.description), at: now)
+        }
+    }
+
+    private func received(_ delivery: Delivery, at now: Instant) {
+        replies.acknowledge(delivery, at: now)
+        guard delivery.correlationID?.elementsEqual(request.id) == true else { return }
+        let result = HandmadeResult(json: delivery.body) { name in
+            guard case .text(let text) = delivery.header(name) else { return nil }
+            return text
+        }
+        guard let result else { return }
+        finish(.result(result), at: now)
+    }
+
+    private var complaint: String {
+        guard !isQueued else {
+            return "no result came in time: the request is in queue \"\(queue)\" or with a worker, and will be sent"
+        }
+        return "the request was not queued in time: " + (replies.lastLoss?.description ?? "the broker does not answer")
+    }
+
+    /// Ends it where it is.
+    package func stop(at now: Instant) {
+        finish(.failed("stopped"), at: now)
+    }
+
+    private func finish(_ end: End, at now: Instant) {
+        guard self.end == nil else { return }
+        self.end = end
+        replies.close(at: now)
+    }
+}

@@ -1,0 +1,157 @@
+import ArgumentParser
+import Bridge
+import Core
+import EventLoop
+import Files
+import Glibc
+import TLS
+
+struct SendCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "send",
+        abstract: "Sends one notification straight to APNs, or through a queue, and prints its result.",
+        discussion: """
+            The result is the same JSON that a request from a queue is answered with. What a worker would not send is not \
+            sent either, and says why.
+
+            Exit code 0 if APNs accepted it, 65 if it was refused, 69 if it was not delivered.
+            """)
+
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Option(help: ArgumentHelp("Whom it is for, in hexadecimal digits.", valueName: "token"))
+    var deviceToken: String?
+
+    @Option(help: ArgumentHelp("A channel instead of a device: a broadcast.", valueName: "id"))
+    var channel: String?
+
+    @Option(help: ArgumentHelp("The payload; - reads standard input.", valueName: "file"))
+    var payload: String
+
+    @OptionGroup var app: AppOption
+
+    @Option(help: "One of Apple's push types; told from the payload where that is certain.")
+    var pushType: String?
+
+    @Option(help: "10, 5 or 1.")
+    var priority: Int64?
+
+    @Option(
+        help: ArgumentHelp("Until when it is worth delivering; 0 for now or never.", valueName: "seconds since 1970"))
+    var expiration: Int64?
+
+    @Option(help: "At most 64 bytes; the same again replaces what the device shows.")
+    var collapseId: String?
+
+    @Option(help: ArgumentHelp("The apns-id; a new one if missing.", valueName: "UUID"))
+    var id: String?
+
+    @Option(help: "Through this queue and a worker, instead of straight to APNs.")
+    var queue: String?
+
+    @Option(
+        help: "How many seconds to wait for the result: 60 with --queue, else what connecting and answering may take.")
+    var timeout: Int?
+
+    @Flag(help: "Nothing but the JSON, on a terminal too.")
+    var json = false
+
+    func validate() throws {
+        guard (deviceToken == nil) != (channel == nil) else {
+            throw ValidationError("one of --device-token and --channel is needed, and only one")
+        }
+        guard timeout.map((1...86400).contains) ?? true else { throw ValidationError("--timeout is 1 to 86400") }
+    }
+
+    func run() throws {
+        let settings = try configuration.load().configuration
+        var random = SystemRandomNumberGenerator()
+        let request = HandmadeRequest(
+            id: id ?? NotificationID.random(using: &random).description,
+            [
+                ("device-token", deviceToken.map { .text($0) }), ("apns-channel-id", channel.map { .text($0) }),
+                ("apns-topic", app.topic.map { .text($0) }), ("environment", app.environment.map { .text($0) }),
+                ("apns-push-type", pushType.map { .text($0) }), ("apns-priority", priority.map { .integer($0) }),
+                ("apns-expiration", expiration.map { .integer($0) }),
+                ("apns-collapse-id", collapseId.map { .text($0) }),
+            ], payload: try readPayload(settings.broker.maximumMessage))
+        let result =
+            if let queue {
+                try send(request, through: queue, settings)
+            } else {
+                try send(request, settings)
+            }
+        say(String(decoding: result.json, as: UTF8.self))
+        if !json, isatty(STDERR_FILENO) == 1 {
+            complain(result.outcome.name.description + (result.reason.map { ": \($0)" } ?? ""))
+        }
+        if let status = result.outcome.status { throw status }
+    }
+
+    private func readPayload(_ limit: Int) throws -> [UInt8] {
+        do {
+            return try WholeFile.read(payload == "-" ? "/dev/stdin" : payload, upTo: limit)
+        } catch {
+            throw ValidationError("--payload: cannot read \(payload): \(error)")
+        }
+    }
+
+    private func send(_ request: HandmadeRequest, _ settings: Configuration) throws -> HandmadeResult {
+        let runner = try LoopRunner()
+        let notification: DirectNotification
+        do throws(TLSError) {
+            notification = try DirectNotification(
+                request, settings, network: runner.network, patience: timeout.map { .seconds($0) },
+                log: settings.log.logger("harebell"), seed: random(), at: SystemClock.now())
+        } catch {
+            complain(error.description)
+            throw Status.configuration
+        }
+        try runner.run(
+            nextDeadline: { notification.nextDeadline }, expire: { _ in },
+            interrupted: { notification.stop(at: SystemClock.now()) }
+        ) { now in
+            notification.step(at: now)
+            return notification.isOver
+        }
+        guard let result = notification.result else { preconditionFailure("what is over has a result") }
+        return result
+    }
+
+    private func send(
+        _ request: HandmadeRequest, through queue: String, _ settings: Configuration
+    ) throws -> HandmadeResult {
+        // A queue that this configuration does not name is taken to belong to a worker like others.
+        let decoder = settings.queues.first { $0.name == queue }?.decoder
+        guard let form = decoder.map(HandmadeRequest.Form.init) ?? .headers else {
+            throw ValidationError(
+                "queue \"\(queue)\" has the decoder \(decoder ?? ""), whose format send does not write")
+        }
+        let runner = try LoopRunner()
+        let name = "harebell.send-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        let replies = try ReplyQueue(name: name, prefetch: 1, at: runner.now) { role in
+            try BrokerConnections.connection(
+                role, name: "harebell send", settings.broker, network: runner.network, seed: random())
+        }
+        let notification = QueuedNotification(
+            request, to: queue, form, replies: replies, timeout: .seconds(timeout ?? 60), at: runner.now)
+        try runner.run(
+            nextDeadline: { notification.nextDeadline }, expire: notification.expire(at:),
+            interrupted: { notification.stop(at: runner.now) }
+        ) { now in
+            notification.step(at: now.instant)
+            return notification.isOver
+        }
+        switch notification.end {
+        case .result(let result): return result
+        case .failed(let text):
+            complain(text)
+            throw Status.unavailable
+        case nil: preconditionFailure("what is over has an end")
+        }
+    }
+
+    private func random() -> UInt64 {
+        UInt64.random(in: 0 ... .max)
+    }
+}

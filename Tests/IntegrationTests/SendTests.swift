@@ -1,0 +1,127 @@
+import Glibc
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("harebell send")
+    struct SendTests {
+        private static let payload = "{\"aps\":{\"alert\":\"Hello\"}}"
+
+        private struct End {
+            let exit: ChildProcess.Exit
+            let output: String
+            let errors: String
+        }
+
+        private static func send(_ stage: Stage, _ arguments: [String], payload: String? = nil) throws -> End {
+            let file = try stage.directory.write(payload ?? Self.payload, to: "payload.json")
+            let process = try ChildProcess(
+                stage.binary,
+                ["send", "--config", stage.directory.file("harebell.yaml"), "--payload", file] + arguments)
+            let exit = try process.waitForExit(within: .seconds(60))
+            return End(exit: exit, output: process.text(), errors: process.text(.errors))
+        }
+
+        @Test("straight to APNs prints the result, and its exit code is 0, 65 or 69")
+        func direct() throws {
+            let stage = try Stage(script: "token 5e4d: 503 ServiceUnavailable")
+            try stage.write()
+            let accepted = try Self.send(
+                stage,
+                ["--device-token", "00aa", "--topic", Requests.topic, "--id", "123e4567-e89b-12d3-a456-426655440000"])
+            #expect(accepted.exit == .exited(0), "\(accepted)")
+            #expect(
+                accepted.output == """
+                    {"apns-id":"123e4567-e89b-12d3-a456-426655440000","device-token":"00aa",\
+                    "apns-topic":"\(Requests.topic)","environment":"production","outcome":"accepted","status":200,\
+                    "reason":null,"action":"none","timestamp":null,"apns-unique-id":null,"attempts":1,\
+                    "processed":"yes","message-id":"123e4567-e89b-12d3-a456-426655440000","detail":null}
+
+                    """)
+            #expect(!accepted.errors.contains("accepted"), "a summary is for people: \(accepted.errors)")
+
+            for (arguments, outcome) in [
+                (["--device-token", "dead00"], "unregistered"),
+                (["--device-token", "00aa", "--priority", "3"], "invalid"),
+                (["--device-token", "00aa", "--expiration", "5"], "expired"),
+                (["--channel", "QUJD", "--push-type", "liveactivity"], "unregistered"),
+            ] {
+                let end = try Self.send(stage, arguments)
+                #expect(end.exit == .exited(65), "\(end)")
+                #expect(end.output.contains("\"outcome\":\"\(outcome)\""), "\(end)")
+            }
+            let undelivered = try Self.send(stage, ["--device-token", "5e4d"])
+            #expect(undelivered.exit == .exited(69), "\(undelivered)")
+            #expect(undelivered.output.contains("\"reason\":\"ServiceUnavailable\""), "\(undelivered)")
+            let silent = try Self.send(stage, ["--device-token", "deaf", "--timeout", "1"])
+            #expect(silent.exit == .exited(69), "\(silent)")
+            #expect(silent.output.contains("\"processed\":\"unknown\""), "\(silent)")
+            try stage.removeQueues()
+        }
+
+        @Test("through a queue prints the worker's result")
+        func queued() throws {
+            let stage = try Stage(script: "")
+            let worker = try stage.start()
+            for (token, exit, outcome) in [("00aa", Int32(0), "accepted"), ("dead00", 65, "unregistered")] {
+                let end = try Self.send(stage, ["--device-token", token, "--queue", stage.quorumQueue])
+                #expect(end.exit == .exited(exit), "\(end)")
+                #expect(end.output.contains("\"outcome\":\"\(outcome)\""), "\(end)")
+            }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            let unread = try Self.send(
+                stage, ["--device-token", "00aa", "--queue", stage.quorumQueue, "--timeout", "2"])
+            #expect(unread.exit == .exited(69), "\(unread)")
+            #expect(unread.errors.contains("no result came in time"), "\(unread)")
+            let missing = try Self.send(stage, ["--device-token", "00aa", "--queue", "\(stage.name).none"])
+            #expect(missing.exit == .exited(69), "\(missing)")
+            #expect(missing.errors.contains("takes no messages"), "\(missing)")
+            for end in [unread, missing] { #expect(end.output.isEmpty) }
+            #expect(!(unread.errors + missing.errors).contains("00aa"))
+            try stage.removeQueues()
+        }
+
+        @Test("reads the payload from standard input")
+        func standardInput() throws {
+            let stage = try Stage()
+            try stage.write()
+            let payload = try stage.directory.write(Self.payload, to: "payload.json")
+            let output = try ChildProcess.run(
+                "/bin/sh",
+                [
+                    "-c", "cat \"$1\" | \"$2\" send --config \"$3\" --device-token 00aa --payload -", "sh", payload,
+                    stage.binary, stage.directory.file("harebell.yaml"),
+                ])
+            #expect(output.contains("\"outcome\":\"accepted\""))
+            try stage.removeQueues()
+        }
+
+        @Test(
+            "a wrong command line is 64, a bad configuration or key 78, and neither shows what was to be sent")
+        func setup() throws {
+            let stage = try Stage()
+            try stage.write()
+            for arguments in [
+                [], ["--device-token", "c0ffee", "--channel", "QUJD"], ["--device-token", "c0ffee", "--timeout", "0"],
+                ["--device-token", "c0ffee", "--environment", "test"],
+                ["--device-token", "c0ffee", "--payload", stage.directory.file("none.json")],
+            ] {
+                let end = try Self.send(stage, arguments)
+                #expect(end.exit == .exited(64), "\(arguments): \(end)")
+                #expect(end.output.isEmpty && !end.errors.contains("c0ffee"), "\(end)")
+            }
+            var settings = Stage.Settings()
+            settings.keyFile = stage.directory.file("none.p8")
+            try stage.write(settings)
+            let unreadable = try Self.send(stage, ["--device-token", "c0ffee"])
+            #expect(unreadable.exit == .exited(78), "\(unreadable)")
+            #expect(unreadable.errors.contains("cannot read the signing key file"), "\(unreadable)")
+            try stage.directory.write("nothing: good\n", to: "harebell.yaml")
+            let wrong = try Self.send(stage, ["--device-token", "c0ffee"])
+            #expect(wrong.exit == .exited(78), "\(wrong)")
+            for end in [unreadable, wrong] { #expect(!end.errors.contains("c0ffee") && !end.errors.contains("Hello")) }
+            try stage.removeQueues()
+        }
+    }
+}
