@@ -19,9 +19,12 @@ extension AMQPEngine {
         frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(frameMax), to: &output)
         var fingerprint = Fingerprint()
         if publication.mandatory {
-            fingerprint.combine(publication.exchange)
-            fingerprint.combine(publication.routingKey)
-            if let messageID = publication.properties.messageID { fingerprint.combine(messageID) }
+            let properties = publication.properties
+            fingerprint.combine(publication.exchange, publication.routingKey, messageID: properties.messageID)
+            if properties.messageID == nil {
+                let isKept = publication.body.count <= configuration.maximumBody
+                fingerprint.combine(properties.correlationID, body: isKept ? publication.body : [])
+            }
         }
         return confirms.publishSent(fingerprint: fingerprint.value)
     }
@@ -37,9 +40,8 @@ extension AMQPEngine {
         let message = Delivery(
             epoch: epoch, tag: 0, redelivered: false, queue: 0, storage: content.storage, layout: content.layout)
         var fingerprint = Fingerprint()
-        fingerprint.combine(message.exchange)
-        fingerprint.combine(message.routingKey)
-        if let messageID = message.messageID { fingerprint.combine(messageID) }
+        fingerprint.combine(message.exchange, message.routingKey, messageID: message.messageID)
+        if message.messageID == nil { fingerprint.combine(message.correlationID, body: message.body) }
         guard confirms.returnReceived(fingerprint: fingerprint.value, code: code, text: text) else {
             return unexpected("a message returned that was not published")
         }

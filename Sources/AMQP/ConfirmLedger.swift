@@ -127,7 +127,8 @@ package struct ConfirmLedger {
     }
 }
 
-/// A number for what a publish and its return have in common: exchange, routing key and message id.
+/// A number for what a publish and its return have in common: where it goes and its message id, without one its
+/// correlation id and body. Two publishes with the same number can take each other's return.
 struct Fingerprint {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
@@ -150,8 +151,22 @@ struct Fingerprint {
         value = (hash ^ UInt64(count)) &* 0x100_0000_01B3
     }
 
+    mutating func combine(
+        _ exchange: ArraySlice<UInt8>, _ routingKey: ArraySlice<UInt8>, messageID: ArraySlice<UInt8>?
+    ) {
+        combine(exchange)
+        combine(routingKey)
+        if let messageID { combine(messageID) }
+    }
+
+    /// - Parameter body: empty where it is larger than a return's body that is kept.
+    mutating func combine(_ correlationID: ArraySlice<UInt8>?, body: ArraySlice<UInt8>) {
+        if let correlationID { combine(correlationID) }
+        combine(body)
+    }
+
     @inline(__always)
-    mutating func combine(_ bytes: ArraySlice<UInt8>) {
+    private mutating func combine(_ bytes: ArraySlice<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { unsafe combine($0) }
     }
 }

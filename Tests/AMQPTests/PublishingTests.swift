@@ -90,6 +90,23 @@ struct PublishingTests {
         #expect(confirmations.map(\.1) == [.acked, noRoute, .acked, .acked, noRoute])
     }
 
+    @Test("What is returned is told from what waits for its confirm, without message ids as well")
+    func returnedWithoutMessageID() throws {
+        let broker = Broker()
+        broker.declare("dead")
+        broker.holdsConfirms = true
+        let pair = Pair(.publisher, broker: broker)
+        try pair.publish([1], to: "dead")
+        pair.settle()
+        broker.delete("dead")
+        try pair.publish([2], to: "dead")
+        pair.settle()
+        pair.server.releaseConfirms(2, multiple: true)
+        pair.settle()
+        #expect(
+            pair.takeConfirmations().map(\.1) == [.acked, AMQP.Confirmation.returned(code: 312, text: "NO_ROUTE")])
+    }
+
     @Test("A full queue's nack is told")
     func nacked() throws {
         let broker = Broker()
