@@ -147,6 +147,7 @@ final class Checker {
         judgeIDs()
         judgeRepetitions()
         judgePermits()
+        judgeChannels()
         for failure in world.ledger.failures { complain("APNs' side failed: \(failure)") }
     }
 
@@ -174,11 +175,16 @@ final class Checker {
         }
     }
 
+    /// What APNs saw of notifications to devices.
+    private var notifications: [SimulatorLedger.Record] {
+        world.ledger.records.filter { !$0.deviceToken.isEmpty }
+    }
+
     /// An `apns-id` belongs to one notification, for ever.
     private func judgeIDs() {
         var ids: [ArraySlice<UInt8>: NotificationID] = [:]
         var owners: [NotificationID: ArraySlice<UInt8>] = [:]
-        for record in world.ledger.records {
+        for record in notifications {
             if let id = ids.updateValue(record.apnsID, forKey: record.deviceToken), id != record.apnsID {
                 complain("one notification was sent as \(id) and as \(record.apnsID)")
             }
@@ -192,19 +198,29 @@ final class Checker {
     private func judgeRepetitions() {
         guard world.workers == 1, let worker = world.worker else { return }
         var answers: [ArraySlice<UInt8>: Int] = [:]
-        for record in world.ledger.records {
+        for record in notifications {
             guard case .answered(let status, reason: _) = record.ending else { continue }
             if [200, 400, 410].contains(status) { answers[record.deviceToken, default: 0] += 1 }
         }
         let repetitions = answers.values.reduce(0) { $0 + $1 - 1 }
         if repetitions > worker.counters.uncertain {
             complain("\(repetitions) answers were repeated, \(worker.counters.uncertain) tries were uncertain")
-            for record in world.ledger.records where answers[record.deviceToken, default: 0] > 1 {
+            for record in notifications where answers[record.deviceToken, default: 0] > 1 {
                 let token = String(decoding: record.deviceToken, as: UTF8.self)
                 note(
                     "\(record.receivedAt.nanoseconds / 1_000_000) ms \(token) on \(record.connection): \(record.ending)"
                 )
             }
+        }
+    }
+
+    /// A request makes one channel at most, whatever happens, and one that says so has made it.
+    private func judgeChannels() {
+        let channels = world.channels.channels(of: Array("com.example.app".utf8)[...]).count
+        let creations = fates.values.filter { $0.request.kind == .channel }
+        let accepted = creations.count { $0.results.values.contains { $0.contains("accepted") } }
+        if !(accepted...creations.count).contains(channels) {
+            complain("\(channels) channels came of \(creations.count) requests, \(accepted) of them accepted")
         }
     }
 

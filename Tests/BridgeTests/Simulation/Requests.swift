@@ -6,7 +6,7 @@ struct SimulatedRequest {
     enum Kind: CaseIterable {
         case good, dead, bad, rejected, troubled, throttled, late, fanOut, expired, shortLived, invalid, oversize,
             otherApp,
-            lostReply
+            lostReply, channel
     }
 
     let number: Int
@@ -24,6 +24,8 @@ struct SimulatedRequest {
 
     /// The outcomes that a notification may have when APNs has no trouble of its own.
     func outcomes(of position: Int) -> Set<String> {
+        // A creation that another connection may have brought to APNs is not sent.
+        if kind == .channel { return ["accepted", "undelivered"] }
         guard deviceTokens.indices.contains(position) else { return ["invalid"] }
         if kind == .expired { return ["expired"] }
         if kind == .shortLived { return ["accepted", "expired"] }
@@ -55,7 +57,7 @@ struct SimulatedRequest {
                 (0..<Int.random(in: 2...6, using: &random)).map { _ in
                     ["7", "7", "dead", "e4e4"].randomElement(using: &random)!
                 }
-            case .invalid, .oversize: []
+            case .invalid, .oversize, .channel: []
             }
         deviceTokens = prefixes.enumerated().map { Self.deviceToken($1, number, $0) }
         var properties = MessageProperties()
@@ -81,6 +83,10 @@ struct SimulatedRequest {
         switch kind {
         case .invalid: return Array("this is no JSON, number \(number)".utf8)
         case .oversize: return Array("\(number) ".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 20_000)
+        case .channel:
+            return Array(
+                "{\"apns-topic\":\"com.example.app\",\"channel\":{\"operation\":\"create\",\"message-storage-policy\":\(number % 2)}}"
+                    .utf8)
         default: break
         }
         let target =

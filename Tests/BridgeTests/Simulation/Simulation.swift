@@ -81,6 +81,9 @@ final class Simulation {
             "chance 3%: 503 Shutdown", "chance 3%: 403 ExpiredProviderToken", "chance 30%: delay 10ms..3s",
             "topic com.example.other, first 3 requests: 403 TopicMismatch",
             "topic com.example.app, first 2 requests: 403 InvalidProviderToken", "connect: settings streams=2",
+            "operation create, chance 20%: cut", "operation create, chance 20%: rst INTERNAL_ERROR",
+            "operation create, chance 20%: delay 5s", "operation create, chance 20%: 503 ServiceUnavailable",
+            "operation create, chance 20%: goaway last=before",
             "after 5s: goaway", "after 4 requests: goaway Shutdown last=this", "idle 3s: goaway IdleTimeout",
         ]
         return lines.filter { _ in Int.random(in: 0..<4, using: &random) == 0 }.joined(separator: "\n")

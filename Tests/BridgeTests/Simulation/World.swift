@@ -20,6 +20,8 @@ final class World {
     let configuration: Configuration
     /// What every APNs of this world has seen.
     let ledger = SimulatorLedger(keepsPayloads: true)
+    /// The channels that they all know.
+    let channels = ChannelRegistry(limit: ChannelOperation.maximumChannels)
     private(set) var apns: SimulatorContext
     private(set) var scriptSetAt = Instant.distantFuture
     /// The workers that run, the oldest first.
@@ -53,7 +55,7 @@ final class World {
         configuration = try Self.configuration(in: folder.path, configure)
         network = MemoryNetwork(seed: seed, start: Self.start) { _ in nil }
         network.label = "(seed \(seed))"
-        apns = try Self.apns(script, seed: seed, ledger, at: network.moment)
+        apns = try Self.apns(script, seed: seed, ledger, channels, at: network.moment)
         for queue in declares { broker.declare(queue) }
         network.accept = { [unowned self] endpoint in accept(endpoint) }
     }
@@ -91,13 +93,13 @@ final class World {
     }
 
     private static func apns(
-        _ script: String, seed: UInt64, _ ledger: SimulatorLedger, at now: Moment
+        _ script: String, seed: UInt64, _ ledger: SimulatorLedger, _ channels: ChannelRegistry, at now: Moment
     ) throws -> SimulatorContext {
         var configuration = SimulatorConfiguration()
         configuration.seed = seed
         let script = try Script(script, file: "script", &configuration)
         return try SimulatorContext(
-            configuration, script: script, identity: Credentials.server, ledger: ledger, now: now)
+            configuration, script: script, identity: Credentials.server, ledger: ledger, channels: channels, now: now)
     }
 
     private func accept(_ endpoint: Endpoint) -> (any Engine)? {
@@ -182,7 +184,7 @@ final class World {
     /// From now on connections to APNs meet another script; those that are open stay with the old one.
     func setScript(_ script: String) throws {
         scriptSetAt = network.now
-        apns = try Self.apns(script, seed: seed &+ 1, ledger, at: network.moment)
+        apns = try Self.apns(script, seed: seed &+ 1, ledger, channels, at: network.moment)
     }
 
     /// Puts a request into the queue.
