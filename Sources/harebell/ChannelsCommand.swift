@@ -88,7 +88,7 @@ struct ChannelOptions: ParsableArguments {
     var json = false
 
     /// Asks APNs once.
-    func ask(_ operation: ChannelOperation) throws -> ChannelAnswer {
+    func ask(_ operation: ChannelOperation) throws -> ChannelResult {
         let settings = try configuration.load().configuration
         let app = try app.choose(from: settings)
         var random = SystemRandomNumberGenerator()
@@ -96,7 +96,7 @@ struct ChannelOptions: ParsableArguments {
         let request = APNsRequest(
             operation, bundleID: ChannelOperation.bundleID(ofTopic: ArraySlice(app.topic.utf8)), id: id)
         let end = try DirectRequest.run(request, for: app, settings.apns)
-        return ChannelAnswer(operation: operation, id: id, report: end.report(about: operation))
+        return ChannelResult(operation: operation, id: id, report: end.report(about: operation))
     }
 }
 
@@ -127,7 +127,7 @@ extension MessageStoragePolicy: ExpressibleByArgument {
 }
 
 /// What became of a request about channels, for a person or a program.
-struct ChannelAnswer {
+struct ChannelResult {
     let operation: ChannelOperation
     let id: NotificationID
     let report: Report
