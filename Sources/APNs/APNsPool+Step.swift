@@ -54,8 +54,10 @@ extension APNsPool {
         noteServerErrors(reply, on: connection, at: now.instant)
         if let refusal {
             if recover(ticket, from: refusal, on: connection, at: now) { return }
-        } else if !reply.isSuccess, reply.rule.closesConnection {
-            retire(connection, at: now.instant)
+        } else if !reply.isSuccess {
+            let rule = reply.rule
+            if rule.closesConnection { retire(connection, at: now.instant) }
+            if rule.action == .resend, resends(ticket) { return }
         }
         let entry = entries.remove(ticket)
         counters.finished += 1
@@ -77,11 +79,17 @@ extension APNsPool {
     }
 
     private func resend(_ ticket: Ticket, _ loss: Loss) {
+        if !resends(ticket) { lose(ticket, loss) }
+    }
+
+    /// - Returns: Whether a request that was certainly not processed goes out again.
+    private func resends(_ ticket: Ticket) -> Bool {
         let entry = entries[ticket]
+        guard !isDraining, entry.resends < configuration.maximumResends else { return false }
         entry.resends += 1
-        guard !isDraining, entry.resends <= configuration.maximumResends else { return lose(ticket, loss) }
         counters.resends += 1
         resending.append(ticket)
+        return true
     }
 
     /// It cannot be delivered any more: sending it would cost a permit and bring nothing.

@@ -177,11 +177,38 @@ struct PoolTests {
     @Test("An answer after which a connection is of no use replaces it, and is told as it is")
     func closingReply() throws {
         let world = try World()
-        world.onRequest = { $0.reply($1.stream, 503, #"{"reason":"Shutdown"}"#) }
+        world.onRequest = { $0.reply($1.stream, 403, #"{"reason":"BadCertificate"}"#) }
         world.submit(0..<1)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.reason?.rawValue == "Shutdown")
+        #expect(world.replies[0]?.reason?.rawValue == "BadCertificate")
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed && !world.servers[1].isTransportClosed)
+    }
+
+    @Test(
+        "What was answered without being processed goes out again at once on another connection",
+        arguments: [(503, "Shutdown"), (400, "IdleTimeout")])
+    func notProcessedReply(status: UInt16, reason: String) throws {
+        let world = try World()
+        world.onRequest = { server, received in
+            let isFirst = world.servers.count == 1
+            server.reply(received.stream, isFirst ? status : 200, isFirst ? "{\"reason\":\"\(reason)\"}" : "")
+        }
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.status == 200)
+        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
+        #expect(world.pool.statistics(at: world.now.instant).counters.resends == 1)
+    }
+
+    @Test("A request that every connection turns away comes back to the owner")
+    func turnedAwayForEver() throws {
+        let world = try World()
+        world.onRequest = { $0.reply($1.stream, 503, #"{"reason":"Shutdown"}"#) }
+        world.submit(0..<1)
+        world.pass(.seconds(300))
+        #expect(world.replies[0]?.reason?.rawValue == "Shutdown")
+        #expect(
+            world.pool.statistics(at: world.now.instant).counters.resends == world.pool.configuration.maximumResends)
     }
 
     // MARK: Connecting

@@ -89,6 +89,8 @@ extension Configuration {
         package var pingIdle: Duration
         package var connectTimeout: Duration
         package var validate: PayloadValidation
+        /// When refused device tokens pause their app; `nil` for never.
+        package var badTokenPause: TokenRefusalShare.Limit?
     }
 
     /// What becomes of a payload that does not keep to Apple's tables.

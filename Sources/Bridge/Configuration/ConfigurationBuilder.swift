@@ -38,7 +38,8 @@ struct ConfigurationBuilder {
                 connections: integer("apns.connections.min")...integer("apns.connections.max"),
                 permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
-                connectTimeout: seconds("apns.connect_timeout_seconds"), validate: choice("apns.validate")),
+                connectTimeout: seconds("apns.connect_timeout_seconds"), validate: choice("apns.validate"),
+                badTokenPause: badTokenPause()),
             apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),
@@ -66,6 +67,11 @@ struct ConfigurationBuilder {
     private func optionalRoute(_ section: String) -> Configuration.Route? {
         guard let key = values.text("\(section).routing_key") else { return nil }
         return Configuration.Route(exchange: text("\(section).exchange"), routingKey: key)
+    }
+
+    private func badTokenPause() -> TokenRefusalShare.Limit? {
+        guard let answers = values.integer("apns.bad_token_pause.answers") else { return nil }
+        return TokenRefusalShare.Limit(answers: answers, percent: integer("apns.bad_token_pause.share_percent"))
     }
 
     private mutating func app(_ app: String) -> Configuration.App {

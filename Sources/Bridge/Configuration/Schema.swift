@@ -108,6 +108,16 @@ extension Setting {
         Setting(
             "apns.validate", .choice(Configuration.PayloadValidation.allCases.map(\.rawValue)), default: "warn",
             "Whether payloads are held to Apple's tables of keys, and strictly: what breaks them is invalid."),
+        Setting(
+            "apns.bad_token_pause", .section, default: "{}", optional: true,
+            "When refused device tokens pause their app, because they mean the wrong environment; null for never."),
+        Setting(
+            "apns.bad_token_pause.share_percent", .integer(1...100), default: "50",
+            "From which share of BadDeviceToken and DeviceTokenNotForTopic on."),
+        Setting(
+            "apns.bad_token_pause.answers", .integer(10...10000), default: "100",
+            "Of how many of the newest answers to a topic; not before there are so many. Counted by each worker thread."
+        ),
     ]
 
     private static let apps = [

@@ -116,9 +116,9 @@ extension DirectExchange.End {
             let outcome: Outcome =
                 switch reply.rule.action {
                 case .accept: .accepted
-                case .unregister: .unregistered
-                case .reject, .pauseApp: .rejected
-                case .resend, .renewToken, .retryLater: .undelivered
+                case .unregister, .doubtToken: .unregistered
+                case .reject, .blameTopic, .pauseApp, .reconnect: .rejected
+                case .resend, .renewToken, .keepToken, .retryLater: .undelivered
                 }
             return Report(
                 outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,

@@ -10,9 +10,7 @@ package struct PipelineApp {
     package let environment: Environment
     /// Which pools carry it.
     package let pools: Pools
-    package var gate = AppGate()
-    /// Notifications that wait for the gate, oldest first.
-    package var held: [UInt32] = []
+    package var lanes = Array(repeating: AppLane(), count: AppLane.count)
     /// The full topic for each push type, by its raw value.
     package let topics: [ArraySlice<UInt8>]
     /// Why the app's certificate cannot carry a push type, by its raw value; none with provider tokens.
@@ -53,6 +51,11 @@ package struct PipelineApp {
         }
         refusals = PushType.allCases.map { certificate?.refusal(of: $0, bundleID: topic) }
         hasOneTopic = certificate?.pushTopics.count == 1
+    }
+
+    /// The topic of a lane; of broadcasts and channels the bundle ID.
+    package func topic(ofLane lane: Int) -> String {
+        String(decoding: topics.indices.contains(lane) ? topics[lane] : bundleID, as: UTF8.self)
     }
 }
 

@@ -27,6 +27,8 @@ package final class InFlightNotification {
     package let position: Int?
     package let id: NotificationID
     package let app: Int
+    /// Which of the app's lanes it takes.
+    package let lane: Int
     /// The full topic that goes into `apns-topic`.
     package let topic: ArraySlice<UInt8>
     /// What is wrong with the payload by Apple's tables, for the result.
@@ -46,6 +48,7 @@ package final class InFlightNotification {
         self.position = position
         self.id = id
         app = match.app
+        lane = AppLane.index(of: notification)
         topic = match.topic
     }
 }

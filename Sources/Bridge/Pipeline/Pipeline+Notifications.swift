@@ -1,5 +1,6 @@
 package import APNs
 package import Core
+import Logging
 
 /// From a notification to its outcome.
 extension Pipeline {
@@ -10,7 +11,7 @@ extension Pipeline {
             finishExpired(handle, entry, at: now)
             return
         }
-        guard apps.apps[entry.app].gate.admit(handle, at: now.instant) else {
+        guard apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant) else {
             hold(handle, entry)
             return
         }
@@ -46,39 +47,54 @@ extension Pipeline {
         let entry = notifications[handle]
         entry.ticket = nil
         let rule = reply.rule
-        if rule.action == .pauseApp {
-            hold(handle, entry)
-            pause(entry.app, handle, reply, at: now)
-            return
-        }
-        entry.attempts += 1
-        if !apps.apps[entry.app].gate.isOpen, apps.apps[entry.app].gate.answered() { resume(entry.app, at: now) }
-        func report(_ outcome: Outcome) -> Report {
-            var report = Report(
-                outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
-                uniqueID: reply.uniqueID, attempts: entry.attempts, processed: .yes)
-            if case .management(let operation) = entry.notification.target { report.add(reply, to: operation) }
-            return report
-        }
+        if !rule.isKnown || rule.alarm != nil { announce(reply, rule, entry.app) }
         switch rule.action {
-        case .accept: finish(handle, report(.accepted), at: now)
-        case .unregister: finish(handle, report(.unregistered), at: now)
-        case .reject, .pauseApp: finish(handle, report(.rejected), at: now)
-        case .resend, .renewToken, .retryLater:
+        case .pauseApp, .reconnect, .renewToken, .keepToken:
+            refusedApp(handle, entry, reply, at: now)
+        case .blameTopic where entry.notification.topic == nil:
+            refusedApp(handle, entry, reply, at: now)
+        case .doubtToken:
+            refusedToken(handle, entry, reply, at: now)
+        case .accept: finish(handle, entry, .accepted, reply, rule, at: now)
+        case .unregister: finish(handle, entry, .unregistered, reply, rule, at: now)
+        case .reject, .blameTopic: finish(handle, entry, .rejected, reply, rule, at: now)
+        case .resend, .retryLater:
+            entry.attempts += 1
+            ended(handle, entry, showing: .none, at: now)
             guard !retry(handle, entry, at: now) else { return }
-            var last = report(.undelivered)
-            last.detail = "given up after \(entry.attempts) tries in \(settings.retry.horizon.inSeconds) s"
-            finish(handle, last, at: now)
+            var report = report(.undelivered, entry, reply)
+            if rule.action == .resend { report.processed = .no }
+            report.detail = "given up after \(entry.attempts) tries"
+            finish(handle, report, at: now)
         }
+    }
+
+    /// An answer that is final, and shows what the app is refused or not refused for.
+    private func finish(
+        _ handle: UInt32, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsReply, _ rule: ReplyRule,
+        at now: Moment
+    ) {
+        entry.attempts += 1
+        if rule.proof == .token { answeredToken(entry, isRefusal: false) }
+        ended(handle, entry, showing: rule.proof, at: now)
+        finish(handle, report(outcome, entry, reply), at: now)
+    }
+
+    func report(_ outcome: Outcome, _ entry: InFlightNotification, _ reply: APNsReply) -> Report {
+        var report = Report(
+            outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
+            uniqueID: reply.uniqueID, attempts: entry.attempts, processed: .yes)
+        if case .management(let operation) = entry.notification.target { report.add(reply, to: operation) }
+        return report
     }
 
     /// A notification ended without an answer.
     package func lost(_ handle: UInt32, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
         entry.ticket = nil
-        if apps.apps[entry.app].gate.lost(handle) { scheduleProbe(entry.app) }
         if loss.processed == .unknown { counters.uncertain += 1 }
         entry.attempts += 1
+        ended(handle, entry, showing: .none, at: now)
         let isFinal = loss.processed == .unknown && !entry.notification.target.maySendAgain
         guard isFinal || !retry(handle, entry, at: now) else { return }
         finish(
@@ -91,11 +107,18 @@ extension Pipeline {
     package func expired(_ handle: UInt32, at now: Moment) {
         let entry = notifications[handle]
         entry.ticket = nil
-        if apps.apps[entry.app].gate.lost(handle) { scheduleProbe(entry.app) }
+        withdrawn(handle, entry)
         finishExpired(handle, entry, at: now)
     }
 
-    func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+    /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a
+    ///   device that is asked too often must not be the app's only probe for ever.
+    private func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard apps.apps[entry.app].lanes[entry.lane].gate.isOpen else {
+            guard entry.attempts < settings.retry.maximumAttempts else { return false }
+            hold(handle, entry)
+            return true
+        }
         guard let began = entry.firstTry else { preconditionFailure("what ended was tried") }
         let elapsed = now.instant - began
         guard let pause = settings.retry.pause(afterAttempts: entry.attempts, elapsed: elapsed, using: &random) else {
@@ -104,5 +127,21 @@ extension Pipeline {
         counters.retries += 1
         later.insert(.retry(handle), due: now.instant + pause)
         return true
+    }
+
+    /// The most reasons that are remembered as logged.
+    private static let maximumAnnounced = 100
+
+    /// Says once for each reason what an operator should know about it.
+    private func announce(_ reply: APNsReply, _ rule: ReplyRule, _ app: Int) {
+        if !rule.isKnown { counters.unknownReasons += 1 }
+        let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"
+        guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }
+        let metadata = appMetadata(app, ["status": "\(reply.status)", "reason": "\(reason)"])
+        if let alarm = rule.alarm {
+            log.error("\(alarm)", metadata: metadata)
+        } else {
+            log.warning("APNs gave a reason that is not documented: it is treated by its status", metadata: metadata)
+        }
     }
 }

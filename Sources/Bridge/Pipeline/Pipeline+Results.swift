@@ -2,13 +2,14 @@ import Core
 
 /// From an outcome to the settlement.
 extension Pipeline {
-    func finish(_ handle: UInt32, _ report: Report, at now: Moment) {
+    /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
+    func finish(_ handle: UInt32, _ report: Report, givesFeedback: Bool = true, at now: Moment) {
         let entry = notifications.remove(handle)
         var report = report
         if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
         conclude(
             entry.request, entry.notification, position: entry.position, id: entry.id, app: entry, report: report,
-            at: now)
+            givesFeedback: givesFeedback, at: now)
     }
 
     /// A message that is no request gets one result and a dead letter.
@@ -26,12 +27,12 @@ extension Pipeline {
 
     func conclude(
         _ request: InFlightRequest, _ notification: Notification?, position: Int?, id: NotificationID?,
-        app: InFlightNotification? = nil, report: Report, at now: Moment
+        app: InFlightNotification? = nil, report: Report, givesFeedback: Bool = true, at now: Moment
     ) {
         counters.outcomes[Int(report.outcome.rawValue)] += 1
         let delivery = request.delivery
         let route = resultRoute(for: delivery, outcome: report.outcome)
-        let feedback = report.outcome == .unregistered ? settings.feedback : nil
+        let feedback = report.outcome == .unregistered && givesFeedback ? settings.feedback : nil
         if route != nil || feedback != nil {
             let result = encoder.encode(
                 report, id: id, position: position, notification: notification, topic: app?.topic,

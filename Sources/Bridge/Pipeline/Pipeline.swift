@@ -21,6 +21,8 @@ package final class Pipeline {
     var orphans = OrphanedRequests()
     var later = DeadlineQueue<Later>()
     var findingLog = LogLimit(interval: .seconds(60))
+    /// Reasons that were logged, each once.
+    var announced: Set<String> = []
 
     var unconfirmed = SequenceTable<PendingPublication>()
     /// What waits for the publishing connection, oldest first.
@@ -31,7 +33,7 @@ package final class Pipeline {
         case retry(UInt32)
         case republish(PendingPublication)
         case decode(InFlightRequest)
-        case probe(app: Int)
+        case probe(app: Int, lane: Int)
     }
 
     /// - Parameter seed: for the jitter of retries
@@ -52,7 +54,7 @@ package final class Pipeline {
 
     /// Whether all that is left belongs to paused apps: waiting longer changes nothing.
     package var holdsOnly: Bool {
-        counters.unconfirmed == 0 && notifications.count == apps.apps.reduce(0) { $0 + $1.held.count }
+        counters.unconfirmed == 0 && notifications.count == paused.reduce(0) { $0 + $1.held }
             && later.elements.allSatisfy { if case .probe = $0 { true } else { false } }
     }
 
@@ -66,7 +68,7 @@ package final class Pipeline {
             case .retry(let handle): send(handle, at: now)
             case .republish(let pending): publish(pending, at: now)
             case .decode(let request): decode(request, at: now)
-            case .probe(let app): probe(app, at: now)
+            case .probe(let app, let lane): probe(app, lane, at: now)
             }
         }
     }

@@ -19,6 +19,8 @@ package struct PipelineCounters: Sendable {
     /// Publishes that no queue took.
     package var returned: UInt64 = 0
     package var refusedPublishes: UInt64 = 0
+    /// Answers whose reason Apple does not document, or that had none.
+    package var unknownReasons: UInt64 = 0
     /// Deliveries without a settlement.
     package var unsettled = 0
     /// Publishes without a confirm, the ones that wait for a connection included.
@@ -44,6 +46,7 @@ package struct PipelineCounters: Sendable {
         deadLetters += other.deadLetters
         returned += other.returned
         refusedPublishes += other.refusedPublishes
+        unknownReasons += other.unknownReasons
         unsettled += other.unsettled
         unconfirmed += other.unconfirmed
     }

@@ -16,6 +16,8 @@ package struct PipelineSettings: Sendable {
     package var deadLetters: DeadLetterEncoder
     package var retry = RetryPolicy()
     package var validation: Configuration.PayloadValidation
+    /// From which share of refused device tokens on an app pauses; `nil` for never.
+    package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
     /// The largest body of a delivery, in bytes.
     package var maximumMessage: Int
     /// What a decoder may put a delivery off for at most.
@@ -67,6 +69,7 @@ extension PipelineSettings {
         feedback = configuration.feedback.map { PublishRoute($0) }
         deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)
         validation = configuration.apns.validate
+        tokenRefusals = configuration.apns.badTokenPause
         maximumMessage = configuration.broker.maximumMessage
     }
 }

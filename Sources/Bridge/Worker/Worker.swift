@@ -52,6 +52,16 @@ package final class Worker: PipelineDoors {
         pipeline.counters
     }
 
+    /// What APNs refuses now, and how much waits for it.
+    package var paused: [PausedTopic] {
+        pipeline.paused
+    }
+
+    /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
+    package func probeSoon(at now: Moment) {
+        pipeline.probeSoon(at: now)
+    }
+
     package func nextEvent() -> Event? {
         events.popFirst()
     }

@@ -6,7 +6,8 @@ import Testing
 @Suite("App gate")
 struct AppGateTests {
     private static let start = Instant(nanoseconds: 0)
-    private static let cause = RejectionReason(rawValue: "TopicMismatch")
+    private static let cause = AppGate.Cause.refused(RejectionReason(rawValue: "TopicMismatch"))
+    private static let tokens = AppGate.Cause.deviceTokens(refused: 50, answers: 100)
 
     @Test("An open gate lets everything through")
     func open() {
@@ -14,8 +15,10 @@ struct AppGateTests {
         for handle: UInt32 in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
         #expect(gate.isOpen)
         #expect(gate.nextProbe == nil)
-        #expect(gate.answered() == false)
-        #expect(gate.lost(1) == false)
+        for proof in [ReplyProof.none, .credential, .token] {
+            #expect(gate.ended(1, showing: proof, at: Self.start) == .nothing)
+        }
+        #expect(gate.withdrawn(1) == false)
     }
 
     @Test("A refusal closes it for 15 s, each refused probe doubles that, up to five minutes")
@@ -35,6 +38,7 @@ struct AppGateTests {
         }
         #expect(pauses == [15, 30, 60, 120, 240, 300, 300, 300].map { .seconds($0) })
         #expect(gate.pause?.cause == Self.cause)
+        #expect(gate.pause?.since == Self.start)
     }
 
     @Test("What was in flight when it closed neither lengthens the pause nor ends the probe")
@@ -45,33 +49,74 @@ struct AppGateTests {
         let due = Self.start + AppGate.firstPause
         #expect(gate.admit(7, at: due) == true)
         #expect(gate.refused(2, Self.cause, at: due) == .repeats)
-        #expect(gate.lost(3) == false)
+        #expect(gate.withdrawn(3) == false)
+        #expect(gate.ended(3, showing: .none, at: due) == .nothing)
         #expect(gate.admit(8, at: due) == false)
         #expect(gate.pause?.length == AppGate.firstPause)
     }
 
-    @Test("Another probe may go at once when one is lost")
-    func lost() {
+    @Test("Another probe may go at once when one was not sent")
+    func withdrawn() {
         var gate = AppGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
         let due = Self.start + AppGate.firstPause
         #expect(gate.admit(7, at: due) == true)
-        #expect(gate.lost(7) == true)
+        #expect(gate.withdrawn(7) == true)
         #expect(gate.nextProbe == due)
         #expect(gate.admit(8, at: due) == true)
     }
 
-    @Test("Any other answer opens it, and the next refusal begins with the first pause again")
-    func answered() {
+    /// Each end of a notification for each cause: of the probe, and of one that was in flight when the gate closed.
+    @Test(
+        "It opens when the cause is disproved, and a probe that shows nothing is repeated after as long",
+        arguments: [
+            (Self.cause, ReplyProof.none, AppGate.Ending.repeatsPause, AppGate.Ending.nothing),
+            (Self.cause, .credential, .opens, .opens),
+            (Self.cause, .token, .opens, .opens),
+            (Self.tokens, .none, .repeatsPause, .nothing),
+            (Self.tokens, .credential, .repeatsPause, .nothing),
+            (Self.tokens, .token, .opens, .nothing),
+        ])
+    func ended(cause: AppGate.Cause, proof: ReplyProof, ofProbe: AppGate.Ending, ofStraggler: AppGate.Ending) {
+        var gate = AppGate()
+        _ = gate.refused(0, cause, at: Self.start)
+        let due = Self.start + AppGate.firstPause
+        _ = gate.admit(1, at: due)
+        var other = gate
+        #expect(other.ended(9, showing: proof, at: due) == ofStraggler)
+        #expect(other.isOpen == (ofStraggler == .opens))
+        let now = due + .seconds(3)
+        #expect(gate.ended(1, showing: proof, at: now) == ofProbe)
+        #expect(gate.isOpen == (ofProbe == .opens))
+        if ofProbe == .repeatsPause { #expect(gate.nextProbe == now + AppGate.firstPause) }
+    }
+
+    @Test("After it was open, the next refusal begins with the first pause again")
+    func anew() {
         var gate = AppGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
         _ = gate.admit(1, at: Self.start + .seconds(15))
         _ = gate.refused(1, Self.cause, at: Self.start + .seconds(15))
-        #expect(gate.answered() == true)
-        #expect(gate.isOpen)
+        #expect(gate.ended(2, showing: .credential, at: Self.start + .seconds(16)) == .opens)
         let now = Self.start + .seconds(20)
-        #expect(gate.refused(2, Self.cause, at: now) == .closes)
+        #expect(gate.refused(2, Self.tokens, at: now) == .closes)
         #expect(gate.nextProbe == now + AppGate.firstPause)
+        #expect(gate.pause?.cause == Self.tokens)
+    }
+
+    @Test("When something has changed the next probe may go at once, but not beside another one")
+    func probeSoon() {
+        var gate = AppGate()
+        gate.probeSoon(at: Self.start)
+        #expect(gate.isOpen)
+        _ = gate.refused(0, Self.cause, at: Self.start)
+        let now = Self.start + .seconds(1)
+        gate.probeSoon(at: now)
+        #expect(gate.admit(1, at: now) == true)
+        gate.probeSoon(at: now)
+        #expect(gate.admit(2, at: now) == false)
+        #expect(gate.refused(1, Self.cause, at: now) == .prolongs)
+        #expect(gate.nextProbe == now + .seconds(30))
     }
 
     @Test("In random walks at most one probe is under way, and never before its time")
@@ -108,12 +153,12 @@ struct AppGateTests {
                 case 8:
                     guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
                     inFlight.remove(handle)
-                    #expect(gate.lost(handle) == (probe == handle), "seed \(seed)")
+                    #expect(gate.withdrawn(handle) == (probe == handle), "seed \(seed)")
                     if probe == handle { probe = nil }
                 default:
                     guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
                     inFlight.remove(handle)
-                    _ = gate.answered()
+                    _ = gate.ended(handle, showing: .token, at: now)
                     #expect(gate.isOpen, "seed \(seed)")
                     probe = nil
                 }

@@ -1,0 +1,54 @@
+import Core
+import Testing
+
+@testable import Bridge
+
+@Suite("Share of refused device tokens")
+struct TokenRefusalShareTests {
+    @Test("It is reached with the last of so many answers, not before, and by no smaller share")
+    func limit() {
+        for percent in [1, 50, 51, 99, 100] {
+            let limit = TokenRefusalShare.Limit(answers: 20, percent: percent)
+            let needed = (20 * percent + 99) / 100
+            for refusals in 0...20 {
+                var share = TokenRefusalShare()
+                var reached: [Bool] = []
+                for answer in 0..<20 {
+                    reached.append(share.answered(isRefusal: answer >= 20 - refusals, limit: limit))
+                }
+                #expect(!reached.dropLast().contains(true))
+                #expect(reached.last == (refusals >= needed), "\(refusals) refused, \(percent) %")
+                #expect(share.refused == refusals)
+            }
+        }
+    }
+
+    @Test("Only the newest answers count")
+    func window() {
+        let limit = TokenRefusalShare.Limit(answers: 10, percent: 50)
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        var share = TokenRefusalShare()
+        var answers: [Bool] = []
+        for _ in 0..<2000 {
+            let isRefusal = Int.random(in: 0..<3, using: &random) == 0
+            answers.append(isRefusal)
+            let newest = answers.suffix(10)
+            let refused = newest.count { $0 }
+            let isReached = share.answered(isRefusal: isRefusal, limit: limit)
+            #expect(isReached == (newest.count == 10 && refused >= 5), "seed \(seed)")
+            #expect(share.refused == refused && share.answers == newest.count, "seed \(seed)")
+        }
+    }
+
+    @Test("After a pause it begins anew")
+    func reset() {
+        let limit = TokenRefusalShare.Limit(answers: 10, percent: 100)
+        var share = TokenRefusalShare()
+        for _ in 0..<15 { _ = share.answered(isRefusal: true, limit: limit) }
+        share.reset()
+        #expect(share.answers == 0 && share.refused == 0)
+        let reached = (0..<10).map { _ in share.answered(isRefusal: true, limit: limit) }
+        #expect(reached == Array(repeating: false, count: 9) + [true])
+    }
+}
