@@ -1,4 +1,5 @@
 import Core
+import Logging
 import Simulator
 import TestSupport
 import Testing
@@ -181,5 +182,41 @@ struct PausingTests {
         world.cut(World.apns)
         world.worker?.probeSoon(at: world.network.moment)
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+    }
+
+    // MARK: The log
+
+    @Test("Pause and resumption are logged once, with app, topic and cause")
+    func log() throws {
+        let world = try World(script: "type voip, first 5 requests: 403 TopicMismatch")
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        for number in 0..<8 { try world.request(Self.body("7", number, type: "voip"), id: "m\(number)") }
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        let told = lines.all.filter { $0.metadata["refused"] != nil }
+        #expect(told.map(\.level) == [.error, .notice])
+        for line in told {
+            #expect(line.metadata["topic"]?.description == "com.example.app")
+            #expect(line.metadata["environment"]?.description == "production")
+            #expect(line.metadata["refused"]?.description == "com.example.app.voip")
+        }
+        #expect(told.map { $0.metadata["cause"]?.description } == ["TopicMismatch", nil])
+    }
+
+    @Test("An unknown reason and one that is nobody's fault but ours are logged once each, and counted")
+    func announced() throws {
+        let world = try World(script: "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500 body=none")
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        for (number, token) in ["a1", "b1", "c1", "a2", "b2", "a3"].enumerated() {
+            try world.request(Self.body(token, number), id: "m\(number)")
+        }
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let told = lines.all.filter { $0.metadata["reason"] != nil }
+        #expect(told.map { $0.metadata["reason"]?.description } == ["New", "BadPath", "status 500 without a reason"])
+        #expect(told.map(\.level) == [.warning, .error, .warning])
+        #expect(world.worker?.counters.unknownReasons == 3 + 3)
     }
 }

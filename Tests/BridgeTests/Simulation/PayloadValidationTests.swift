@@ -128,37 +128,13 @@ struct PayloadValidationTests {
         }
         for second in [0, 1, 59, 60, 119, 120] { receive(at: second) }
         #expect(
-            lines.all.map { $0["held_back"]?.description } == ["0", "2", "1"])
+            lines.all.map { $0.metadata["held_back"]?.description } == ["0", "2", "1"])
         for line in lines.all {
-            #expect(line["finding"]?.description == Self.finding)
-            #expect(line["topic"]?.description == "com.example.app")
-            #expect(line.count == 3)
+            #expect(line.metadata["finding"]?.description == Self.finding)
+            #expect(line.metadata["topic"]?.description == "com.example.app")
+            #expect(line.metadata.count == 3)
         }
         #expect(pipeline.counters.payloadFindings == 6)
-    }
-}
-
-/// Keeps the metadata of warnings.
-private final class LogLines: LogHandler {
-    private let lines = Guarded<[Logger.Metadata]>([])
-
-    var all: [Logger.Metadata] { lines.withLock { $0 } }
-    var metadata: Logger.Metadata {
-        get { [:] }
-        set { _ = newValue }
-    }
-    var logLevel: Logger.Level {
-        get { .warning }
-        set { _ = newValue }
-    }
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { nil }
-        set { _ = newValue }
-    }
-
-    func log(event: LogEvent) {
-        lines.withLock { $0.append(event.metadata ?? [:]) }
     }
 }
 

@@ -42,7 +42,8 @@ final class World {
     var check: () -> Void = {}
     private let folder: TemporaryDirectory
     private let seed: UInt64
-    private let log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
+    /// What workers that start from now on log to.
+    var log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
 
     init(
         seed: UInt64 = 1, script: String = "", declares: [String] = World.queues,
