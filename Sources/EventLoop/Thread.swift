@@ -1,4 +1,5 @@
 import CLinux
+package import Core
 import Glibc
 
 /// A thread of the system with a name and a stack of a chosen size.
@@ -10,7 +11,7 @@ package struct Thread: Sendable {
 
     private let handle: pthread_t
 
-    /// Runs `body` on a new thread. Exactly one of ``join()`` and ``detach()`` is to be called.
+    /// Runs `body` on a new thread. It is to be joined, or else detached.
     ///
     /// - Parameter stackSize: In bytes, a multiple of the page size.
     package static func start(
@@ -41,6 +42,18 @@ package struct Thread: Sendable {
     package func join() {
         let result = pthread_join(handle, nil)
         precondition(result == 0, "a thread is joined once, and not by itself")
+    }
+
+    /// Waits for the thread's end, but not beyond a deadline.
+    ///
+    /// - Returns: `false` if it has not ended by then: it is still to be joined or detached.
+    package func join(until deadline: Instant) -> Bool {
+        var time = timespec()
+        time.tv_sec = Int(deadline.nanoseconds / 1_000_000_000)
+        time.tv_nsec = Int(deadline.nanoseconds % 1_000_000_000)
+        let result = unsafe pthread_clockjoin_np(handle, nil, CLOCK_MONOTONIC, &time)
+        precondition(result == 0 || result == ETIMEDOUT, "a thread is joined once, and not by itself")
+        return result == 0
     }
 
     /// Lets the thread end by itself.

@@ -36,6 +36,24 @@ struct ThreadTests {
         #expect(shared.depth.load(ordering: .relaxed) == 2200)
     }
 
+    @Test("is waited for up to a deadline, and can be joined afterwards")
+    func deadline() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(unsafe pipe(&ends) == 0)
+        let (blocking, writing) = (ends[0], ends[1])
+        let thread = try Thread.start(name: "waiting") {
+            var byte: UInt8 = 0
+            _ = unsafe read(blocking, &byte, 1)
+        }
+        let start = ContinuousClock.now
+        let isEarly = thread.join(until: SystemClock.now().instant + .milliseconds(50))
+        #expect(!isEarly && ContinuousClock.now - start >= .milliseconds(50))
+        close(writing)
+        let hasEnded = thread.join(until: SystemClock.now().instant + .seconds(60))
+        #expect(hasEnded)
+        close(blocking)
+    }
+
     /// Uses 4 KiB of stack for each of `levels`, and counts them on the way back.
     @inline(never)
     static func descend(levels: Int) -> Int {
