@@ -22,6 +22,11 @@ package enum Digest {
         sha256(bytes.span)
     }
 
+    /// SHA-256 of a file's content: 32 bytes.
+    package static func sha256(file: String) throws(TLSError) -> [UInt8] {
+        sha256(try File.bytes(file, "the file"))
+    }
+
     private static func digest(_ bytes: Span<UInt8>, _ algorithm: OpaquePointer?, size: Int) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: size) { room, count in
             unsafe bytes.withUnsafeBufferPointer { input in

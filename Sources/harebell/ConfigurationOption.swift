@@ -36,10 +36,11 @@ struct ConfigurationOption: ParsableArguments {
 }
 
 extension Configuration.Log {
-    func logger(_ label: String) -> Logger {
-        let (level, format) = (level, format)
+    /// - Parameter threshold: takes the place of ``level``, for loggers whose level is to change.
+    func logger(_ label: String, threshold: LogThreshold? = nil) -> Logger {
+        let (threshold, format) = (threshold ?? LogThreshold(level), format)
         return Logger(label: label) { label in
-            LineLogHandler(label: label, level: level, format: format, clock: { SystemClock.now().wall })
+            LineLogHandler(label: label, threshold: threshold, format: format, clock: { SystemClock.now().wall })
         }
     }
 }

@@ -11,25 +11,27 @@ struct RunCommand: ParsableCommand {
         discussion: """
             Prints one line, ready, when every queue is being consumed. SIGTERM and SIGINT drain: consuming stops, what \
             is in flight is finished, confirmed and acknowledged. A second signal stops at once; nothing is lost by that \
-            either, but more may be sent twice.
+            either, but more may be sent twice. SIGHUP reads the file again, with its keys and certificates: what changed \
+            gets new connections first, then the old ones drain; a file that is wrong changes nothing.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
 
     func run() throws {
-        let (document, inspection) = try configuration.loadWithCredentials()
-        let settings = document.configuration
-        let tokens: ProviderTokens
+        let settings = try configuration.loadWithCredentials().0.configuration
+        let plan: AppPlan
         do {
-            tokens = try ProviderTokens(settings.apps)
+            plan = try AppPlan(settings)
         } catch {
             complain(error.description)
             throw Status.configuration
         }
+        let threshold = LogThreshold(settings.log.level)
         let application = try Application(
-            settings, certificates: inspection.certificates, log: settings.log.logger("harebell")
+            plan, file: configuration.file, log: settings.log.logger("harebell", threshold: threshold),
+            threshold: threshold
         ) { say("ready") }
-        switch try application.run(tokens: tokens) {
+        switch try application.run() {
         case .drained: return
         case .unavailable: throw Status.unavailable
         case .badConfiguration: throw Status.configuration

@@ -39,8 +39,10 @@ package final class DirectExchange {
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,
         network: any Network, patience: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
-        pool = try PoolIdentity(app, for: .init(request.target)).makePool(
-            limits, connections: 0...1, tokens: tokens, network: network, seed: seed, at: now.instant)
+        let identity = PoolIdentity(app, for: .init(request.target))
+        pool = identity.makePool(
+            PoolLimits(limits), connections: 0...1, context: try identity.makeContext(), tokens: tokens,
+            network: network, seed: seed, at: now.instant)
         deadline =
             now.instant
             + (patience

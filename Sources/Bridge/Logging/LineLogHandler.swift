@@ -4,17 +4,25 @@ package import Logging
 
 /// Writes one line per event to standard error: text for people, JSON for programs.
 package struct LineLogHandler: LogHandler {
-    package var logLevel: Logger.Level
+    /// The process's, unless this logger was given its own.
+    package var logLevel: Logger.Level {
+        get { ownLevel ?? threshold.level }
+        set { ownLevel = newValue }
+    }
+
+    private let threshold: LogThreshold
+    private var ownLevel: Logger.Level?
     package var metadata: Logger.Metadata = [:]
     private let label: String
     private let format: Configuration.Log.Format
     private let clock: @Sendable () -> WallTime
 
     package init(
-        label: String, level: Logger.Level, format: Configuration.Log.Format, clock: @escaping @Sendable () -> WallTime
+        label: String, threshold: LogThreshold, format: Configuration.Log.Format,
+        clock: @escaping @Sendable () -> WallTime
     ) {
         self.label = label
-        logLevel = level
+        self.threshold = threshold
         self.format = format
         self.clock = clock
     }

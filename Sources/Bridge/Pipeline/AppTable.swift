@@ -17,6 +17,8 @@ package struct PipelineApp {
     let refusals: [String?]
     /// Whether the app's certificate names one topic, which is then that of a request without any.
     let hasOneTopic: Bool
+    /// Whether no configuration has it any more; what is in flight may still mean it.
+    package var isRemoved = false
 
     /// The pools of an app, by what they are for; they may be one and the same.
     package struct Pools: Equatable {
@@ -28,6 +30,14 @@ package struct PipelineApp {
             self.notifications = notifications
             self.broadcasts = broadcasts
             self.management = management
+        }
+
+        package var all: [Int] {
+            [notifications, broadcasts, management]
+        }
+
+        package func map(_ change: (Int) -> Int) -> Pools {
+            Pools(notifications: change(notifications), broadcasts: change(broadcasts), management: change(management))
         }
 
         package func pool(for target: Notification.Target) -> Int {
@@ -57,6 +67,19 @@ package struct PipelineApp {
     package func topic(ofLane lane: Int) -> String {
         String(decoding: topics.indices.contains(lane) ? topics[lane] : bundleID, as: UTF8.self)
     }
+
+    /// Whether both are one app, whatever its credential.
+    package func isSame(_ other: PipelineApp) -> Bool {
+        topic == other.topic && environment == other.environment
+    }
+
+    /// Takes over everything from another description of the same app but what is going on.
+    package mutating func change(to other: PipelineApp) {
+        precondition(isSame(other), "an app stays what it is called")
+        let lanes = lanes
+        self = other
+        self.lanes = lanes
+    }
 }
 
 extension PipelineApp {
@@ -72,10 +95,14 @@ extension PipelineApp {
 
 /// Finds the app and the full topic that a notification means.
 package struct AppTable {
+    /// By slot: what is in flight holds the number of its app's.
     package var apps: [PipelineApp]
+    /// The slots of the apps that are configured, in the configuration's order.
+    package var configured: [Int]
 
     package init(_ apps: [PipelineApp]) {
         self.apps = apps
+        configured = Array(apps.indices)
     }
 
     package struct Match {
@@ -97,7 +124,7 @@ package struct AppTable {
         }
         var topicIsKnown = false
         var named: Int?
-        for index in apps.indices {
+        for index in configured {
             let isFull = topic.elementsEqual(apps[index].topics[Int(type.rawValue)])
             guard isFull || topic.elementsEqual(apps[index].topic) else { continue }
             topicIsKnown = true
@@ -111,8 +138,8 @@ package struct AppTable {
             return .failure(
                 DecodingFailure("environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
         }
-        if let app = apps.first(where: { app in app.topics.contains { topic.elementsEqual($0) } }) {
-            let expected = String(decoding: app.topics[Int(type.rawValue)], as: UTF8.self)
+        if let app = configured.first(where: { apps[$0].topics.contains { topic.elementsEqual($0) } }) {
+            let expected = String(decoding: apps[app].topics[Int(type.rawValue)], as: UTF8.self)
             return .failure(
                 DecodingFailure(
                     "apns-topic: \"\(name)\" contradicts apns-push-type \(type), whose topic is \"\(expected)\""))
@@ -122,9 +149,9 @@ package struct AppTable {
 
     /// The app of a request that names no topic: the only one, or the one whose certificate names one topic.
     private func unnamed(_ environment: Environment?) -> Int? {
-        guard apps.count > 1 else { return 0 }
+        guard configured.count > 1 else { return configured.first }
         var found: Int?
-        for index in apps.indices where apps[index].hasOneTopic {
+        for index in configured where apps[index].hasOneTopic {
             if let environment, environment != apps[index].environment { continue }
             guard let other = found else {
                 found = index

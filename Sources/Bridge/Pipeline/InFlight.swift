@@ -38,6 +38,8 @@ package final class InFlightNotification {
     package var firstTry: Instant?
     /// Its pool's name for it, from when it is handed over until its end there.
     package var ticket: UInt32?
+    /// The pool that it was last handed to.
+    package var pool = 0
 
     package init(
         request: InFlightRequest, notification: Notification, position: Int?, id: NotificationID,

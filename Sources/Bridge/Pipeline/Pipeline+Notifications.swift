@@ -11,6 +11,10 @@ extension Pipeline {
             finishExpired(handle, entry, at: now)
             return
         }
+        guard !apps.apps[entry.app].isRemoved else {
+            finishRemoved(handle, entry, at: now)
+            return
+        }
         guard apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant) else {
             hold(handle, entry)
             return
@@ -23,6 +27,7 @@ extension Pipeline {
             expiration: notification.expiration, collapseID: notification.collapseID, id: entry.id,
             payload: notification.payload)
         let pool = apps.apps[entry.app].pools.pool(for: notification.target)
+        entry.pool = pool
         entry.ticket = doors.submit(request, handle: handle, pool: pool, at: now)
     }
 
@@ -48,15 +53,19 @@ extension Pipeline {
         entry.ticket = nil
         let rule = reply.rule
         if !rule.isKnown || rule.alarm != nil { announce(reply, rule, entry.app) }
+        if isOutdated(entry), refusesWhatChanged(rule, entry) {
+            resend(handle, entry, at: now)
+            return
+        }
         switch rule.action {
         case .pauseApp, .reconnect, .renewToken, .keepToken:
             refusedApp(handle, entry, reply, at: now)
         case .blameTopic where entry.notification.topic == nil:
             refusedApp(handle, entry, reply, at: now)
-        case .doubtToken:
+        case .doubtToken where !apps.apps[entry.app].isRemoved:
             refusedToken(handle, entry, reply, at: now)
         case .accept: finish(handle, entry, .accepted, reply, rule, at: now)
-        case .unregister: finish(handle, entry, .unregistered, reply, rule, at: now)
+        case .unregister, .doubtToken: finish(handle, entry, .unregistered, reply, rule, at: now)
         case .reject, .blameTopic: finish(handle, entry, .rejected, reply, rule, at: now)
         case .resend, .retryLater:
             entry.attempts += 1
@@ -92,6 +101,10 @@ extension Pipeline {
     package func lost(_ handle: UInt32, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
         entry.ticket = nil
+        if loss.processed == .no, isOutdated(entry) {
+            resend(handle, entry, at: now)
+            return
+        }
         if loss.processed == .unknown { counters.uncertain += 1 }
         entry.attempts += 1
         ended(handle, entry, showing: .none, at: now)

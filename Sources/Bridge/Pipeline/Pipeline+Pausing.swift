@@ -20,11 +20,13 @@ extension Pipeline {
 
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
     package func probeSoon(at now: Moment) {
-        for app in apps.apps.indices {
-            for lane in apps.apps[app].lanes.indices where !apps.apps[app].lanes[lane].gate.isOpen {
-                apps.apps[app].lanes[lane].gate.probeSoon(at: now.instant)
-                scheduleProbe(app, lane)
-            }
+        for app in apps.apps.indices { probeSoon(app, at: now) }
+    }
+
+    func probeSoon(_ app: Int, at now: Moment) {
+        for lane in apps.apps[app].lanes.indices where !apps.apps[app].lanes[lane].gate.isOpen {
+            apps.apps[app].lanes[lane].gate.probeSoon(at: now.instant)
+            scheduleProbe(app, lane)
         }
     }
 
@@ -88,6 +90,7 @@ extension Pipeline {
 
     /// A notification ended without a refusal of its app.
     func ended(_ handle: UInt32, _ entry: InFlightNotification, showing proof: ReplyProof, at now: Moment) {
+        guard !isOutdated(entry) else { return }
         switch apps.apps[entry.app].lanes[entry.lane].gate.ended(handle, showing: proof, at: now.instant) {
         case .opens: resume(entry.app, entry.lane, at: now)
         case .repeatsPause: scheduleProbe(entry.app, entry.lane)
@@ -123,8 +126,7 @@ extension Pipeline {
             $0.entry.app == app && $0.entry.lane == lane && $0.entry.ticket != nil
         }
         for (handle, entry) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
-            let pool = apps.apps[app].pools.pool(for: entry.notification.target)
-            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: pool) else { continue }
+            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { continue }
             entry.ticket = nil
             hold(handle, entry)
         }

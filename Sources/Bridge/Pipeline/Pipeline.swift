@@ -7,7 +7,7 @@ package import Logging
 /// confirmed by the broker, and then, not earlier, the delivery gets its one settlement. The broker's prefetch bounds
 /// the number of records, and with it everything that waits here.
 package final class Pipeline {
-    package let settings: PipelineSettings
+    package var settings: PipelineSettings
     package internal(set) var counters: PipelineCounters
     package var apps: AppTable
 

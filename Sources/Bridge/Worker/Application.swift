@@ -6,7 +6,7 @@ package import Logging
 /// `harebell run`: the control thread with its signals, and the workers.
 ///
 /// The control thread does nothing on a message's path. It starts the workers, hears from them, and turns signals into
-/// commands: SIGTERM and SIGINT drain, a second one stops at once.
+/// commands: SIGTERM and SIGINT drain, a second one stops at once; SIGHUP reloads.
 package final class Application: LoopOwner {
     /// How the process ends.
     package enum End: Equatable {
@@ -14,89 +14,114 @@ package final class Application: LoopOwner {
         /// The broker or APNs refused us before we were ready.
         case unavailable
         case badConfiguration
-        /// The drain deadline passed, or a second signal came, before everything was settled.
+        /// The drain deadline passed, or a second signal came, before everything was settled; or a worker did not end.
         case cutShort
     }
 
-    private let configuration: Configuration
-    private let log: Logger
+    /// How long workers may take to end beyond the drain deadline and what closing their connections may take.
+    package static let endTimeout = Duration.seconds(5)
+
+    /// What is in force.
+    var plan: AppPlan
+    /// The configuration file.
+    let file: String
+    let log: Logger
+    let threshold: LogThreshold
     private let loop: EventLoop
     private let onReady: () -> Void
     private let reports: Mailbox<WorkerReport>
-    private var commands: [Mailbox<WorkerCommand>] = []
+    private(set) var commands: [Mailbox<WorkerCommand>] = []
     private var threads: [Thread] = []
     private var signals: SignalSource?
 
     private var isReady: [Bool]
     private var hasEnded: [Bool]
     private var saidReady = false
-    private var isDraining = false
+    private(set) var isDraining = false
+    /// When the workers are not waited for any longer.
+    private var deadline: Instant?
     private var totals: PipelineCounters
     /// For `harebell_certificate_expiry_seconds`, and what is logged about it.
-    package private(set) var certificates: CertificateWatch
+    package internal(set) var certificates: CertificateWatch
     private var end = End.drained
 
     /// - Parameters:
-    ///   - certificates: those of the apps.
+    ///   - file: what SIGHUP reads again.
+    ///   - threshold: of `log`.
     ///   - onReady: called once, when every worker consumes every queue
     package init(
-        _ configuration: Configuration, certificates: [CertificateWatch.Entry], log: Logger,
-        onReady: @escaping () -> Void
+        _ plan: AppPlan, file: String, log: Logger, threshold: LogThreshold, onReady: @escaping () -> Void
     ) throws(EventLoopError) {
-        self.configuration = configuration
+        self.plan = plan
+        self.file = file
         self.log = log
+        self.threshold = threshold
         self.onReady = onReady
         loop = try EventLoop()
         reports = try Mailbox()
-        isReady = Array(repeating: false, count: configuration.workers)
+        isReady = Array(repeating: false, count: plan.configuration.workers)
         hasEnded = isReady
-        totals = PipelineCounters(queues: configuration.queues.count)
-        self.certificates = CertificateWatch(certificates, at: loop.now.instant)
+        totals = PipelineCounters(queues: plan.configuration.queues.count)
+        certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
     }
 
-    /// Runs until every worker has ended.
-    package func run(tokens: ProviderTokens) throws(EventLoopError) -> End {
-        let handled: [Int32] = [SIGTERM, SIGINT]
+    /// Runs until every worker has ended, or is given up.
+    package func run(worker body: @escaping WorkerThread.Body = WorkerThread.run) throws(EventLoopError) -> End {
+        let handled: [Int32] = [SIGTERM, SIGINT, SIGHUP]
         SignalSource.ignoreBrokenPipes()
         // Before the first thread starts: threads inherit the mask, so that only the control thread sees signals.
         SignalSource.block(handled)
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
         try loop.attach(reports) { [unowned self] in heard($0) }
         let resolver = try Resolver()
-        for index in 0..<configuration.workers { try start(worker: index, tokens: tokens, resolver: resolver) }
+        for index in 0..<plan.configuration.workers {
+            let mailbox = try Mailbox<WorkerCommand>()
+            commands.append(mailbox)
+            let task = WorkerThread.Task(
+                index: index, plan: plan, resolver: resolver, commands: mailbox, reports: reports, log: log)
+            threads.append(try Thread.start(name: "worker-\(index)") { body(task) })
+        }
         try loop.run(owner: self)
-        for thread in threads { thread.join() }
+        joinWorkers()
         logTotals()
         return end
     }
 
-    private func start(worker index: Int, tokens: ProviderTokens, resolver: Resolver) throws(EventLoopError) {
-        let mailbox = try Mailbox<WorkerCommand>()
-        commands.append(mailbox)
-        let (configuration, log, reports) = (configuration, log, reports)
-        threads.append(
-            try Thread.start(name: "worker-\(index)") {
-                WorkerThread.run(
-                    index: index, configuration: configuration, tokens: tokens, resolver: resolver, commands: mailbox,
-                    reports: reports, log: log)
-            })
+    /// A worker may have got stuck, before its last report or after it.
+    private func joinWorkers() {
+        let latest = max(deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
+        var stuck: [Int] = []
+        for (index, thread) in threads.enumerated() {
+            let hasEnded = hasEnded[index] ? thread.join(until: latest) : false
+            guard !hasEnded else { continue }
+            thread.detach()
+            stuck.append(index)
+        }
+        guard !stuck.isEmpty else { return }
+        log.critical("workers do not end: they are given up", metadata: ["workers": "\(stuck)"])
+        if end == .drained { end = .cutShort }
     }
 
     // MARK: What happens
 
     private func signalled(_ signal: Int32) {
-        if isDraining {
+        if signal == SIGHUP {
+            reload(at: loop.now)
+        } else if isDraining {
             log.warning("stopping at once: what is in flight goes back to its queue")
+            deadline = loop.now.instant + Self.endTimeout
             for mailbox in commands { mailbox.post(.stop) }
         } else {
-            log.notice("draining", metadata: ["deadline_seconds": "\(configuration.drainDeadline.inSeconds)"])
+            log.notice("draining", metadata: ["deadline_seconds": "\(plan.configuration.drainDeadline.inSeconds)"])
             drain()
         }
     }
 
     private func drain() {
         isDraining = true
-        for mailbox in commands { mailbox.post(.drain) }
+        let limit = plan.configuration.drainDeadline
+        deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
+        for mailbox in commands { mailbox.post(.drain(within: limit)) }
     }
 
     private func heard(_ report: WorkerReport) {
@@ -151,9 +176,12 @@ package final class Application: LoopOwner {
 
     // MARK: LoopOwner
 
-    package var nextDeadline: Instant? { certificates.nextDeadline }
+    package var nextDeadline: Instant? {
+        [certificates.nextDeadline, deadline].compactMap(\.self).min()
+    }
 
     package func expire(at now: Moment) {
+        if let deadline, deadline <= now.instant { loop.stop() }
         for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
     }
 

@@ -5,28 +5,42 @@ package import TLS
 /// The signers of provider tokens, one per key, shared by every connection of every worker: Apple refuses a key whose
 /// tokens are renewed too often, wherever they are used. Source: "Establishing a token-based connection to APNs".
 package struct ProviderTokens: Sendable {
+    /// What a key is, wherever it lies.
     private struct Key: Hashable {
-        let file: String
+        let publicKeyPEM: String
         let keyID: String
         let teamID: String
     }
 
     private let sources: [Key: ProviderTokenSource]
+    /// By credential, whose key lies in a file.
+    private let keys: [Configuration.Credential: Key]
 
     /// Reads every key that the apps name.
-    package init(_ apps: [Configuration.App]) throws(TLSError) {
+    ///
+    /// - Parameter previous: keys that it has too go on with the provider tokens that they have.
+    package init(_ apps: [Configuration.App], reusing previous: ProviderTokens? = nil) throws(TLSError) {
         var sources: [Key: ProviderTokenSource] = [:]
+        var keys: [Configuration.Credential: Key] = [:]
         for app in apps {
-            guard case .token(let file, let keyID, let teamID) = app.credential else { continue }
-            let key = Key(file: file, keyID: keyID, teamID: teamID)
+            guard case .token(let file, let keyID, let teamID) = app.credential, keys[app.credential] == nil else {
+                continue
+            }
+            let signer = try SigningKey(file: file)
+            let key = Key(publicKeyPEM: signer.publicKeyPEM, keyID: keyID, teamID: teamID)
+            keys[app.credential] = key
             guard sources[key] == nil else { continue }
-            sources[key] = ProviderTokenSource(key: try SigningKey(file: file), keyID: keyID, teamID: teamID)
+            if let source = previous?.sources[key] {
+                sources[key] = source
+            } else {
+                sources[key] = ProviderTokenSource(key: signer, keyID: keyID, teamID: teamID)
+            }
         }
         self.sources = sources
+        self.keys = keys
     }
 
     package func source(for credential: Configuration.Credential) -> ProviderTokenSource? {
-        guard case .token(let file, let keyID, let teamID) = credential else { return nil }
-        return sources[Key(file: file, keyID: keyID, teamID: teamID)]
+        keys[credential].flatMap { sources[$0] }
     }
 }

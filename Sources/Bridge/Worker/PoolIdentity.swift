@@ -40,13 +40,27 @@ package struct PoolIdentity: Hashable, Sendable {
         managesChannels = purpose == .management
     }
 
+    /// Reads the credential's certificate, if it has one, and the certificates to trust.
+    package func makeContext() throws(TLSError) -> TLSContext {
+        try TLSContext(
+            role: .client, trust: caFile.map { .file($0) } ?? .system, identity: try credential.tlsIdentity(),
+            protocols: ["h2"])
+    }
+
+    /// Whether a pool connects before it has something to send.
+    package func opensAtOnce(_ limits: PoolLimits) -> Bool {
+        !managesChannels && limits.connections.lowerBound > 0
+    }
+
     /// A pool for what has this identity, which connects on `network`.
     ///
-    /// - Parameter connections: how many; `nil` takes what `limits` says.
+    /// - Parameters:
+    ///   - connections: how many; `nil` takes what `limits` says.
+    ///   - context: from ``makeContext()``.
     package func makePool(
-        _ limits: Configuration.APNs, connections: ClosedRange<Int>? = nil, tokens: ProviderTokens,
+        _ limits: PoolLimits, connections: ClosedRange<Int>? = nil, context: TLSContext, tokens: ProviderTokens,
         network: any Network, seed: UInt64, at now: Instant
-    ) throws(TLSError) -> APNsPool {
+    ) -> APNsPool {
         let source = tokens.source(for: credential)
         var engine = APNsEngine.Configuration(endpoint: endpoint, usesProviderToken: source != nil)
         engine.requestTimeout = limits.requestTimeout
@@ -61,9 +75,6 @@ package struct PoolIdentity: Hashable, Sendable {
         pool.permitsPerSecond = limits.permitsPerSecond
         pool.burst = limits.burst
         pool.connectTimeout = limits.connectTimeout
-        let context = try TLSContext(
-            role: .client, trust: caFile.map { .file($0) } ?? .system, identity: try credential.tlsIdentity(),
-            protocols: ["h2"])
         return APNsPool(
             configuration: pool, context: context, tokens: source, network: network, random: SplitMix64(seed: seed),
             at: now)

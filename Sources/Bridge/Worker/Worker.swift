@@ -2,6 +2,7 @@ package import AMQP
 package import APNs
 package import Core
 package import Logging
+package import TLS
 
 /// One whole worker: consumes, sends, publishes, acknowledges. It has no socket, clock or thread: it runs on whatever
 /// network it is given.
@@ -18,32 +19,41 @@ package final class Worker: PipelineDoors {
 
     private let consumer: AMQPConnection
     private let publisher: AMQPConnection
-    package let pools: [APNsPool]
-    private let log: Logger
+    var roster = PoolRoster<APNsPool>()
+    let log: Logger
     private var events = EventQueue<Event>()
     private var consuming: [Bool]
     private var isPublisherOpen = false
     private var isReady = false
     private var wasReady = false
-    private var drain = DrainMachine()
+    private(set) var drain = DrainMachine()
     /// Whether the end came before everything was settled that could be.
     package private(set) var wasCutShort = false
     /// When the turn began that is going on.
-    private var now: Moment
+    var now: Moment
     // Set once, at the end of init: the pipeline's doors are this worker's own.
-    private var pipeline: Pipeline!
+    private(set) var pipeline: Pipeline!
+    let index: Int
+    /// Makes a pool on the worker's own network.
+    let makePool: MakePool
 
+    package typealias MakePool = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
+
+    /// - Parameter contexts: for all of the plan's pools.
     package init(
-        settings: PipelineSettings, apps: AppTable, consumer: AMQPConnection, publisher: AMQPConnection,
-        pools: [APNsPool], log: Logger, seed: UInt64, at now: Moment
+        index: Int, settings: PipelineSettings, _ plan: AppPlan, _ contexts: AppPlan.Contexts,
+        consumer: AMQPConnection, publisher: AMQPConnection, log: Logger, seed: UInt64, at now: Moment,
+        makePool: @escaping MakePool
     ) {
+        self.index = index
         self.consumer = consumer
         self.publisher = publisher
-        self.pools = pools
+        self.makePool = makePool
         self.log = log
         self.now = now
         consuming = Array(repeating: false, count: settings.queues.count)
-        pipeline = Pipeline(settings: settings, apps: apps, doors: self, log: log, seed: seed)
+        pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: seed)
+        adopt(plan, contexts)
         consumer.start(at: now.instant)
         publisher.start(at: now.instant)
     }
@@ -73,10 +83,11 @@ package final class Worker: PipelineDoors {
         self.now = now
         if isWorking { pipeline.expire(at: now) }
         takeDeliveries()
-        for pool in pools { takeReplies(pool) }
+        takeReplies()
+        advanceHandovers()
         takeConfirms()
         if isWorking { pipeline.publishWaiting(at: now) }
-        for pool in pools { pool.step(at: now) }
+        for case let pool? in roster.pools { pool.step(at: now) }
         advanceDrain()
     }
 
@@ -88,7 +99,8 @@ package final class Worker: PipelineDoors {
         }
         consider(consumer.nextDeadline)
         consider(publisher.nextDeadline)
-        for pool in pools { consider(pool.nextDeadline) }
+        for case let pool? in roster.pools { consider(pool.nextDeadline) }
+        consider(roster.nextDeadline)
         consider(drain.deadline)
         return earliest
     }
@@ -100,7 +112,7 @@ package final class Worker: PipelineDoors {
     }
 
     /// Whether anything may still begin. Once everything is being closed, what is left has gone back to its queue.
-    private var isWorking: Bool {
+    var isWorking: Bool {
         drain.stage < .closing
     }
 
@@ -164,31 +176,6 @@ package final class Worker: PipelineDoors {
         events.append(ready ? .ready : .notReady)
     }
 
-    private func takeReplies(_ pool: APNsPool) {
-        pool.step(at: now)
-        while let event = pool.nextEvent() {
-            guard isWorking else { continue }
-            switch event {
-            case .replied(let handle, let reply, _): pipeline.replied(handle, reply, at: now)
-            case .lost(let handle, let loss, _): pipeline.lost(handle, loss, at: now)
-            case .expired(let handle): pipeline.expired(handle, at: now)
-            case .connected:
-                log.info("connected to APNs", metadata: ["endpoint": "\(pool.configuration.engine.endpoint)"])
-            case .disconnected(let error):
-                guard let error else { break }
-                log.warning(
-                    "a connection to APNs ended",
-                    metadata: ["endpoint": "\(pool.configuration.engine.endpoint)", "error": "\(error)"])
-            case .goaway(let reason):
-                log.notice(
-                    "APNs sent GOAWAY",
-                    metadata: ["endpoint": "\(pool.configuration.engine.endpoint)", "reason": "\(reason)"])
-            case .alarm(let alarm):
-                log.error("\(alarm)", metadata: ["endpoint": "\(pool.configuration.engine.endpoint)"])
-            }
-        }
-    }
-
     // MARK: Drain
 
     /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
@@ -220,10 +207,12 @@ package final class Worker: PipelineDoors {
             // Acknowledgements that are due leave with the close.
             consumer.close(at: now.instant)
             publisher.close(at: now.instant)
-            for pool in pools { pool.drain(at: now.instant) }
+            for case let pool? in roster.pools { pool.drain(at: now.instant) }
         case .closing:
             // What APNs has not answered by the deadline is given up: its connections are not waited for.
-            let isClosed = consumer.isClosed && publisher.isClosed && (wasCutShort || pools.allSatisfy(\.isDrained))
+            let isClosed =
+                consumer.isClosed && publisher.isClosed
+                && (wasCutShort || roster.pools.allSatisfy { $0?.isDrained ?? true })
             guard isClosed || drain.isOver(at: now.instant) else { return }
             drain.closed()
         }
@@ -232,11 +221,11 @@ package final class Worker: PipelineDoors {
     // MARK: PipelineDoors
 
     package func submit(_ request: APNsRequest, handle: UInt32, pool: Int, at now: Moment) -> UInt32 {
-        pools[pool].submit(request, handle: handle, at: now.instant)
+        self[pool].submit(request, handle: handle, at: now.instant)
     }
 
     package func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool {
-        pools[pool].cancel(ticket, handle: handle)
+        self[pool].cancel(ticket, handle: handle)
     }
 
     package var canPublish: Bool {

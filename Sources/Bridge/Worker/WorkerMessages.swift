@@ -2,10 +2,12 @@ import Core
 
 /// What the control thread tells a worker.
 package enum WorkerCommand: Sendable {
-    /// Stop consuming, finish what is in flight, then end.
-    case drain
+    /// Stop consuming, finish what is in flight, then end, at the latest after so long.
+    case drain(within: Duration)
     /// End at once; what is in flight goes back to its queue.
     case stop
+    /// Go over to another configuration, for which everything is ready.
+    case reload(AppPlan, AppPlan.Contexts)
 }
 
 /// What a worker tells the control thread.

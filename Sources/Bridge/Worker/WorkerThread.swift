@@ -2,7 +2,7 @@ import APNs
 import AMQP
 package import Core
 package import EventLoop
-package import Logging
+import Logging
 import TLS
 
 /// A worker on a thread with an event loop and sockets of its own.
@@ -11,51 +11,57 @@ package final class WorkerThread: LoopOwner {
     private let loop: EventLoop
     private let network: SocketNetwork
     private let worker: Worker
-    private let configuration: Configuration
     private let reports: Mailbox<WorkerReport>
 
+    /// What a worker's thread is given.
+    package struct Task: Sendable {
+        let index: Int
+        let plan: AppPlan
+        let resolver: Resolver
+        let commands: Mailbox<WorkerCommand>
+        package let reports: Mailbox<WorkerReport>
+        let log: Logger
+    }
+
+    package typealias Body = @Sendable (Task) -> Void
+
     /// The body of a worker's thread: runs the worker until it has ended, and reports what happens.
-    package static func run(
-        index: Int, configuration: Configuration, tokens: ProviderTokens, resolver: Resolver,
-        commands: Mailbox<WorkerCommand>, reports: Mailbox<WorkerReport>, log: Logger
-    ) {
-        var log = log
-        log[metadataKey: "worker"] = "\(index)"
-        let counters = PipelineCounters(queues: configuration.queues.count)
+    @Sendable package static func run(_ task: Task) {
+        func report(_ event: WorkerReport.Event) {
+            task.reports.post(WorkerReport(worker: task.index, event: event))
+        }
+        let counters = PipelineCounters(queues: task.plan.configuration.queues.count)
         do {
-            let thread = try WorkerThread(
-                index: index, configuration: configuration, tokens: tokens, resolver: resolver, commands: commands,
-                reports: reports, log: log)
+            let thread = try WorkerThread(task)
             try thread.loop.run(owner: thread)
-            thread.report(.ended(thread.worker.counters, inOrder: !thread.worker.wasCutShort))
+            report(.ended(thread.worker.counters, inOrder: !thread.worker.wasCutShort))
         } catch let error as TLSError {
-            reports.post(WorkerReport(worker: index, event: .failed(message: error.description, isConfiguration: true)))
-            reports.post(WorkerReport(worker: index, event: .ended(counters, inOrder: true)))
+            report(.failed(message: error.description, isConfiguration: true))
+            report(.ended(counters, inOrder: true))
         } catch {
-            reports.post(WorkerReport(worker: index, event: .failed(message: "\(error)", isConfiguration: false)))
-            reports.post(WorkerReport(worker: index, event: .ended(counters, inOrder: true)))
+            report(.failed(message: "\(error)", isConfiguration: false))
+            report(.ended(counters, inOrder: true))
         }
     }
 
-    private init(
-        index: Int, configuration: Configuration, tokens: ProviderTokens, resolver: Resolver,
-        commands: Mailbox<WorkerCommand>, reports: Mailbox<WorkerReport>, log: Logger
-    ) throws {
-        self.index = index
-        self.configuration = configuration
-        self.reports = reports
+    private init(_ task: Task) throws {
+        index = task.index
+        reports = task.reports
         loop = try EventLoop()
-        network = try SocketNetwork(loop: loop, resolver: resolver)
+        network = try SocketNetwork(loop: loop, resolver: task.resolver)
+        var log = task.log
+        log[metadataKey: "worker"] = "\(index)"
         worker = try WorkerFactory.worker(
-            index: index, configuration: configuration, tokens: tokens, network: network, log: log,
+            index: index, plan: task.plan, contexts: try task.plan.makeContexts(), network: network, log: log,
             seed: UInt64.random(in: 0 ... .max), at: loop.now)
-        try loop.attach(commands) { [unowned self] in obey($0) }
+        try loop.attach(task.commands) { [unowned self] in obey($0) }
     }
 
     private func obey(_ command: WorkerCommand) {
         switch command {
-        case .drain: worker.startDrain(deadline: loop.now.instant + configuration.drainDeadline)
+        case .drain(let limit): worker.startDrain(deadline: loop.now.instant + limit)
         case .stop: worker.stop()
+        case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }
     }
 

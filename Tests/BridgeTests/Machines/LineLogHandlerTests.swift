@@ -59,7 +59,7 @@ struct LineLogHandlerTests {
 
     @Test("The metadata of an event takes the place of the handler's own of the same name")
     func metadata() {
-        var handler = LineLogHandler(label: "l", level: .info, format: .text) { Self.time }
+        var handler = LineLogHandler(label: "l", threshold: LogThreshold(.info), format: .text) { Self.time }
         handler[metadataKey: "worker"] = "3"
         #expect(handler.metadata == ["worker": "3"])
         #expect(handler[metadataKey: "worker"] == "3")
@@ -72,5 +72,17 @@ struct LineLogHandlerTests {
             ControlCharacters.escaped("a\nb\u{1B}[2J\r\t\u{7F}\u{85}\"\\é", keepsLines: true)
                 == "a\nb\\u001b[2J\\r\\t\\u007f\\u0085\"\\é")
         #expect(ControlCharacters.escaped("a\n\"", quotes: true) == "a\\n\\\"")
+    }
+
+    @Test("The process's threshold is that of every logger without one of its own, also while they are in use")
+    func threshold() {
+        let threshold = LogThreshold(.info)
+        let handler = LineLogHandler(label: "l", threshold: threshold, format: .text) { Self.time }
+        var own = handler
+        own.logLevel = .error
+        for level in Logger.Level.allCases {
+            threshold.level = level
+            #expect(handler.logLevel == level && own.logLevel == .error)
+        }
     }
 }

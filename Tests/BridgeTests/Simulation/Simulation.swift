@@ -11,7 +11,7 @@ final class Simulation {
     enum Disturbance: CaseIterable {
         case cutConsumer, cutPublisher, cutAPNs, freezeBroker, freezeAPNs
         case restartBroker, alarm, cancelConsumers, refusePublishes, holdConfirms, loseDeadLetters, loseResults
-        case endAPNsConnections, moveAPNs
+        case endAPNsConnections, moveAPNs, reload
         case kill, drain
 
         var isAtBroker: Bool {
@@ -19,7 +19,7 @@ final class Simulation {
             case .cutConsumer, .cutPublisher, .freezeBroker, .restartBroker, .alarm, .cancelConsumers, .refusePublishes,
                 .holdConfirms, .loseDeadLetters, .loseResults:
                 true
-            case .cutAPNs, .freezeAPNs, .endAPNsConnections, .moveAPNs, .kill, .drain: false
+            case .cutAPNs, .freezeAPNs, .endAPNsConnections, .moveAPNs, .reload, .kill, .drain: false
             }
         }
     }
@@ -200,6 +200,7 @@ final class Simulation {
         case .moveAPNs:
             world.isAPNsDown = true
             world.cut(World.apns)
+        case .reload: try reload()
         case .kill:
             world.kill()
             try world.start()
@@ -228,7 +229,7 @@ final class Simulation {
         case .loseResults: world.broker.declare("push.results")
         case .moveAPNs: world.isAPNsDown = false
         case .cutConsumer, .cutPublisher, .cutAPNs, .freezeBroker, .freezeAPNs, .cancelConsumers, .endAPNsConnections,
-            .kill, .drain:
+            .reload, .kill, .drain:
             break
         }
     }
@@ -241,6 +242,20 @@ final class Simulation {
         guard hasAPNsTrouble else { return }
         try world.setScript(SimulatedRequest.script)
         world.cut(World.apns)
+    }
+
+    /// Another key, or the one from before, for some of the apps; more or fewer connections.
+    private func reload() throws {
+        let first = world.original.apps
+        let connections = Int.random(in: 1...3, using: &random)
+        try world.reload { configuration in
+            for index in configuration.apps.indices where Bool.random(using: &random) {
+                let isOther = Bool.random(using: &random)
+                configuration.apps[index].credential = isOther ? world.otherKey : first[index].credential
+            }
+            if Bool.random(using: &random) { configuration.apns.connections = 1...connections }
+            if Bool.random(using: &random) { configuration.apps.reverse() }
+        }
     }
 
     private func drain(within limit: Duration) {

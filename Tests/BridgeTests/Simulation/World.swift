@@ -17,7 +17,11 @@ final class World {
 
     let broker = Broker()
     let network: MemoryNetwork
-    let configuration: Configuration
+    private(set) var configuration: Configuration
+    /// What it was before any reload.
+    let original: Configuration
+    /// What the workers run; `nil` before there is one.
+    private var plan: AppPlan?
     /// What every APNs of this world has seen.
     let ledger = SimulatorLedger(keepsPayloads: true)
     /// The channels that they all know.
@@ -53,7 +57,9 @@ final class World {
         folder = try TemporaryDirectory()
         try folder.write(Credentials.authority.certificatePEM, to: "authority.pem")
         try folder.write(Credentials.signingKeyPEM, to: "AuthKey.p8")
-        configuration = try Self.configuration(in: folder.path, configure)
+        try folder.write(Credentials.otherKeyPEM, to: "OtherKey.p8")
+        original = try Self.configuration(in: folder.path, configure)
+        configuration = original
         network = MemoryNetwork(seed: seed, start: Self.start) { _ in nil }
         network.label = "(seed \(seed))"
         apns = try Self.apns(script, seed: seed, ledger, channels, at: network.moment)
@@ -154,11 +160,31 @@ final class World {
     /// Starts one more process with one worker.
     func start() throws {
         workers += 1
+        let plan = try AppPlan(configuration, after: plan)
+        self.plan = plan
         running.append(
             try WorkerFactory.worker(
-                index: workers - 1, configuration: configuration, tokens: try ProviderTokens(configuration.apps),
-                network: network, log: log, seed: seed &+ UInt64(workers), at: network.moment))
+                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), network: network, log: log,
+                seed: seed &+ UInt64(workers), at: network.moment))
         settle()
+    }
+
+    /// Reads the configuration again, as every process does that gets SIGHUP.
+    func reload(_ edit: (inout Configuration) throws -> Void = { _ in }) throws {
+        var new = configuration
+        try edit(&new)
+        let next = try AppPlan(Reload(new, after: configuration).configuration, after: plan)
+        for worker in running {
+            worker.reload(next, contexts: try next.makeContexts(after: plan), at: network.moment)
+        }
+        configuration = next.configuration
+        plan = next
+        settle()
+    }
+
+    /// A signing key beside the one that the configuration starts with.
+    var otherKey: Configuration.Credential {
+        .token(keyFile: folder.file("OtherKey.p8"), keyID: "NEWKEY1234", teamID: "DEF123GHIJ")
     }
 
     /// Kills all processes: nothing is finished, their connections are gone.
@@ -256,4 +282,5 @@ private enum Credentials {
         return .pemText(certificates: identity.certificatePEM, privateKey: identity.privateKeyPEM)
     }()
     static let signingKeyPEM = SigningKey.generate().pkcs8PEM
+    static let otherKeyPEM = SigningKey.generate().pkcs8PEM
 }

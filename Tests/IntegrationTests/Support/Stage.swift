@@ -11,6 +11,8 @@ import TestSupport
 /// APNs answers after a few milliseconds, so that requests are in flight whenever something happens.
 final class Stage {
     static let keyID = "LEDGER1234"
+    /// Of ``otherKeyFile``.
+    static let otherKeyID = "OTHER12345"
     static let teamID = "TEAM123456"
     /// Unsettled deliveries that a worker thread may hold of each queue.
     static let prefetch = 300
@@ -28,6 +30,7 @@ final class Stage {
     let deadLetterQueue: String
     let binary: String
     private let keyFile: String
+    let otherKeyFile: String
     /// What the simulator's clients have to trust.
     let authorityFile: String
 
@@ -48,10 +51,13 @@ final class Stage {
         requests = Requests(run: name, replyTo: resultQueue)
         directory = try TemporaryDirectory()
         let key = SigningKey.generate()
+        let other = SigningKey.generate()
         keyFile = try directory.write(key.pkcs8PEM, to: "AuthKey.p8")
+        otherKeyFile = try directory.write(other.pkcs8PEM, to: "OtherKey.p8")
         var options = SimulatorOptions()
         options.configuration.keys = [
-            ProviderKey(keyID: Self.keyID, teamID: Self.teamID, publicKeyPEM: key.publicKeyPEM)
+            ProviderKey(keyID: Self.keyID, teamID: Self.teamID, publicKeyPEM: key.publicKeyPEM),
+            ProviderKey(keyID: Self.otherKeyID, teamID: Self.teamID, publicKeyPEM: other.publicKeyPEM),
         ]
         options.script = try Script(script, file: "script", &options.configuration)
         simulator = try SimulatorServer(options)
@@ -96,6 +102,7 @@ final class Stage {
         /// Paths; the right ones if `nil`.
         var authorityFile: String?
         var keyFile: String?
+        var keyID = Stage.keyID
         /// YAML for more apps.
         var moreApps = ""
         /// YAML at the top level.
@@ -103,12 +110,12 @@ final class Stage {
     }
 
     /// One app in YAML, on the simulator.
-    func app(_ topic: String, keyFile: String? = nil, authorityFile: String? = nil) -> String {
+    func app(_ topic: String, keyFile: String? = nil, keyID: String = keyID, authorityFile: String? = nil) -> String {
         """
           - topic: \(topic)
             endpoint: https://127.0.0.1:\(simulator.port)
             ca_file: \(authorityFile ?? self.authorityFile)
-            token: { key_file: \(keyFile ?? self.keyFile), key_id: \(Self.keyID), team_id: \(Self.teamID) }
+            token: { key_file: \(keyFile ?? self.keyFile), key_id: \(keyID), team_id: \(Self.teamID) }
 
         """
     }
@@ -128,7 +135,7 @@ final class Stage {
             admin: null
             \(settings.more)
             apps:
-            \(app(Requests.topic, keyFile: settings.keyFile, authorityFile: settings.authorityFile))\(settings.moreApps)
+            \(app(Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile))\(settings.moreApps)
             """, to: name)
     }
 

@@ -1,0 +1,23 @@
+package import Logging
+import Synchronization
+
+/// The level from which on events are logged: one for all loggers of a process, and changeable while they are in use.
+package final class LogThreshold: Sendable {
+    private let index: Atomic<Int>
+
+    package init(_ level: Logger.Level) {
+        index = Atomic(Self.index(of: level))
+    }
+
+    package var level: Logger.Level {
+        get { Logger.Level.allCases[index.load(ordering: .relaxed)] }
+        set { index.store(Self.index(of: newValue), ordering: .relaxed) }
+    }
+
+    private static func index(of level: Logger.Level) -> Int {
+        guard let index = Logger.Level.allCases.firstIndex(of: level) else {
+            preconditionFailure("allCases has every level")
+        }
+        return index
+    }
+}

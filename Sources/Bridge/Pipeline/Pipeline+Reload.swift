@@ -1,0 +1,97 @@
+import APNs
+package import Core
+
+/// What becomes of apps and their notifications when the configuration changes.
+///
+/// A notification in flight means its app by the slot that it has in the table, and its pool by a number of its own: the
+/// table may change meanwhile.
+extension Pipeline {
+    /// Takes an app in: into the slot that it had, while something still means it, or else into one that nothing means.
+    package func add(_ app: PipelineApp) -> Int {
+        if let slot = apps.apps.firstIndex(where: { $0.isSame(app) }) {
+            apps.apps[slot].change(to: app)
+            return slot
+        }
+        let used = Set(notifications.handles.map { notifications[$0].app })
+        if let free = apps.apps.indices.first(where: { apps.apps[$0].isRemoved && !used.contains($0) }) {
+            apps.apps[free] = app
+            return free
+        }
+        apps.apps.append(app)
+        return apps.apps.count - 1
+    }
+
+    /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones; if it is
+    /// paused, that is tried at once.
+    package func change(_ slot: Int, to app: PipelineApp, at now: Moment) {
+        let old = apps.apps[slot].pools
+        apps.apps[slot].change(to: app)
+        guard app.pools != old else { return }
+        let moved = takeBack(slot)
+        // What was refused before may be good where the app goes now.
+        for lane in apps.apps[slot].lanes.indices {
+            apps.apps[slot].lanes[lane].refusals.reset()
+            if let probe = apps.apps[slot].lanes[lane].gate.pause?.probe {
+                _ = apps.apps[slot].lanes[lane].gate.withdrawn(probe)
+            }
+        }
+        probeSoon(slot, at: now)
+        for handle in moved { send(handle, at: now) }
+    }
+
+    /// An app is not configured any more. What is in flight ends as it ends; what waits ends now.
+    package func remove(_ slot: Int, at now: Moment) {
+        let waiting = apps.apps[slot].lanes.flatMap(\.held) + takeBack(slot)
+        apps.apps[slot].lanes = Array(repeating: AppLane(), count: AppLane.count)
+        apps.apps[slot].isRemoved = true
+        for handle in waiting { send(handle, at: now) }
+    }
+
+    /// Takes what a pool that the app does not use has not sent yet, oldest first.
+    private func takeBack(_ slot: Int) -> [UInt32] {
+        let submitted = notifications.handles.filter {
+            notifications[$0].app == slot && notifications[$0].ticket != nil
+        }
+        var taken: [UInt32] = []
+        for handle in submitted.sorted(by: {
+            notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
+        }) {
+            let entry = notifications[handle]
+            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { continue }
+            entry.ticket = nil
+            taken.append(handle)
+        }
+        return taken
+    }
+
+    /// Whether an answer blames what may be another thing by now: the credential, or the environment.
+    func refusesWhatChanged(_ rule: ReplyRule, _ entry: InFlightNotification) -> Bool {
+        switch rule.action {
+        case .pauseApp, .reconnect, .renewToken, .keepToken: true
+        case .blameTopic: entry.notification.topic == nil
+        case .doubtToken: !apps.apps[entry.app].isRemoved
+        case .accept, .unregister, .reject, .resend, .retryLater: false
+        }
+    }
+
+    /// Sends a notification again that its old pool can do nothing for, uncounted.
+    func resend(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+        withdrawn(handle, entry)
+        send(handle, at: now)
+    }
+
+    func finishRemoved(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+        let processed: Processed = entry.attempts == 0 ? .no : .unknown
+        let report = Report(
+            outcome: .invalid, attempts: entry.attempts, processed: processed,
+            detail: "the app was removed from the configuration")
+        finish(handle, report, at: now)
+    }
+
+    /// Whether a notification went to a pool that its app does not use any more: what that says about the credential is
+    /// old, and where it was not processed, the next pool takes it.
+    func isOutdated(_ entry: InFlightNotification) -> Bool {
+        let app = apps.apps[entry.app]
+        return app.isRemoved || app.pools.pool(for: entry.notification.target) != entry.pool
+    }
+}

@@ -1,0 +1,25 @@
+/// A configuration that takes the place of another one while the process runs.
+package struct Reload {
+    /// What is in force afterwards.
+    package private(set) var configuration: Configuration
+    /// The keys that have changed and need a restart; their old values stay in force.
+    package private(set) var needsRestart: [StaticString] = []
+
+    package init(_ new: Configuration, after old: Configuration) {
+        configuration = new
+        keep(\.broker, of: old, "broker")
+        keep(\.queues, of: old, "queues")
+        keep(\.workers, of: old, "workers")
+        keep(\.admin, of: old, "admin")
+        keep(\.log.format, of: old, "log.format")
+        keep(\.log.showPayloads, of: old, "log.show_payloads")
+    }
+
+    private mutating func keep<Value: Equatable>(
+        _ path: WritableKeyPath<Configuration, Value>, of old: Configuration, _ key: StaticString
+    ) {
+        guard configuration[keyPath: path] != old[keyPath: path] else { return }
+        configuration[keyPath: path] = old[keyPath: path]
+        needsRestart.append(key)
+    }
+}

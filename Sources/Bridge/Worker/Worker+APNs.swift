@@ -1,0 +1,107 @@
+import APNs
+package import Core
+import Logging
+import TLS
+
+/// The worker's side towards APNs: what the pools tell, and what becomes of them in a reload.
+extension Worker {
+    /// A pool by its number.
+    subscript(number: Int) -> APNsPool {
+        guard let pool = roster.pools[number] else { preconditionFailure("what is in flight keeps its pool") }
+        return pool
+    }
+
+    func takeReplies() {
+        for number in roster.pools.indices {
+            guard let pool = roster.pools[number] else { continue }
+            pool.step(at: now)
+            while let event = pool.nextEvent() {
+                guard isWorking else { continue }
+                take(event, from: number, pool)
+            }
+        }
+    }
+
+    private func take(_ event: APNsPool.Event, from number: Int, _ pool: APNsPool) {
+        switch event {
+        case .replied(let handle, let reply, _): pipeline.replied(handle, reply, at: now)
+        case .lost(let handle, let loss, _): pipeline.lost(handle, loss, at: now)
+        case .expired(let handle): pipeline.expired(handle, at: now)
+        case .connected:
+            roster.connected(number)
+            log.info("connected to APNs", metadata: metadata(pool))
+        case .disconnected(let error):
+            guard let error else { break }
+            log.warning("a connection to APNs ended", metadata: metadata(pool, "error", error))
+        case .goaway(let reason): log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
+        case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(pool))
+        }
+    }
+
+    private func metadata(_ pool: APNsPool) -> Logger.Metadata {
+        ["endpoint": "\(pool.configuration.engine.endpoint)"]
+    }
+
+    private func metadata(_ pool: APNsPool, _ key: String, _ value: some CustomStringConvertible) -> Logger.Metadata {
+        metadata(pool).merging([key: "\(value)"]) { $1 }
+    }
+
+    // MARK: Reload
+
+    /// Goes over to another plan: new pools connect first, and take over from the old ones when they are ready.
+    ///
+    /// A worker that drains keeps what it has.
+    ///
+    /// - Parameters:
+    ///   - plan: has the queues that this worker has.
+    ///   - contexts: for every pool that the plan before does not have.
+    package func reload(_ plan: AppPlan, contexts: AppPlan.Contexts, at now: Moment) {
+        guard drain.stage == .running else { return }
+        self.now = now
+        var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
+        settings.queues = pipeline.settings.queues
+        pipeline.settings = settings
+        adopt(plan, contexts)
+        handOver()
+    }
+
+    func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
+        let numbers = plan.pools.indices.map { index in
+            let wanted = plan.pools[index]
+            return roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
+        }
+        let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0] }) }
+        for slot in pipeline.apps.configured where !apps.contains(where: pipeline.apps.apps[slot].isSame) {
+            roster.cancelHandover(of: slot)
+            pipeline.remove(slot, at: now)
+        }
+        pipeline.apps.configured = apps.map { app in
+            guard let slot = pipeline.apps.configured.first(where: { pipeline.apps.apps[$0].isSame(app) }) else {
+                return pipeline.add(app)
+            }
+            roster.handOver(slot, to: app)
+            return slot
+        }
+    }
+
+    private func add(_ plan: PoolPlan, _ context: Handoff<TLSContext>?, _ tokens: ProviderTokens) -> Int {
+        guard let context = context?.take() else {
+            preconditionFailure("there is a context for what the plan before does not have")
+        }
+        let pool = makePool(plan, context, tokens, now.instant)
+        return roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
+    }
+
+    func advanceHandovers() {
+        // Once everything is being closed, no pool takes anything over.
+        if isWorking, roster.isChanging { handOver() }
+    }
+
+    private func handOver() {
+        for (slot, app) in roster.takeHandovers(at: now.instant) { pipeline.change(slot, to: app, at: now) }
+        for pool in roster.retire(besides: pipeline.apps.configured.map { pipeline.apps.apps[$0] }) {
+            pool.drain(at: now.instant)
+        }
+        roster.removeLeaving { $0.isDrained }
+    }
+}

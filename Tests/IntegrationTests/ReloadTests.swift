@@ -1,0 +1,112 @@
+import Core
+import Foundation
+import Glibc
+import Simulator
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// `harebell run` and SIGHUP; see `docs/reload.md`.
+    @Suite("Reload")
+    struct ReloadTests {
+        private static func waitForReload(_ worker: ChildProcess, count: Int = 1) throws {
+            try eventually("the reload; \(worker.report)", within: .seconds(20)) {
+                let lines = worker.text(.errors).split(separator: "\n").filter { $0.contains(" notice reloaded ") }
+                return lines.count >= count ? true : nil
+            }
+        }
+
+        @Test("SIGHUP under load goes over to a new key: nothing is lost, nothing comes twice")
+        func newKey() throws {
+            let stage = try Stage()
+            let run = try FaultRun(stage)
+            try run.waitUntilAccepted(0.2)
+            for (index, share) in [0.4, 0.6, 0.8].enumerated() {
+                var settings = Stage.Settings()
+                if index % 2 == 0 { settings.keyID = Stage.otherKeyID }
+                settings.keyFile = index % 2 == 0 ? stage.otherKeyFile : nil
+                try stage.write(settings)
+                run.worker.signal(SIGHUP)
+                try Self.waitForReload(run.worker, count: index + 1)
+                try run.waitUntilAccepted(share)
+            }
+            let end = try run.finish()
+            run.check(end, "SIGHUP with another key, three times", duplicatePushes: 0, duplicateResults: 0)
+            #expect(end.outcomes == ["accepted": FaultRun.count])
+            // One before, and one after each.
+            #expect(Set(stage.simulator.ledger.records.map(\.connection)).count >= 4)
+            try stage.removeQueues()
+        }
+
+        @Test("A file that is wrong changes nothing, and says file, line and column of all that is wrong")
+        func wrongFile() throws {
+            let stage = try Stage(script: "")
+            let worker = try stage.start()
+            let file = try stage.write()
+            let good = try String(contentsOfFile: file, encoding: .utf8)
+            try stage.directory.write(
+                good.replacing("workers: 1", with: "workers: many\nwurkers: 1"), to: "harebell.yaml")
+            worker.signal(SIGHUP)
+            let line = try worker.waitForLine(.errors) { $0.contains("stays as it is") && $0.contains("wurkers") }
+            #expect(line.contains("\(file):"))
+            try worker.waitForLine(.errors) { $0.contains("stays as it is") && $0.contains("workers: ") }
+            // A key that is not there is found as well, though the file is in order.
+            try stage.write(.init(keyFile: "/nowhere/AuthKey.p8"))
+            worker.signal(SIGHUP)
+            try worker.waitForLine(.errors) {
+                $0.contains("stays as it is") && $0.contains("key_file") && $0.contains("harebell.yaml:")
+            }
+            try stage.client.publish([stage.requests.message(1, to: stage.quorumQueue)])
+            try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
+            #expect(!worker.text(.errors).contains("reloaded"))
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("An app that is paused for a wrong key resumes when the file names the right one")
+        func resumes() throws {
+            let stage = try Stage(script: "")
+            let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "Wrong.p8")
+            let worker = try stage.start(.init(keyFile: wrong))
+            try stage.client.publish((0..<20).map { stage.requests.message($0, to: stage.quorumQueue) })
+            try worker.waitForLine(.errors) { $0.contains("APNs refuses this app") }
+            try stage.write()
+            worker.signal(SIGHUP)
+            var accepted = 0
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                if try Conservation.Result(delivery).outcome == "accepted" { accepted += 1 }
+                return accepted == 20
+            }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("What needs a restart is named, and the log's level is not among it")
+        func restart() throws {
+            let stage = try Stage(script: "")
+            let worker = try stage.start()
+            try stage.write(.init(prefetch: 7, more: "log: { level: debug }"))
+            worker.signal(SIGHUP)
+            try worker.waitForLine(.errors) { $0.contains(" warning ") && $0.contains("key=queues") }
+            try Self.waitForReload(worker)
+            #expect(!worker.text(.errors).contains("key=log"))
+            // The warning about the queues, once more, comes before the level changes.
+            try stage.write(.init(prefetch: 8, more: "log: { level: error }"))
+            worker.signal(SIGHUP)
+            try eventually("the warning; \(worker.report)", within: .seconds(20)) {
+                worker.text(.errors).split(separator: "\n").count { $0.contains("key=queues") } == 2 ? true : nil
+            }
+            try stage.write(.init(more: "log: { level: debug }\nnonsense: 1"))
+            // Once the level is error, no notice comes any more, but errors do.
+            worker.signal(SIGHUP)
+            try worker.waitForLine(.errors) { $0.contains("stays as it is") }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            #expect(!worker.text(.errors).contains(" notice ended "))
+            try stage.removeQueues()
+        }
+    }
+}
