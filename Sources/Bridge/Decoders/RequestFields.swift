@@ -78,6 +78,7 @@ struct RequestFields {
         var isBroadcast = false
         if case .channel = target { isBroadcast = true }
         let type = try parsePushType(payload: payload, isBroadcast: isBroadcast)
+        if isBroadcast { try expectNone(collapseID, "apns-collapse-id", beside: "apns-channel-id") }
         let limit = isBroadcast ? Self.maximumBroadcast : type.maximumPayload
         guard payload.count <= limit else {
             throw DecodingFailure(
@@ -105,10 +106,19 @@ struct RequestFields {
         guard case (.missing, .missing) = (deviceToken, channelID) else {
             throw DecodingFailure("channel: expected neither device-token nor apns-channel-id beside it")
         }
+        try expectNone(pushType, "apns-push-type", beside: "channel")
+        try expectNone(priority, "apns-priority", beside: "channel")
+        try expectNone(collapseID, "apns-collapse-id", beside: "channel")
         var notification = Notification(
             operation, topic: try parseTopic(), id: try parseID(), environment: try parseEnvironment())
         notification.expiration = try parseExpiration(isBroadcast: false)
         return Request([notification])
+    }
+
+    /// What would mean nothing to APNs is a mistake of the producer's rather than to be dropped.
+    private func expectNone(_ value: Value, _ name: StaticString, beside other: StaticString) throws(DecodingFailure) {
+        if case .missing = value { return }
+        throw DecodingFailure("\(name): expected none beside \(other)")
     }
 
     /// Whom it is for: of a fan-out, the first.

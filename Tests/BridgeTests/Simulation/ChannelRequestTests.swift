@@ -120,6 +120,18 @@ struct ChannelRequestTests {
                 "channel: expected neither payload nor device-tokens beside it"
             ),
             (
+                #""apns-priority":5,"channel":{"operation":"list"}"#,
+                "apns-priority: expected none beside channel"
+            ),
+            (
+                #""apns-push-type":"liveactivity","channel":{"operation":"list"}"#,
+                "apns-push-type: expected none beside channel"
+            ),
+            (
+                #""apns-collapse-id":"x","channel":{"operation":"list"}"#,
+                "apns-collapse-id: expected none beside channel"
+            ),
+            (
                 #""device-token":"00fc","channel":{"operation":"list"}"#,
                 "channel: expected neither device-token nor apns-channel-id beside it"
             ),
