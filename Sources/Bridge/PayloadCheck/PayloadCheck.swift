@@ -22,7 +22,7 @@ package struct PayloadCheck {
         do {
             try check.checkPayload(payload.span)
         } catch {
-            check.findings.add("payload: not JSON: expected \(error.expectation) at byte \(error.offset)")
+            check.findings.add("payload", "not JSON: expected \(error.expectation) at byte \(error.offset)")
         }
         return check.findings
     }
@@ -35,25 +35,25 @@ package struct PayloadCheck {
     private mutating func checkPayload(_ bytes: Span<UInt8>) throws(JSONFailure) {
         guard scanner.open(bytes, "{") else {
             let value = try scanner.value(bytes, depth: 0)
-            return findings.add("payload: expected an object, found \(value.kind.name)")
+            return findings.add("payload", "expected an object, found \(value.kind.name)")
         }
         var isFirst = true
         var hasAps = false
         while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
             isFirst = false
             if bytes.isText(key, "aps") {
-                if hasAps { findings.add("\(PayloadTable.aps.path): comes twice") }
+                if hasAps { findings.add("\(PayloadTable.aps.path)", "comes twice") }
                 hasAps = true
                 try checkAps(bytes)
             } else if try scanner.value(bytes, depth: 1).kind == .null {
                 findings.add(
-                    "payload\(bytes.pathPart(key)): expected an object, an array, a string, a number or a boolean, found null"
-                )
+                    "payload", foreignPath: bytes.pathPart(key),
+                    "expected an object, an array, a string, a number or a boolean, found null")
             }
         }
         try scanner.end(bytes)
         if !hasAps, type.rules.needsAps {
-            findings.add("\(PayloadTable.aps.path): missing, expected an object for push type \(type)")
+            findings.add("\(PayloadTable.aps.path)", "missing, expected an object for push type \(type)")
         }
     }
 
@@ -61,19 +61,19 @@ package struct PayloadCheck {
         let table = PayloadTable.aps
         guard scanner.open(bytes, "{") else {
             let value = try scanner.value(bytes, depth: 1)
-            return findings.add("\(table.path): expected an object, found \(value.kind.name)")
+            return findings.add("\(table.path)", "expected an object, found \(value.kind.name)")
         }
         let seen = try checkKeys(of: table, bytes, depth: 2)
         for (index, key) in table.keys.enumerated() where seen & 1 << index == 0 {
             guard key.need.holds(for: event), key.scope.contains(type) else { continue }
             let cause = key.need == .always ? "push type \(type)" : "event \(event?.name ?? "")"
-            findings.add("\(table.path).\(key.name): missing, expected \(key.expectation) for \(cause)")
+            findings.add("\(table.path).\(key.name)", "missing, expected \(key.expectation) for \(cause)")
         }
         if type == .alert, !hasInteraction {
-            findings.add("\(table.path): expected alert, badge or sound for push type alert")
+            findings.add("\(table.path)", "expected alert, badge or sound for push type alert")
         }
         if isBroadcast, event == .start {
-            findings.add("\(table.path).event: expected update or end, a broadcast starts no Live Activity")
+            findings.add("\(table.path).event", "expected update or end, a broadcast starts no Live Activity")
         }
     }
 
@@ -90,15 +90,16 @@ package struct PayloadCheck {
             isFirst = false
             guard let row = bytes.withText(of: name, { table.row(named: $0, for: type) }) else {
                 _ = try scanner.value(bytes, depth: depth)
-                findings.add(Self.unknown(bytes.pathPart(name), in: table, for: type))
+                let part = bytes.pathPart(name)
+                findings.add("\(table.path)", foreignPath: part, Self.unknown(part, in: table, for: type))
                 continue
             }
             let key = table.keys[row]
-            if seen & 1 << row != 0 { findings.add("\(table.path).\(key.name): comes twice") }
+            if seen & 1 << row != 0 { findings.add("\(table.path).\(key.name)", "comes twice") }
             seen |= 1 << row
             guard key.scope.contains(type) else {
                 _ = try scanner.value(bytes, depth: depth)
-                findings.add("\(table.path).\(key.name): not for push type \(type) (for \(key.scope))")
+                findings.add("\(table.path).\(key.name)", "not for push type \(type) (for \(key.scope))")
                 continue
             }
             if key.need == .oneInAlert { hasInteraction = true }
@@ -119,9 +120,9 @@ package struct PayloadCheck {
         }
         let value = try scanner.value(bytes, depth: depth)
         if !key.kinds.take(value.kind) {
-            findings.add("\(table.path).\(key.name): expected \(key.expectation), found \(value.kind.name)")
+            findings.add("\(table.path).\(key.name)", "expected \(key.expectation), found \(value.kind.name)")
         } else if !takes(value, key.values, bytes) {
-            findings.add("\(table.path).\(key.name): expected \(key.expectation)")
+            findings.add("\(table.path).\(key.name)", "expected \(key.expectation)")
         }
     }
 
@@ -132,7 +133,7 @@ package struct PayloadCheck {
         while try scanner.nextElement(bytes, isFirst: index == 0) {
             let kind = try scanner.value(bytes, depth: depth).kind
             if kind != .string {
-                findings.add("\(table.path).\(key.name)[\(index)]: expected a string, found \(kind.name)")
+                findings.add("\(table.path).\(key.name)[\(index)]", "expected a string, found \(kind.name)")
             }
             index += 1
         }
@@ -174,8 +175,8 @@ package struct PayloadCheck {
     private static func unknown(_ part: String, in table: PayloadTable, for type: PushType) -> String {
         let names = table.keys.filter { $0.scope.contains(type) }.map(\.name.description)
         if let meant = Suggestion.closest(to: String(part.dropFirst()), among: names) {
-            return "\(table.path)\(part): no key of Apple's; did you mean \"\(meant)\"?"
+            return "no key of Apple's; did you mean \"\(meant)\"?"
         }
-        return "\(table.path)\(part): no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+        return "no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
     }
 }

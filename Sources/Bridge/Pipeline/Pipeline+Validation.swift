@@ -14,7 +14,7 @@ extension Pipeline {
             let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
             log.warning(
                 "a payload does not keep to Apple's tables; it is sent all the same",
-                metadata: ["topic": "\(topic)", "finding": "\(findings.detail)", "held_back": "\(heldBack)"])
+                metadata: ["topic": "\(topic)", "finding": "\(findings.detailForLog)", "held_back": "\(heldBack)"])
         }
         return findings.detail
     }

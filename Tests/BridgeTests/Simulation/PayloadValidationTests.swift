@@ -136,6 +136,22 @@ struct PayloadValidationTests {
         }
         #expect(pipeline.counters.payloadFindings == 6)
     }
+
+    @Test("The sender's own keys stand in the result, and not in the log")
+    func ownKeys() throws {
+        let payload = #"{"aps":{"alert":"x","secretOne":1,"bagde":2},"secretTwo":null}"#
+        let findings = PayloadCheck.findings(in: ArraySlice(payload.utf8), for: .alert, isBroadcast: false)
+        #expect(findings.count == 3)
+        for key in ["secretOne", "bagde", "secretTwo"] {
+            #expect(findings.detail.contains(key))
+            #expect(!findings.detailForLog.contains(key))
+        }
+        #expect(
+            findings.detailForLog
+                == "payload.aps[…]: no key of Apple's; custom keys belong beside aps, APNs ignores them in it; "
+                + "payload.aps[…]: no key of Apple's; did you mean \"badge\"?; "
+                + "payload[…]: expected an object, an array, a string, a number or a boolean, found null")
+    }
 }
 
 private final class NoDoors: PipelineDoors {
