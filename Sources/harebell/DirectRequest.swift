@@ -27,6 +27,7 @@ enum DirectRequest {
             exchange.step(at: now)
             return exchange.isOver
         }
+        for alarm in exchange.alarms { complain("\(alarm)") }
         guard let end = exchange.end else { preconditionFailure("what is over has an end") }
         return end
     }

@@ -1,3 +1,4 @@
+import APNs
 import ArgumentParser
 import Bridge
 import Core
@@ -14,7 +15,7 @@ struct SendCommand: ParsableCommand {
             The result is the same JSON that a request from a queue is answered with. What a worker would not send is not \
             sent either, and says why.
 
-            Exit code 0 if APNs accepted it, 65 if it was refused, 69 if it was not delivered.
+            Exit code 0 if APNs accepted it, 65 if it was refused, for whatever reason, 69 if it was not delivered.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
@@ -114,6 +115,7 @@ struct SendCommand: ParsableCommand {
             notification.step(at: now)
             return notification.isOver
         }
+        for alarm in notification.alarms { complain("\(alarm)") }
         guard let result = notification.result else { preconditionFailure("what is over has a result") }
         return result
     }

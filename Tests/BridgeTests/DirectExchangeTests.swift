@@ -13,10 +13,23 @@ struct DirectExchangeTests {
     private func end(
         _ world: World, _ request: APNsRequest, patience: Duration? = nil, closes: Bool = true
     ) throws -> DirectExchange.End? {
+        let exchange = try exchange(world, request, patience: patience)
+        run(exchange, world)
+        #expect(exchange.isOver)
+        if closes { #expect(world.network.links.isEmpty, "the connection is closed afterwards") }
+        return exchange.end
+    }
+
+    private func exchange(
+        _ world: World, _ request: APNsRequest, patience: Duration? = nil
+    ) throws -> DirectExchange {
         let app = world.configuration.apps[0]
-        let exchange = try DirectExchange(
+        return try DirectExchange(
             request, for: app, world.configuration.apns, tokens: ProviderTokens([app]), network: world.network,
             patience: patience, seed: 1, at: world.network.moment)
+    }
+
+    private func run(_ exchange: DirectExchange, _ world: World) {
         let start = world.network.now
         while !exchange.isOver, world.network.now - start < .seconds(120) {
             let next = [world.network.nextDeadline, exchange.nextDeadline].compactMap(\.self).min()
@@ -27,9 +40,6 @@ struct DirectExchangeTests {
                 return exchange.nextDeadline.map { $0 <= world.network.now } ?? false
             }
         }
-        #expect(exchange.isOver)
-        if closes { #expect(world.network.links.isEmpty, "the connection is closed afterwards") }
-        return exchange.end
     }
 
     private func request(_ token: String, expiration: Int64? = nil) throws -> APNsRequest {
@@ -103,6 +113,28 @@ struct DirectExchangeTests {
         let silent = try #require(try end(world, try request("deaf"), patience: .seconds(3), closes: false)).report
         #expect(silent.processed == .unknown && silent.detail == "no answer in time")
         #expect(world.network.now - start <= .seconds(4))
+    }
+
+    @Test(
+        "A refused credential, topic or environment is rejected, and what APNs did not work on says so",
+        arguments: [
+            ("403 ExpiredProviderToken", Outcome.rejected, Processed.yes),
+            ("403 InvalidProviderToken", .rejected, .yes), ("403 BadCertificate", .rejected, .yes),
+            ("400 TopicDisallowed", .rejected, .yes), ("503 Shutdown", .undelivered, .no),
+            ("503 ServiceUnavailable", .undelivered, .yes),
+        ])
+    func refused(answer: String, outcome: Outcome, processed: Processed) throws {
+        let world = try World(script: "token *: \(answer)")
+        let report = try #require(try end(world, try request("7777"))).report
+        #expect(report.outcome == outcome && report.processed == processed)
+    }
+
+    @Test("A clock that is wrong is told")
+    func alarm() throws {
+        let world = try World(script: "token *: 403 ExpiredProviderToken")
+        let exchange = try exchange(world, try request("7777"))
+        run(exchange, world)
+        #expect(exchange.alarms == [.clockSkew])
     }
 
     @Test("What has expired is not sent")

@@ -28,6 +28,8 @@ package final class DirectExchange {
     private var failedConnects = 0
     private var lastFailure: APNsError?
     package private(set) var end: End?
+    /// What else the operator should know, each once.
+    package private(set) var alarms: [APNsPool.Alarm] = []
 
     /// - Parameters:
     ///   - app: whose endpoint and credential it takes.
@@ -66,7 +68,8 @@ package final class DirectExchange {
             case .expired: finish(.expired, at: now.instant)
             case .connected: failedConnects = 0
             case .disconnected(let error): disconnected(error, at: now.instant)
-            case .goaway, .alarm: break
+            case .alarm(let alarm): if !alarms.contains(alarm) { alarms.append(alarm) }
+            case .goaway: break
             }
         }
         if now.instant >= deadline {
@@ -111,7 +114,8 @@ extension DirectExchange.End {
         return report
     }
 
-    /// The same as the result of a request from a queue would say it; what pauses an app there is `rejected` here.
+    /// The same as the result of a request from a queue would say it; what pauses an app there is `rejected` here,
+    /// whatever it is about the credential, the topic or the environment that APNs refuses.
     package var report: Report {
         switch self {
         case .replied(let reply):
@@ -119,12 +123,12 @@ extension DirectExchange.End {
                 switch reply.rule.action {
                 case .accept: .accepted
                 case .unregister, .doubtToken: .unregistered
-                case .reject, .blameTopic, .pauseApp, .reconnect: .rejected
-                case .resend, .renewToken, .keepToken, .retryLater: .undelivered
+                case .reject, .blameTopic, .pauseApp, .reconnect, .renewToken: .rejected
+                case .resend, .keepToken, .retryLater: .undelivered
                 }
             return Report(
                 outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
-                uniqueID: reply.uniqueID, attempts: 1, processed: .yes)
+                uniqueID: reply.uniqueID, attempts: 1, processed: reply.rule.action == .resend ? .no : .yes)
         case .lost(let loss):
             let attempts = loss.processed == .no ? 0 : 1
             return Report(outcome: .undelivered, attempts: attempts, processed: loss.processed, detail: loss.detail)

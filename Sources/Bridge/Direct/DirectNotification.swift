@@ -46,6 +46,9 @@ package final class DirectNotification: PipelineDoors {
         if let failure { throw failure }
     }
 
+    /// What else the operator should know.
+    package var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
+
     package var isOver: Bool { exchange?.0.isOver ?? true }
 
     package var nextDeadline: Instant? { exchange?.0.nextDeadline }
