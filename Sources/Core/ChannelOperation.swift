@@ -64,15 +64,6 @@ package enum ChannelOperation: Hashable, Sendable {
         return Array("{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}".utf8)
     }
 
-    /// The bundle ID as broadcasts and channels name an app: a topic without the suffix of Live Activities.
-    ///
-    /// Source: "Sending broadcast push notification requests to APNs".
-    package static func bundleID(ofTopic topic: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let suffix = PushType.liveactivity.topicSuffix
-        let tail = topic.suffix(suffix.utf8CodeUnitCount)
-        return tail.count < topic.count && tail.equals(suffix) ? topic.dropLast(tail.count) : topic
-    }
-
     /// Whether a text can be a channel's ID: base64, which is for APNs to understand.
     package static func isChannelID(_ text: ArraySlice<UInt8>) -> Bool {
         !text.isEmpty && text.count <= maximumChannelID

@@ -6,8 +6,10 @@ package struct PushTypeRules: Sendable {
     package let name: StaticString
     /// What follows the bundle ID in the topic; may be empty.
     package let topicSuffix: StaticString
-    /// Where it is `false`, 10 is an error: such notifications never go out at once.
-    package let allowsImmediate: Bool
+    /// What every topic starts with; may be empty. Source: Device Management, "MDM", `Topic`.
+    package let topicPrefix: StaticString
+    /// Whether 5 is its only priority: "Always use priority 5. Using priority 10 is an error."
+    package let isAlwaysConsiderate: Bool
     /// Whether a connection with a certificate may carry it, if the certificate lists its topic. Broadcasts may go over
     /// one all the same: they have no topic.
     package let allowsCertificate: Bool
@@ -17,12 +19,14 @@ package struct PushTypeRules: Sendable {
     package let needsAps: Bool
 
     private init(
-        _ name: StaticString, _ topicSuffix: StaticString = "", allowsImmediate: Bool = true,
+        _ name: StaticString, _ topicSuffix: StaticString = "", topicPrefix: StaticString = "",
+        isAlwaysConsiderate: Bool = false,
         allowsCertificate: Bool = true, maximumPayload: Int = 4096, needsAps: Bool = true
     ) {
         self.name = name
         self.topicSuffix = topicSuffix
-        self.allowsImmediate = allowsImmediate
+        self.topicPrefix = topicPrefix
+        self.isAlwaysConsiderate = isAlwaysConsiderate
         self.allowsCertificate = allowsCertificate
         self.maximumPayload = maximumPayload
         self.needsAps = needsAps
@@ -31,24 +35,24 @@ package struct PushTypeRules: Sendable {
     /// In the order of ``PushType``.
     package static let all = [
         PushTypeRules("alert"),
-        PushTypeRules("background", allowsImmediate: false),
+        PushTypeRules("background", isAlwaysConsiderate: true),
         PushTypeRules("complication", ".complication", needsAps: false),
         PushTypeRules("controls", ".push-type.controls"),
         PushTypeRules("fileprovider", ".pushkit.fileprovider", needsAps: false),
         PushTypeRules("liveactivity", ".push-type.liveactivity", allowsCertificate: false),
         PushTypeRules("location", ".location-query", allowsCertificate: false, needsAps: false),
-        PushTypeRules("mdm", needsAps: false),
+        PushTypeRules("mdm", topicPrefix: "com.apple.mgmt.", needsAps: false),
         PushTypeRules("pushtotalk", ".voip-ptt", needsAps: false),
         PushTypeRules("voip", ".voip", maximumPayload: 5120, needsAps: false),
         PushTypeRules("widgets", ".push-type.widgets"),
     ]
 
     package func permits(_ priority: Priority) -> Bool {
-        allowsImmediate || priority != .immediate
+        !isAlwaysConsiderate || priority == .considerate
     }
 
     /// What goes out where a request names no priority; `nil` sends none, so that APNs takes 10.
     package var defaultPriority: Priority? {
-        allowsImmediate ? nil : .considerate
+        isAlwaysConsiderate ? .considerate : nil
     }
 }

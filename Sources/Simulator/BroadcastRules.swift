@@ -23,7 +23,7 @@ extension RequestRules {
         guard pushType.equals("liveactivity") || pushType.equals("Liveactivity") else {
             return Answer(400, "InvalidPushType")
         }
-        guard PushTypeRule.suffixed(bundleID) == nil else { return Answer(400, "TopicDisallowed") }
+        guard !endsAsSuffix(bundleID) else { return Answer(400, "TopicDisallowed") }
         guard isAllowed(bundleID, keyTopics) else { return Answer(403, "TopicMismatch") }
 
         guard let channelID = fields.channelID, !channelID.isEmpty else { return Answer(400, "MissingChannelId") }
@@ -35,7 +35,9 @@ extension RequestRules {
         else {
             return Answer(400, "BadExpirationDate")
         }
-        guard let priority = fields.priority, Self.isPriority(priority) else { return Answer(400, "BadPriority") }
+        guard let priority = fields.priority, PushTypeRule.unstated.permits(priority: priority) else {
+            return Answer(400, "BadPriority")
+        }
         guard !body.isEmpty else { return Answer(400, "PayloadEmpty") }
         guard body.count <= Self.maximumBroadcastPayload else { return Answer(413, "PayloadTooLarge") }
         if configuration.checksPayload {

@@ -68,7 +68,7 @@ extension RequestRules {
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, _ keyTopics: [[UInt8]]
     ) -> Answer? {
         guard Self.isCanonicalUUID(fields.requestID) else { return Answer(400, "BadMessageId") }
-        guard PushTypeRule.suffixed(bundleID) == nil else { return Answer(400, "TopicDisallowed") }
+        guard !endsAsSuffix(bundleID) else { return Answer(400, "TopicDisallowed") }
         return isAllowed(bundleID, keyTopics) ? nil : Answer(403, "TopicMismatch")
     }
 

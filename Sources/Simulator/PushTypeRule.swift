@@ -15,27 +15,38 @@ struct PushTypeRule: Sendable {
     let needsAps: Bool
     /// Whether a certificate may send it; the others are for provider tokens only.
     let allowsCertificate: Bool
+    /// The values that `apns-priority` may have.
+    let priorities: [StaticString]
+    /// What every topic of this type starts with; may be empty.
+    let prefix: StaticString
 
     private init(
         _ name: StaticString, _ suffix: StaticString = "", maximumPayload: Int = 4096, needsAps: Bool = true,
-        allowsCertificate: Bool = true
+        allowsCertificate: Bool = true, priorities: [StaticString] = Self.allPriorities, prefix: StaticString = ""
     ) {
         self.name = name
         self.suffix = suffix
         self.maximumPayload = maximumPayload
         self.needsAps = needsAps
         self.allowsCertificate = allowsCertificate
+        self.priorities = priorities
+        self.prefix = prefix
     }
+
+    static let allPriorities: [StaticString] = ["10", "5", "1"]
 
     static let all = [
         PushTypeRule("alert"),
-        PushTypeRule("background"),
+        // "Always use priority 5. Using priority 10 is an error."
+        PushTypeRule("background", priorities: ["5"]),
         PushTypeRule("complication", ".complication", needsAps: false),
         PushTypeRule("controls", ".push-type.controls"),
         PushTypeRule("fileprovider", ".pushkit.fileprovider", needsAps: false),
         PushTypeRule("liveactivity", ".push-type.liveactivity", allowsCertificate: false),
         PushTypeRule("location", ".location-query", needsAps: false, allowsCertificate: false),
-        PushTypeRule("mdm", needsAps: false),
+        // "You must use the topic from the UID attribute in the subject of your MDM push certificate", which "must begin
+        // with the com.apple.mgmt. prefix" (Device Management, "MDM", Topic).
+        PushTypeRule("mdm", needsAps: false, prefix: "com.apple.mgmt."),
         PushTypeRule("pushtotalk", ".voip-ptt", needsAps: false),
         PushTypeRule("voip", ".voip", maximumPayload: 5120, needsAps: false),
         PushTypeRule("widgets", ".push-type.widgets"),
@@ -43,6 +54,10 @@ struct PushTypeRule: Sendable {
 
     /// What a request without `apns-push-type` is held to, when its topic has none of the suffixes.
     static let unstated = PushTypeRule("")
+
+    func permits(priority: [UInt8]) -> Bool {
+        priorities.contains { priority.equals($0) }
+    }
 
     static func named(_ name: some Collection<UInt8>) -> PushTypeRule? {
         all.first { name.equals($0.name) }

@@ -76,16 +76,14 @@ package struct RequestRules: Sendable {
             stated = nil
         }
         guard let topic = topic(fields, certificate) else { return Answer(400, "MissingTopic") }
-        let rule = stated ?? PushTypeRule.suffixed(topic) ?? .unstated
+        let suffixed = isListed(topic, keyTopics) ? nil : PushTypeRule.suffixed(topic)
+        let rule = stated ?? suffixed ?? .unstated
         if let answer = check(topic: topic, rule, certificate, keyTopics) { return answer }
 
         if let expiration = fields.expiration, Self.seconds(expiration) == nil {
             return Answer(400, "BadExpirationDate")
         }
-        if let priority = fields.priority {
-            guard Self.isPriority(priority) else { return Answer(400, "BadPriority") }
-            if rule.name.description == "background", priority.equals("10") { return Answer(400, "BadPriority") }
-        }
+        if let priority = fields.priority, !rule.permits(priority: priority) { return Answer(400, "BadPriority") }
         if let collapseID = fields.collapseID, collapseID.count > Self.maximumCollapseID {
             return Answer(400, "BadCollapseId")
         }
@@ -100,10 +98,10 @@ package struct RequestRules: Sendable {
     private func check(
         topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificate: ClientCertificate?, _ keyTopics: [[UInt8]]
     ) -> Answer? {
-        guard topic.isBundleID else { return Answer(400, "BadTopic") }
+        guard topic.isBundleID, topic.hasPrefix(rule.prefix) else { return Answer(400, "BadTopic") }
         let bundleID: ArraySlice<UInt8>
         if rule.suffix.utf8CodeUnitCount == 0 {
-            guard PushTypeRule.suffixed(topic) == nil else { return Answer(400, "BadTopic") }
+            guard !endsAsSuffix(topic, keyTopics) else { return Answer(400, "BadTopic") }
             bundleID = topic
         } else {
             guard topic.hasSuffix(rule.suffix) else { return Answer(400, "BadTopic") }
@@ -111,6 +109,16 @@ package struct RequestRules: Sendable {
         }
         if let certificate, !certificate.allows(topic, rule) { return Answer(400, "TopicDisallowed") }
         return isAllowed(bundleID, keyTopics) ? nil : Answer(400, "TopicDisallowed")
+    }
+
+    /// Whether a topic can only be that of a push type. A bundle ID may itself end as a suffix does; that it is one is
+    /// known of those that are listed.
+    func endsAsSuffix(_ topic: ArraySlice<UInt8>, _ keyTopics: [[UInt8]] = []) -> Bool {
+        PushTypeRule.suffixed(topic) != nil && !isListed(topic, keyTopics)
+    }
+
+    private func isListed(_ bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Bool {
+        topics.contains { $0.elementsEqual(bundleID) } || keyTopics.contains { $0.elementsEqual(bundleID) }
     }
 
     /// Whether both the service and the provider token's key know a bundle ID.
@@ -152,9 +160,5 @@ package struct RequestRules: Sendable {
             result = result * 10 + Int64(byte - UInt8(ascii: "0"))
         }
         return result
-    }
-
-    static func isPriority(_ value: [UInt8]) -> Bool {
-        value.equals("10") || value.equals("5") || value.equals("1")
     }
 }

@@ -94,7 +94,7 @@ struct ChannelOptions: ParsableArguments {
         var random = SystemRandomNumberGenerator()
         let id = NotificationID.random(using: &random)
         let request = APNsRequest(
-            operation, bundleID: ChannelOperation.bundleID(ofTopic: ArraySlice(app.topic.utf8)), id: id)
+            operation, bundleID: ArraySlice(app.topic.utf8), id: id)
         let end = try DirectRequest.run(request, for: app, settings.apns)
         return ChannelResult(operation: operation, id: id, report: end.report(about: operation))
     }

@@ -584,6 +584,8 @@ struct ConfigurationTests {
             #expect(plain.broadcastEndpoint == Endpoint(host: "api.push.apple.com", port: 443))
             #expect(plain.managementEndpoint == Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196))
             let development = try app("environment: development, ")
+            #expect(development.endpoint == Endpoint(host: "api.sandbox.push.apple.com", port: 443))
+            #expect(development.broadcastEndpoint == development.endpoint)
             #expect(
                 development.managementEndpoint
                     == Endpoint(host: "api-manage-broadcast.sandbox.push.apple.com", port: 2195))
@@ -600,6 +602,35 @@ struct ConfigurationTests {
                     "apps:\n  - { topic: t, management_endpoint: b, "
                         + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }")
                     == ["harebell.yaml:2:38: apps[0].management_endpoint: expected https://host:port"])
+        }
+
+        @Test(
+            "A configured topic is a bundle ID: the suffix of a push type is an error, or a warning where it may be a word",
+            arguments: [
+                ("push-type.controls", "controls", true), ("push-type.liveactivity", "liveactivity", true),
+                ("push-type.widgets", "widgets", true), ("pushkit.fileprovider", "fileprovider", true),
+                ("location-query", "location", true), ("voip-ptt", "pushtotalk", true), ("voip", "voip", false),
+                ("complication", "complication", false),
+            ])
+        func suffixedTopic(suffix: String, type: String, isError: Bool) throws {
+            let text =
+                "apps:\n  - { topic: com.example.app.\(suffix), "
+                + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }"
+            let place = "harebell.yaml:2:14: "
+            if isError {
+                #expect(
+                    errors(text)
+                        == [
+                            "\(place)apps[0].topic: is the topic of \(type), expected the bundle ID: leave out .\(suffix)"
+                        ])
+            } else {
+                #expect(
+                    try warnings(text)
+                        == [
+                            "\(place)warning: apps[0].topic: is taken for a bundle ID; if it is the topic of \(type), "
+                                + "leave out .\(suffix)"
+                        ])
+            }
         }
 
         @Test(

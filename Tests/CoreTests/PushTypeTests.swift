@@ -9,7 +9,7 @@ struct PushTypeTests {
         "Each has the topic, the priorities, the payload and the credentials of Apple's text",
         arguments: [
             (.alert, "", 4096, [10, 5, 1], true, true),
-            (.background, "", 4096, [5, 1], true, true),
+            (.background, "", 4096, [5], true, true),
             (.complication, ".complication", 4096, [10, 5, 1], true, false),
             (.controls, ".push-type.controls", 4096, [10, 5, 1], true, true),
             (.fileprovider, ".pushkit.fileprovider", 4096, [10, 5, 1], true, false),

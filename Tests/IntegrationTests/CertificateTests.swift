@@ -99,7 +99,7 @@ extension ProcessTests {
                 Self.topic, port: stage.simulator.port, authority: stage.authorityFile,
                 try credential(universal, form))
             let worker = try stage.start(settings)
-            let types = ["alert", "background", "voip", "mdm", "widgets", "location"]
+            let types = ["alert", "background", "voip", "complication", "widgets", "location"]
             try stage.client.publish(
                 types.enumerated().map { index, type in
                     stage.requests.message(index, to: stage.quorumQueue, body: Self.body(index, Self.topic, type))

@@ -119,7 +119,10 @@ struct ClientCertificateTests {
             Self.authority.issueProvider(
                 bundleID: uid, topics: [Topic("com.example.MyApp")], environments: [.production]))
         #expect(try answer(provider, type: "mdm", topic: uid) == "200 ")
-        #expect(try answer(provider, type: "mdm") == Self.refused(400, "TopicDisallowed"))
+        #expect(try answer(provider, type: "mdm") == Self.refused(400, "BadTopic"))
+        #expect(
+            try answer(provider, type: "mdm", topic: "com.apple.mgmt.External.0")
+                == Self.refused(400, "TopicDisallowed"))
         #expect(try answer(provider) == "200 ")
     }
 

@@ -91,7 +91,7 @@ struct RequestRulesTests {
     @Test(
         "Each push type wants its own suffix and no other",
         arguments: [
-            ("alert", ""), ("background", ""), ("mdm", ""), ("complication", ".complication"),
+            ("alert", ""), ("background", ""), ("complication", ".complication"),
             ("controls", ".push-type.controls"), ("fileprovider", ".pushkit.fileprovider"),
             ("liveactivity", ".push-type.liveactivity"), ("location", ".location-query"), ("pushtotalk", ".voip-ptt"),
             ("voip", ".voip"), ("widgets", ".push-type.widgets"),
@@ -107,6 +107,37 @@ struct RequestRulesTests {
             #expect(answer("com.example.MyApp") == Answer(400, "BadTopic"))
             #expect(answer(suffix) == Answer(400, "BadTopic"))
         }
+    }
+
+    @Test("An MDM topic is the UID of an MDM certificate")
+    func mdm() {
+        func answer(_ topic: String) -> Answer? {
+            self.answer(Samples.headers(["apns-push-type": "mdm", "apns-topic": topic]))
+        }
+        #expect(answer("com.apple.mgmt.External.0f1e2d3c") == nil)
+        #expect(answer("com.example.MyApp") == Answer(400, "BadTopic"))
+    }
+
+    @Test("Background is always priority 5", arguments: [("10", false), ("5", true), ("1", false)])
+    func background(priority: String, isGood: Bool) {
+        let headers = Samples.headers(["apns-push-type": "background", "apns-priority": priority])
+        #expect(answer(headers) == (isGood ? nil : Answer(400, "BadPriority")))
+    }
+
+    @Test("A bundle ID may end as a suffix does where the service or the key knows it")
+    func suffixedBundleID() {
+        var configuration = SimulatorConfiguration()
+        configuration.topics = ["com.example.MyApp.voip"]
+        let alert = Samples.headers(["apns-topic": "com.example.MyApp.voip"])
+        #expect(answer(alert) == Answer(400, "BadTopic"))
+        #expect(answer(alert, under: configuration) == nil)
+        #expect(answer(alert, keyTopics: configuration.topics) == nil)
+        let unstated = Samples.headers(["apns-topic": "com.example.MyApp.voip", "apns-push-type": nil])
+        #expect(answer(unstated, under: configuration) == nil)
+        let call = Samples.headers(["apns-topic": "com.example.MyApp.voip.voip", "apns-push-type": "voip"])
+        #expect(answer(call, under: configuration) == nil)
+        let plain = Samples.headers(["apns-topic": "com.example.MyApp.voip", "apns-push-type": "voip"])
+        #expect(answer(plain, under: configuration) == Answer(400, "TopicDisallowed"))
     }
 
     @Test(

@@ -104,6 +104,7 @@ struct ConfigurationRules {
             if let topic = values.text("\(app).topic") {
                 let isPlain = topic.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
                 if !isPlain { error("\(app).topic", "expected a bundle ID: letters, digits, dots and hyphens") }
+                checkSuffix(of: topic, "\(app).topic")
                 if let environment = values.text("\(app).environment") {
                     if let other = places.updateValue(app, forKey: "\(environment) \(topic)") {
                         error("\(app).topic", "\(other) has the same topic for \(environment) already")
@@ -116,6 +117,21 @@ struct ConfigurationRules {
                 }
             }
             checkCredential(app)
+        }
+    }
+
+    /// A full topic in the place of a bundle ID would get a second suffix.
+    private mutating func checkSuffix(of topic: String, _ path: String) {
+        for type in PushType.allCases {
+            let suffix = type.topicSuffix.description
+            guard !suffix.isEmpty, topic.hasSuffix(suffix) else { continue }
+            switch type {
+            // Words that a bundle ID may well end with.
+            case .voip, .complication:
+                warning(path, "is taken for a bundle ID; if it is the topic of \(type), leave out \(suffix)")
+            default:
+                error(path, "is the topic of \(type), expected the bundle ID: leave out \(suffix)")
+            }
         }
     }
 

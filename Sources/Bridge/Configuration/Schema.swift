@@ -122,7 +122,9 @@ extension Setting {
 
     private static let apps = [
         Setting("apps", .sections(count: 1...1000), default: nil, "The apps to send for, with one credential each."),
-        Setting("apps[].topic", .text(bytes: 1...255), default: nil, "The bundle ID, or the topic with its suffix."),
+        Setting(
+            "apps[].topic", .text(bytes: 1...255), default: nil,
+            "The app's bundle ID, which gets the suffix of each push type; of an MDM certificate its UID."),
         Setting(
             "apps[].environment", .choice(["production", "development"]), default: "production",
             "Which of Apple's two services."),

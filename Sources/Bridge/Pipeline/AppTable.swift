@@ -3,17 +3,15 @@ package import TLS
 
 /// One configured app as the pipeline sees it: what names it, where its notifications go, and whether they may.
 package struct PipelineApp {
-    /// The configured topic: the app's bundle ID.
+    /// The configured topic: the app's bundle ID, or the UID of an MDM certificate.
     package let topic: [UInt8]
-    /// The topic without a suffix, as broadcasts and channels name the app.
-    package let bundleID: ArraySlice<UInt8>
     package let environment: Environment
     /// Which pools carry it.
     package let pools: Pools
     package var lanes = Array(repeating: AppLane(), count: AppLane.count)
     /// The full topic for each push type, by its raw value.
     package let topics: [ArraySlice<UInt8>]
-    /// Why the app's certificate cannot carry a push type, by its raw value; none with provider tokens.
+    /// Why a push type cannot be sent for the app, by its raw value.
     let refusals: [String?]
     /// Whether the app's certificate names one topic, which is then that of a request without any.
     let hasOneTopic: Bool
@@ -52,20 +50,28 @@ package struct PipelineApp {
     /// - Parameter certificate: what the app has instead of a signing key.
     package init(topic: String, environment: Environment, pools: Pools, certificate: Certificate? = nil) {
         self.topic = Array(topic.utf8)
-        bundleID = ChannelOperation.bundleID(ofTopic: self.topic[...])
         self.environment = environment
         self.pools = pools
-        topics = PushType.allCases.map { type in
-            let full = certificate?.topic(of: type, bundleID: topic) ?? topic + type.topicSuffix.description
-            return ArraySlice(full.utf8)
+        let full = PushType.allCases.map { type in
+            certificate?.topic(of: type, bundleID: topic) ?? topic + type.topicSuffix.description
         }
-        refusals = PushType.allCases.map { certificate?.refusal(of: $0, bundleID: topic) }
+        topics = full.map { ArraySlice($0.utf8) }
+        refusals = zip(PushType.allCases, full).map { type, full in
+            certificate?.refusal(of: type, bundleID: topic) ?? Self.refusal(of: type, topic: full)
+        }
         hasOneTopic = certificate?.pushTopics.count == 1
+    }
+
+    private static func refusal(of type: PushType, topic: String) -> String? {
+        let prefix = type.rules.topicPrefix.description
+        guard !topic.hasPrefix(prefix) else { return nil }
+        return "apns-push-type: the topic of \(type) is the UID of an MDM certificate and starts with \"\(prefix)\", "
+            + "\"\(topic)\" does not"
     }
 
     /// The topic of a lane; of broadcasts and channels the bundle ID.
     package func topic(ofLane lane: Int) -> String {
-        String(decoding: topics.indices.contains(lane) ? topics[lane] : bundleID, as: UTF8.self)
+        String(decoding: topics.indices.contains(lane) ? topics[lane] : topic[...], as: UTF8.self)
     }
 
     /// Whether both are one app, whatever its credential.
@@ -171,7 +177,7 @@ package struct AppTable {
         }
         let topic =
             notification.target.namesBundleID
-            ? apps[app].bundleID : apps[app].topics[Int(notification.pushType.rawValue)]
+            ? apps[app].topic[...] : apps[app].topics[Int(notification.pushType.rawValue)]
         return .success(Match(app: app, topic: topic))
     }
 }

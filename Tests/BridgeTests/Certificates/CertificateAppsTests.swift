@@ -44,7 +44,8 @@ struct CertificateAppsTests {
         let found = try Self.resolve([Self.app("com.example.app", .production, certificate)], topic: nil, type)
         let full = "com.example.app\(type.topicSuffix)"
         switch type {
-        case .alert, .background, .mdm, .voip, .complication: #expect(found == "0 \(full)")
+        case .alert, .background, .voip, .complication: #expect(found == "0 \(full)")
+        case .mdm: #expect(found.hasPrefix("apns-push-type: the topic of mdm is the UID of an MDM certificate"))
         case .location, .liveactivity:
             #expect(
                 found
@@ -101,7 +102,7 @@ struct CertificateAppsTests {
         #expect(try Self.resolve(apps, topic: uid, .mdm) == "0 \(uid)")
         #expect(try Self.resolve(apps, topic: "com.example.app", .alert) == "0 com.example.app")
         // With a provider token it is what is configured.
-        #expect(try Self.resolve([Self.app("com.example.app")], topic: nil, .mdm) == "0 com.example.app")
+        #expect(try Self.resolve([Self.app(uid)], topic: nil, .mdm) == "0 \(uid)")
     }
 
     @Test("A connection belongs to one environment, even where both have one endpoint and one key")

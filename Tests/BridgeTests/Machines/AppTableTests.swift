@@ -32,8 +32,8 @@ struct AppTableTests {
     }
 
     @Test(
-        "A bundle ID gets the suffix of its push type, and a full topic is taken as it is", arguments: PushType.allCases
-    )
+        "A bundle ID gets the suffix of its push type, and a full topic is taken as it is",
+        arguments: PushType.allCases.filter { $0 != .mdm })
     func suffix(type: PushType) throws {
         let full = "com.example.app\(type.topicSuffix)"
         #expect(try resolve(Self.two, topic: "com.example.app", type) == "0 \(full)")
@@ -41,19 +41,18 @@ struct AppTableTests {
     }
 
     @Test(
-        "Broadcasts and channels belong to the bundle ID, even if app or request say the topic with its suffix",
+        "Broadcasts and channels belong to the bundle ID, even if the request says the topic with its suffix",
         arguments: ["com.example.app", "com.example.app.push-type.liveactivity"])
-    func bundleID(configured: String) throws {
-        let table = AppTable([PipelineApp(topic: configured, environment: .production, pools: Self.pools(0))])
+    func bundleID(requested: String) throws {
         let targets: [Core.Notification.Target] = [
             .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), .management(.list),
         ]
         for target in targets {
             let notification = Core.Notification(
-                target: target, topic: ArraySlice(configured.utf8), pushType: .liveactivity, payload: [])
-            #expect(try table.resolve(notification).get().topic.elementsEqual("com.example.app".utf8))
+                target: target, topic: ArraySlice(requested.utf8), pushType: .liveactivity, payload: [])
+            #expect(try Self.one.resolve(notification).get().topic.elementsEqual("com.example.app".utf8))
         }
-        #expect(table.apps[0].pools.pool(for: targets[1]) == 10)
+        #expect(Self.one.apps[0].pools.pool(for: targets[1]) == 10)
     }
 
     @Test("The suffix of another push type is a contradiction")
@@ -70,7 +69,7 @@ struct AppTableTests {
 
     @Test(
         "Of all pairs of push type and suffix, only a type with its own suffix is no contradiction",
-        arguments: PushType.allCases)
+        arguments: PushType.allCases.filter { $0 != .mdm })
     func pairs(type: PushType) throws {
         let own = "com.example.app\(type.topicSuffix)"
         for other in PushType.allCases {
@@ -85,7 +84,21 @@ struct AppTableTests {
         }
     }
 
-    @Test("A bundle ID that ends as a suffix does is a bundle ID", arguments: PushType.allCases)
+    @Test("The topic of mdm is that of an app with the UID of an MDM certificate, and of no other")
+    func mdm() throws {
+        let uid = "com.apple.mgmt.External.0f1e2d3c"
+        let table = AppTable(
+            Self.one.apps + [PipelineApp(topic: uid, environment: .production, pools: Self.pools(0))])
+        #expect(try resolve(table, topic: uid, .mdm) == "1 \(uid)")
+        #expect(
+            try resolve(table, topic: "com.example.app", .mdm)
+                == "apns-push-type: the topic of mdm is the UID of an MDM certificate and starts with \"com.apple.mgmt.\", "
+                + "\"com.example.app\" does not")
+    }
+
+    @Test(
+        "A configured topic is a bundle ID, even if it ends as a suffix does",
+        arguments: PushType.allCases.filter { $0 != .mdm })
     func bundleIDWithSuffix(type: PushType) throws {
         for ending in PushType.allCases {
             let bundleID = "com.example.app\(ending.topicSuffix)"
