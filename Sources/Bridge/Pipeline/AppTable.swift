@@ -104,11 +104,35 @@ package struct AppTable {
     /// By slot: what is in flight holds the number of its app's.
     package var apps: [PipelineApp]
     /// The slots of the apps that are configured, in the configuration's order.
-    package var configured: [Int]
+    package var configured: [Int] {
+        didSet { makeIndex() }
+    }
+    /// The configured apps by each of their topics, in the configuration's order: there may be a thousand of them.
+    private var slots: [ArraySlice<UInt8>: [Int]] = [:]
 
     package init(_ apps: [PipelineApp]) {
         self.apps = apps
         configured = Array(apps.indices)
+        makeIndex()
+    }
+
+    private mutating func makeIndex() {
+        slots.removeAll(keepingCapacity: true)
+        for slot in configured {
+            for name in Set(apps[slot].topics + [apps[slot].topic[...]]) { slots[name, default: []].append(slot) }
+        }
+    }
+
+    /// From now on an app is another one under the same name.
+    package mutating func change(_ slot: Int, to app: PipelineApp) {
+        let hasOtherTopics = apps[slot].topics != app.topics
+        apps[slot].change(to: app)
+        if hasOtherTopics { makeIndex() }
+    }
+
+    /// The apps of which a topic may be one; nothing is allocated for it.
+    func candidates(for topic: ArraySlice<UInt8>) -> [Int] {
+        slots[topic] ?? []
     }
 
     package struct Match {
@@ -130,7 +154,8 @@ package struct AppTable {
         }
         var topicIsKnown = false
         var named: Int?
-        for index in configured {
+        let candidates = candidates(for: topic)
+        for index in candidates {
             let isFull = topic.elementsEqual(apps[index].topics[Int(type.rawValue)])
             guard isFull || topic.elementsEqual(apps[index].topic) else { continue }
             topicIsKnown = true
@@ -144,7 +169,7 @@ package struct AppTable {
             return .failure(
                 DecodingFailure("environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
         }
-        if let app = configured.first(where: { apps[$0].topics.contains { topic.elementsEqual($0) } }) {
+        if let app = candidates.first(where: { apps[$0].topics.contains { topic.elementsEqual($0) } }) {
             let expected = String(decoding: apps[app].topics[Int(type.rawValue)], as: UTF8.self)
             return .failure(
                 DecodingFailure(

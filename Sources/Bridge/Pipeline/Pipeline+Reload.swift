@@ -25,7 +25,7 @@ extension Pipeline {
     /// paused, that is tried at once.
     package func change(_ slot: Int, to app: PipelineApp, at now: Moment) {
         let old = apps.apps[slot].pools
-        apps.apps[slot].change(to: app)
+        apps.change(slot, to: app)
         guard app.pools != old else { return }
         let moved = takeBack(slot)
         // What was refused before may be good where the app goes now.

@@ -1,4 +1,5 @@
 import Core
+import TLS
 import Testing
 
 @testable import Bridge
@@ -141,6 +142,42 @@ struct AppTableTests {
         #expect(
             try resolve(Self.two, topic: "com.example.other", .alert, .development)
                 == "environment: no app \"com.example.other\" is configured for development")
+    }
+
+    @Test("Of a thousand apps only those are looked at whose topic it is")
+    func manyApps() throws {
+        let table = AppTable(
+            (0..<1000).map { number in
+                PipelineApp(
+                    topic: "com.example.app\(number / 2)", environment: number % 2 == 0 ? .production : .development,
+                    pools: Self.pools(0))
+            })
+        for number in [0, 7, 250, 499] {
+            let bundleID = "com.example.app\(number)"
+            for topic in [bundleID, bundleID + ".voip"] {
+                #expect(table.candidates(for: ArraySlice(topic.utf8)) == [2 * number, 2 * number + 1])
+                #expect(try resolve(table, topic: topic, .voip) == "\(2 * number) \(bundleID).voip")
+                #expect(
+                    try resolve(table, topic: topic, .voip, .development) == "\(2 * number + 1) \(bundleID).voip")
+            }
+        }
+        #expect(table.candidates(for: ArraySlice("com.example.app500".utf8)).isEmpty)
+    }
+
+    @Test("An app is found by its topics as they are after a reload")
+    func reloaded() throws {
+        var table = Self.one
+        let uid = "com.apple.mgmt.External.0f1e2d3c"
+        let authority = CertificateAuthority(commonName: "Test", now: WallTime(milliseconds: 1_795_300_000_000))
+        let issued = authority.issueProvider(bundleID: uid, topics: [.init("com.example.app")])
+        let certificate = try Certificate(pem: issued.certificatePEM)
+        table.change(
+            0,
+            to: PipelineApp(
+                topic: "com.example.app", environment: .production, pools: Self.pools(0), certificate: certificate))
+        #expect(try resolve(table, topic: uid, .mdm) == "0 \(uid)")
+        table.configured = []
+        #expect(try resolve(table, topic: "com.example.app") == "apns-topic: no app \"com.example.app\" is configured")
     }
 
     @Test("A missing topic means the only app, and is a mistake where there are several")
