@@ -11,6 +11,8 @@ package final class Resolver: Sendable {
     /// In bytes; enough for glibc's modules.
     package static let stackSize = 1024 * 1024
 
+    /// What the connects of this process have learnt about addresses.
+    let failedAddresses = FailedAddresses()
     private let queue: ResolverQueue
 
     /// - Parameter lookUp: What answers; it runs on the resolver's thread and may block.

@@ -23,7 +23,9 @@ extension SocketConnection {
         query = nil
         switch answer {
         case .success(let addresses):
-            attempts = ConnectAttempts(network.shuffled(addresses), deadline: attempts.deadline)
+            let ordered = network.ordered(addresses, at: now.instant)
+            guard !ordered.isEmpty else { return finish(.noAddressOfFamily(endpoint, network.options), at: now) }
+            attempts = ConnectAttempts(ordered, deadline: attempts.deadline)
             connectNext(at: now)
         case .failure(let failure):
             finish(failure, at: now)
@@ -39,7 +41,8 @@ extension SocketConnection {
                 phase = .connecting
                 return
             } catch {
-                failure = .notConnected(endpoint, attempt.address, error)
+                network.failedAddresses.failed(attempt.address, at: now.instant)
+                failure = .notConnected(endpoint, attempt.address, error, network.options)
             }
         }
         finish(failure ?? .noTimeToConnect(endpoint, after: timeout), at: now)
@@ -47,7 +50,8 @@ extension SocketConnection {
 
     private func connect(to address: SocketAddress) throws(SystemError) {
         let socket = try Descriptor.socket(family: address.family)
-        try network.configure(socket)
+        try network.options.apply(to: socket)
+        if let local = network.localAddress { try socket.bind(to: local) }
         try socket.connect(to: address)
         try watch(socket, .writable)
     }
@@ -55,6 +59,7 @@ extension SocketConnection {
     func attemptTimedOut(at now: Moment) {
         guard let attempt = attempts.current else { preconditionFailure("a connecting connection has an attempt") }
         releaseSocket()
+        network.failedAddresses.failed(attempt.address, at: now.instant)
         let failure = TransportError.connectTimedOut(endpoint, attempt.address, after: attempt.deadline - attempt.begun)
         connectNext(after: failure, at: now)
     }
@@ -65,8 +70,10 @@ extension SocketConnection {
         }
         if let error = socket!.connectError() {
             releaseSocket()
-            connectNext(after: .notConnected(endpoint, attempt.address, error), at: now)
+            network.failedAddresses.failed(attempt.address, at: now.instant)
+            connectNext(after: .notConnected(endpoint, attempt.address, error, network.options), at: now)
         } else {
+            network.failedAddresses.succeeded(attempt.address)
             network.loop.update(registration, interest: .readable)
             open(at: now)
         }
@@ -75,7 +82,7 @@ extension SocketConnection {
     private func adopt(_ socket: consuming Descriptor, at now: Moment) {
         do {
             try socket.becomeNonBlocking()
-            try network.configure(socket)
+            try network.options.apply(to: socket)
             try watch(socket, .readable)
         } catch {
             return finish(.notUsable(endpoint, error), at: now)

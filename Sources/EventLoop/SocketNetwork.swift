@@ -20,9 +20,10 @@ package final class SocketNetwork: Network {
 
     unowned let loop: EventLoop
     let buffer = ReadBuffer(size: SocketNetwork.readSize)
+    let options: SocketOptions
+    let localAddress: SocketAddress?
     private let resolver: Resolver
     private let replies: Mailbox<ResolverReply>
-    private let unacknowledgedTime: Duration?
     private let shuffle: ([SocketAddress]) -> [SocketAddress]
     private var connections: [SocketConnection] = []
     private var lastQuery: UInt64 = 0
@@ -30,18 +31,17 @@ package final class SocketNetwork: Network {
     /// Joins `loop`, which owns the network from then on.
     ///
     /// - Parameters:
-    ///   - unacknowledgedTime: `TCP_USER_TIMEOUT`, in whole milliseconds: how long sent bytes may stay without an
-    ///     acknowledgement before the connection is lost. `nil` leaves it to the kernel (about 15 minutes) and to the
-    ///     engines' own heartbeats. Not for connections to a broker: Linux also counts the time during which a peer
-    ///     keeps its window shut, as RabbitMQ does under a memory alarm.
+    ///   - options: Of every socket. A loop may have several networks, each with its own.
     ///   - random: Chooses the order in which a name's addresses are tried.
     package init<Random: RandomNumberGenerator>(
-        loop: EventLoop, resolver: Resolver, unacknowledgedTime: Duration? = nil,
+        loop: EventLoop, resolver: Resolver, options: SocketOptions = SocketOptions(),
         random: Random = SystemRandomNumberGenerator()
     ) throws(EventLoopError) {
         self.loop = loop
         self.resolver = resolver
-        self.unacknowledgedTime = unacknowledgedTime
+        self.options = options
+        localAddress = options.localAddress.flatMap { AddressLookup.numeric(Endpoint(host: $0, port: 0)) }
+        precondition((localAddress == nil) == (options.localAddress == nil), "a local address is written in digits")
         var random = random
         shuffle = { $0.shuffled(using: &random) }
         replies = try Mailbox()
@@ -104,16 +104,6 @@ package final class SocketNetwork: Network {
         connections.first { $0.engine === engine }
     }
 
-    /// The options of every socket.
-    func configure(_ socket: borrowing Descriptor) throws(SystemError) {
-        // A turn's output is one write already: holding a part of it back would only delay it.
-        try socket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1)
-        if let unacknowledgedTime {
-            let milliseconds = Int32(clamping: unacknowledgedTime.nanoseconds / 1_000_000)
-            try socket.set(TCP_USER_TIMEOUT, of: Int32(IPPROTO_TCP), to: milliseconds)
-        }
-    }
-
     // MARK: Resolving
 
     /// Asks for addresses; the answer goes to the connection that waits for the query of the number returned.
@@ -129,9 +119,14 @@ package final class SocketNetwork: Network {
         connection?.resolved(reply.answer, at: loop.now)
     }
 
-    func shuffled(_ addresses: [SocketAddress]) -> [SocketAddress] {
-        shuffle(addresses)
+    /// A name's addresses in the order in which they are to be tried: by chance, with the families in turn, and those
+    /// that failed lately last.
+    func ordered(_ addresses: [SocketAddress], at now: Instant) -> [SocketAddress] {
+        let usable = addresses.filter { localAddress == nil || $0.family == localAddress?.family }
+        return failedAddresses.last(ConnectAttempts.alternatingFamilies(shuffle(usable)), at: now)
     }
+
+    var failedAddresses: FailedAddresses { resolver.failedAddresses }
 }
 
 // Iterating keeps the array that it began with: connections may come and go meanwhile.

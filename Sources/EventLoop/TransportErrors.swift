@@ -6,10 +6,21 @@ extension TransportError {
     /// No connection came about.
     ///
     /// - Parameter address: Which of the endpoint's addresses was tried.
-    static func notConnected(_ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError) -> TransportError {
-        TransportError(
+    static func notConnected(
+        _ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError, _ options: SocketOptions
+    ) -> TransportError {
+        let origin = options.localAddress.map { " from \($0)" } ?? ""
+        return TransportError(
             code: Code(rawValue: error.name),
-            message: "cannot connect to \(name(endpoint, at: address)): \(error.explanation)")
+            message: "cannot connect to \(name(endpoint, at: address))\(origin): \(error.explanation)")
+    }
+
+    /// None of a name's addresses can be reached from the address that connections go out from.
+    static func noAddressOfFamily(_ endpoint: Endpoint, _ options: SocketOptions) -> TransportError {
+        TransportError(
+            code: Code(rawValue: "EAFNOSUPPORT"),
+            message: "cannot connect to \(endpoint) from \(options.localAddress ?? "here"): "
+                + "it has no address of that family")
     }
 
     /// A connection did not come about in time.

@@ -79,7 +79,8 @@ struct ConnectTests {
     func unacknowledgedTime() throws {
         let fixture = try LoopFixture()
         let network = try SocketNetwork(
-            loop: fixture.loop, resolver: fixture.resolver, unacknowledgedTime: .seconds(20))
+            loop: fixture.loop, resolver: fixture.resolver,
+            options: SocketOptions(unacknowledgedTime: .seconds(20)))
         let listener = try fixture.listen { .echo() }
         let client = TestEngine()
         client.output = [1]

@@ -1,0 +1,236 @@
+import Core
+import Glibc
+import Synchronization
+import Testing
+
+@testable import EventLoop
+
+@Suite("Addresses")
+struct AddressTests {
+    private static let four = (1...5).map { ConnectTests.address("192.0.2.\($0)", 443) }
+    private static let six = (1...5).map { ConnectTests.address("2001:db8::\($0)", 443) }
+
+    private func text(_ addresses: [SocketAddress]) -> [String] {
+        addresses.map { $0.endpoint.host }
+    }
+
+    @Test("Families take turns, the first address's first, and the longer one's rest comes last")
+    func alternating() {
+        func order(_ addresses: [SocketAddress]) -> [String] {
+            text(ConnectAttempts.alternatingFamilies(addresses))
+        }
+        #expect(order([]) == [])
+        #expect(order(Array(Self.four[0...1])) == ["192.0.2.1", "192.0.2.2"])
+        #expect(
+            order(Array(Self.six[0...2]) + Array(Self.four[0...1]))
+                == ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2", "2001:db8::3"])
+        #expect(
+            order([Self.four[0], Self.six[0], Self.four[1], Self.four[2]])
+                == ["192.0.2.1", "2001:db8::1", "192.0.2.2", "192.0.2.3"])
+    }
+
+    @Test("Each address comes first about as often as any other, and none is lost")
+    func random() throws {
+        let fixture = try LoopFixture(seed: 7)
+        let addresses = Array(Self.four[0..<3]) + Array(Self.six[0..<3])
+        var first: [String: Int] = [:]
+        for _ in 0..<6_000 {
+            let order = text(fixture.network.ordered(addresses, at: Instant(nanoseconds: 0)))
+            #expect(Set(order).count == 6)
+            first[order[0], default: 0] += 1
+        }
+        #expect(first.count == 6)
+        #expect(first.values.allSatisfy { 850...1_150 ~= $0 }, "\(first)")
+    }
+
+    @Test(
+        "An address that failed comes last until its time is over or it succeeds, and others are not forgotten for it")
+    func failed() {
+        let failures = FailedAddresses()
+        let start = Instant(nanoseconds: 0)
+        let all = Array(Self.four[0..<3])
+        failures.failed(Self.four[0], at: start)
+        #expect(text(failures.last(all, at: start)) == ["192.0.2.2", "192.0.2.3", "192.0.2.1"])
+        let end = start + FailedAddresses.memory
+        #expect(text(failures.last(all, at: end)) == text(all))
+        failures.failed(Self.four[1], at: start)
+        failures.succeeded(Self.four[0])
+        #expect(text(failures.last(all, at: start)) == ["192.0.2.1", "192.0.2.3", "192.0.2.2"])
+        for number in 0..<FailedAddresses.maximum {
+            failures.failed(ConnectTests.address("10.0.0.1", UInt16(number + 1)), at: start + .seconds(1))
+        }
+        #expect(text(failures.last(all, at: start)) == text(all), "the oldest one has made room")
+    }
+
+    @Test("A dead address is passed over by the next connection of the process, on whichever loop")
+    func remembered() throws {
+        let silent = try ConnectTests.silentPeer()
+        let dead = silent.port
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture { _ in
+            .success([ConnectTests.address("127.0.0.1", dead), ConnectTests.address("127.0.0.1", live.withLock { $0 })])
+        }
+        let listener = try fixture.listen { .echo() }
+        live.withLock { $0 = listener.port }
+        let twins = Endpoint(host: "twins.example", port: 1)
+        fixture.resolver.failedAddresses.failed(ConnectTests.address("127.0.0.1", dead), at: SystemClock.instant())
+        for _ in 0..<8 {
+            let begun = SystemClock.instant()
+            let client = fixture.connect(to: twins, timeout: .seconds(10))
+            try fixture.run { client.isOpen }
+            #expect(SystemClock.instant() - begun < .seconds(2), "the silent address was not waited for")
+        }
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test(
+        "A connection that comes about over another address teaches which one is dead", arguments: [0, 1] as [UInt64])
+    func learnt(seed: UInt64) throws {
+        let refusing = try RawSocket.unusedPort()
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture(seed: seed) { _ in
+            .success([
+                ConnectTests.address("127.0.0.1", refusing), ConnectTests.address("127.0.0.1", live.withLock { $0 }),
+            ])
+        }
+        let listener = try fixture.listen { .echo() }
+        live.withLock { $0 = listener.port }
+        let both = [
+            ConnectTests.address("127.0.0.1", refusing), ConnectTests.address("127.0.0.1", listener.port),
+        ]
+        // By chance the live one comes first; sooner or later the other one does.
+        for _ in 0..<20 {
+            let client = fixture.connect(to: Endpoint(host: "twins.example", port: 1))
+            try fixture.run { client.isOpen }
+        }
+        let order = fixture.resolver.failedAddresses.last(both, at: SystemClock.instant())
+        #expect(order.map(\.endpoint.port) == [listener.port, refusing])
+    }
+
+    @Test("Each connection asks the resolver anew")
+    func uncached() throws {
+        let queries = Mutex(0)
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture { _ in
+            queries.withLock { $0 += 1 }
+            return .success([ConnectTests.address("127.0.0.1", live.withLock { $0 })])
+        }
+        let listener = try fixture.listen { .echo() }
+        live.withLock { $0 = listener.port }
+        for _ in 0..<3 {
+            let client = fixture.connect(to: Endpoint(host: "name.example", port: 1))
+            try fixture.run { client.isOpen }
+        }
+        #expect(queries.withLock { $0 } == 3)
+    }
+
+    /// Whether this host has IPv6 at all.
+    static var hasIPv6: Bool {
+        guard let socket = try? Descriptor.socket(family: AF_INET6) else { return false }
+        return (try? socket.bind(to: ConnectTests.address("::1", 0))) != nil
+    }
+
+    @Test("A name with IPv6 addresses only is reached", .enabled(if: hasIPv6, "this host has no IPv6"))
+    func sixOnly() throws {
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture { _ in .success([ConnectTests.address("::1", live.withLock { $0 })]) }
+        let listener = try fixture.listen(address: "::1") { .echo() }
+        live.withLock { $0 = listener.port }
+        let client = fixture.connect(to: Endpoint(host: "six.example", port: 1))
+        client.output = [1]
+        try fixture.run { client.received == [1] }
+    }
+
+    @Test("Where IPv6 is refused, IPv4 is tried at once", .enabled(if: hasIPv6, "this host has no IPv6"))
+    func sixRefuses() throws {
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture { _ in
+            let port = live.withLock { $0 }
+            return .success([ConnectTests.address("::1", port), ConnectTests.address("127.0.0.1", port)])
+        }
+        let listener = try fixture.listen { .echo() }
+        live.withLock { $0 = listener.port }
+        for _ in 0..<6 {
+            let client = fixture.connect(to: Endpoint(host: "both.example", port: 1))
+            try fixture.run { client.isOpen }
+        }
+    }
+
+    @Test("Connections go out from the address that is named, and only to its family")
+    func localAddress() throws {
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture { _ in
+            let port = live.withLock { $0 }
+            return .success([ConnectTests.address("::1", port), ConnectTests.address("127.0.0.1", port)])
+        }
+        var origins: [String] = []
+        let listener = try SocketListener(loop: fixture.loop, address: "127.0.0.1", port: 0) { socket in
+            origins.append(SocketAddress(ofPeer: socket)?.endpoint.host ?? "")
+        }
+        live.withLock { $0 = listener.port }
+        let network = try SocketNetwork(
+            loop: fixture.loop, resolver: fixture.resolver, options: SocketOptions(localAddress: "127.0.0.3"))
+        for host in ["127.0.0.1", "both.example"] {
+            network.connect(TestEngine(), to: Endpoint(host: host, port: listener.port), timeout: .seconds(10))
+        }
+        try fixture.run { origins.count == 2 }
+        #expect(origins == ["127.0.0.3", "127.0.0.3"])
+    }
+
+    @Test("An address that is not this host's, or of another family than the name's, is told as such")
+    func wrongLocalAddress() throws {
+        let fixture = try LoopFixture { _ in .success([ConnectTests.address("127.0.0.1", 1)]) }
+        func failure(from local: String, to host: String) throws -> String? {
+            let network = try SocketNetwork(
+                loop: fixture.loop, resolver: fixture.resolver, options: SocketOptions(localAddress: local))
+            let client = TestEngine()
+            network.connect(client, to: Endpoint(host: host, port: 1), timeout: .seconds(10))
+            try fixture.run { client.hasEnded }
+            return client.failure?.message
+        }
+        #expect(
+            try failure(from: "192.0.2.1", to: "127.0.0.1")
+                == "cannot connect to 127.0.0.1:1 from 192.0.2.1: Cannot assign requested address")
+        #expect(
+            try failure(from: "::1", to: "four.example")
+                == "cannot connect to four.example:1 from ::1: it has no address of that family")
+    }
+}
+
+@Suite("Silent peers")
+struct SilentPeerTests {
+    @Test("Every socket asks after its peer, and bytes without an acknowledgement have a limit where one is set")
+    func options() throws {
+        let socket = try Descriptor.socket(family: AF_INET)
+        try SocketOptions(unacknowledgedTime: .milliseconds(1_500)).apply(to: socket)
+        func value(_ option: Int32, _ level: Int32 = Int32(IPPROTO_TCP)) -> Int32 {
+            var value: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            _ = unsafe getsockopt(socket.number, level, option, &value, &size)
+            return value
+        }
+        #expect(value(TCP_NODELAY) == 1)
+        #expect(value(SO_KEEPALIVE, SOL_SOCKET) == 1)
+        #expect(value(TCP_KEEPIDLE) == 60)
+        #expect(value(TCP_KEEPINTVL) == 15)
+        #expect(value(TCP_KEEPCNT) == 4)
+        #expect(value(TCP_USER_TIMEOUT) == 1_500)
+    }
+
+    @Test("A peer that takes no more bytes is given up when the time for an acknowledgement is over")
+    func unacknowledged() throws {
+        let fixture = try LoopFixture()
+        let network = try SocketNetwork(
+            loop: fixture.loop, resolver: fixture.resolver,
+            options: SocketOptions(unacknowledgedTime: .milliseconds(300)))
+        let listener = try RawSocket.listening(backlog: 1)
+        let client = TestEngine()
+        // More than the kernel holds for both: the rest is never acknowledged.
+        client.source = { $0.append([UInt8](repeating: 0, count: 100_000)) }
+        network.connect(client, to: Endpoint(host: "127.0.0.1", port: listener.port), timeout: .seconds(10))
+        try fixture.run { client.hasEnded }
+        #expect(client.openings == 1)
+        #expect(client.failure?.code.rawValue == "ETIMEDOUT")
+        withExtendedLifetime(listener) {}
+    }
+}
