@@ -213,6 +213,7 @@ package final class SimulatorEngine: Engine {
 
     private func opened(at now: Instant) {
         phase = .open
+        if tls.isResumed { ledger.count { $0.resumedConnections += 1 } }
         if let shown = tls.peerCertificate {
             certificate = ClientCertificate(shown)
             authenticated(at: now)

@@ -4,6 +4,8 @@ package struct SimulatorStatistics: Equatable, Sendable {
     package var openConnections = 0
     /// Connections that ended with an error of TLS or HTTP/2, or for want of `h2` in ALPN.
     package var failedConnections = 0
+    /// Connections whose TLS handshake went on from an earlier one's session.
+    package var resumedConnections = 0
     /// Connections that were cut at once because too many had been opened lately.
     package var refusedConnections = 0
     package var requests = 0

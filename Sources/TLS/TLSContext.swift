@@ -5,7 +5,7 @@ import Glibc
 /// What all TLS sessions of one kind share: identity, trust and the protocols offered.
 ///
 /// A context belongs to one worker. TLS 1.2 is the oldest version (Apple, "Establishing a connection to APNs"). Sessions
-/// are never resumed and never renegotiated: connections live for hours, a full handshake costs about a millisecond.
+/// are resumed where the server gives tickets, and never renegotiated.
 @safe
 package final class TLSContext {
     package enum Role: Sendable {
@@ -32,6 +32,9 @@ package final class TLSContext {
     let acceptsAnyCertificate: Bool
 
     let pointer: OpaquePointer
+
+    /// A client's newest session with each server.
+    let sessions = SessionStore()
 
     /// ``protocols`` as they stand in the extension. `SSL_select_next_proto` answers with a pointer into it.
     let protocolList: UnsafeMutableBufferPointer<UInt8>
@@ -68,10 +71,8 @@ package final class TLSContext {
 
         unsafe shim_SSL_CTX_set_min_proto_version(context, versions.lowerBound.rawValue)
         unsafe shim_SSL_CTX_set_max_proto_version(context, versions.upperBound.rawValue)
-        unsafe SSL_CTX_set_options(
-            context, shim_SSL_OP_NO_RENEGOTIATION | shim_SSL_OP_NO_TICKET | shim_SSL_OP_NO_COMPRESSION)
-        unsafe SSL_CTX_set_num_tickets(context, 0)
-        unsafe shim_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
+        unsafe SSL_CTX_set_options(context, shim_SSL_OP_NO_RENEGOTIATION | shim_SSL_OP_NO_COMPRESSION)
+        unsafe setResumption(context)
         unsafe shim_SSL_CTX_set_mode(
             context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE) | Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER))
         unsafe shim_SSL_CTX_set_read_ahead(context, 1)
@@ -86,6 +87,27 @@ package final class TLSContext {
     deinit {
         unsafe SSL_CTX_free(pointer)
         unsafe protocolList.deallocate()
+    }
+
+    /// A server keeps no state: what it has to know stands in its tickets. A client keeps what it is given.
+    private func setResumption(_ context: OpaquePointer) {
+        switch role {
+        case .server:
+            unsafe shim_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
+            // Where clients have certificates, a ticket is for this kind of session alone.
+            let name = "harebell"
+            let done = unsafe SSL_CTX_set_session_id_context(context, name, UInt32(name.utf8.count))
+            precondition(done == 1, "the name of a kind of session is short")
+        case .client:
+            unsafe shim_SSL_CTX_set_session_cache_mode(
+                context, Int(SSL_SESS_CACHE_CLIENT) | Int(SSL_SESS_CACHE_NO_INTERNAL))
+            // With TLS 1.3 tickets come after the handshake, as often as the server likes (RFC 8446 section 4.6.1).
+            unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
+                guard let owner = unsafe TLSSession.of(ssl), let session = unsafe session else { return 0 }
+                unsafe owner.context.sessions.keep(session, for: owner.serverName)
+                return 1
+            }
+        }
     }
 
     private func setVerification(_ context: OpaquePointer, checks: Bool, isRequired: Bool, at time: WallTime?) {

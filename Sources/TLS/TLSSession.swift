@@ -52,10 +52,13 @@ package final class TLSSession {
         case .client:
             unsafe SSL_set_connect_state(ssl)
             if let serverName { expect(serverName) }
+            unsafe context.sessions.offer(to: ssl, for: serverName)
         }
     }
 
     deinit {
+        // A connection that broke does not spoil its session (RFC 5246 section 7.2.1), but OpenSSL would have it so.
+        if isEstablished { unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(ssl)
     }
 
@@ -119,6 +122,11 @@ package final class TLSSession {
     /// `TLSv1.2` or `TLSv1.3`.
     package var version: String {
         unsafe String(cString: SSL_get_version(ssl))
+    }
+
+    /// Whether the handshake went on from an earlier session: the server's certificate was checked in that one.
+    package var isResumed: Bool {
+        unsafe SSL_session_reused(ssl) == 1
     }
 
     package var peerCertificate: Certificate? {
@@ -214,6 +222,8 @@ package final class TLSSession {
     private func fail(_ status: Int32) -> TLSError {
         let error = failed().error(status: status, ErrorQueue.take(favouring: ERR_LIB_SSL))
         failure = error
+        // Should the offered session have been the reason, the next handshake is a full one.
+        if !isEstablished { context.sessions.forget(serverName) }
         return error
     }
 

@@ -136,6 +136,18 @@ struct RefusalTests {
         #expect(failures.server?.code == .noCommonVersion)
     }
 
+    @Test("a server that answers with TLS 1.1 is too old")
+    func oldVersion() throws {
+        let session = try TLSSession(context: Pair.client(), serverName: "server.example")
+        #expect(try session.handshake() == false)
+        // A record with a ServerHello of version 3.2 (RFC 4346 section 7.4.1.3): random bytes, no session, one cipher.
+        let hello: [UInt8] = [3, 2] + [UInt8](repeating: 7, count: 32) + [0, 0xC0, 0x13, 0]
+        let message: [UInt8] = [2, 0, 0, UInt8(hello.count)] + hello
+        session.receive(([0x16, 3, 2, 0, UInt8(message.count)] + message).span)
+        let failure = #expect(throws: TLSError.self) { try session.handshake() }
+        #expect(failure?.code == .noCommonVersion)
+    }
+
     @Test(
         "a peer that does not speak TLS is called that",
         arguments: ["HTTP/1.1 400 Bad Request\r\n", "AMQP\0\0\u{9}\u{1}"])
