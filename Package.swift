@@ -65,14 +65,18 @@ let package = Package(
             swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
-            name: "TestSupport", dependencies: ["Core", "AMQP", "TLS", "CRabbitMQ"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["Core", "EventLoop", "AMQP", "TLS", "CRabbitMQ"],
+            path: "Tests/TestSupport",
             swiftSettings: rules),
+        // A delaying relay, for measurements with a long line.
+        .executableTarget(
+            name: "delay-relay", dependencies: ["TestSupport", "Core"], path: "Tests/RelayTool", swiftSettings: rules),
         tests("CoreTests", ["Core", "Files"]),
         tests("EventLoopTests", ["EventLoop", "Core"]),
         tests("TLSTests", ["TLS", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core"]),
         tests("AMQPTests", ["AMQP", "Core", "EventLoop", "TLS"]),
-        tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2"]),
+        tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
         tests("BridgeTests", ["Bridge", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop"]),
         tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "EventLoop", "TLS", "Simulator"]),

@@ -1,0 +1,114 @@
+import APNs
+import Core
+import EventLoop
+import Simulator
+import TLS
+import TestSupport
+import Testing
+
+/// A pool over real sockets, a relay that spoils them, and a simulator behind it.
+final class SocketRig: LoopOwner {
+    let server: SimulatorServer
+    let relay: FaultRelay
+    let pool: APNsPool
+    private let loop: EventLoop
+    private let network: SocketNetwork
+    private(set) var replies: [UInt32: APNsReply] = [:]
+    private(set) var losses: [UInt32: Loss] = [:]
+    private(set) var connects = 0
+    private(set) var disconnects: [APNsError?] = []
+    private var submitted: UInt32 = 0
+    private var condition: () -> Bool = { true }
+    private var deadline = Instant.distantFuture
+
+    init(
+        script: String = "", _ conduct: FaultRelay.Conduct = .init(),
+        configure: (inout APNsPool.Configuration) -> Void = { _ in }
+    ) throws {
+        let key = SigningKey.generate()
+        var options = SimulatorOptions()
+        options.configuration.keys = [
+            ProviderKey(keyID: "ABC123DEFG", teamID: "DEF123GHIJ", publicKeyPEM: key.publicKeyPEM)
+        ]
+        options.script = try Script("set payload-checks off\n" + script, file: "script", &options.configuration)
+        server = try SimulatorServer(options)
+        relay = try FaultRelay(to: server.port, conduct)
+        loop = try EventLoop()
+        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        let endpoint = Endpoint(host: "127.0.0.1", port: relay.port)
+        var configuration = APNsPool.Configuration(
+            engine: APNsEngine.Configuration(endpoint: endpoint, usesProviderToken: true))
+        configuration.connections = 1...1
+        configuration.backoff = Backoff(base: .milliseconds(20), limit: .milliseconds(50))
+        configure(&configuration)
+        pool = APNsPool(
+            configuration: configuration,
+            context: try TLSContext(role: .client, trust: .pem(server.authorityPEM ?? ""), protocols: ["h2"]),
+            tokens: ProviderTokenSource(key: key, keyID: "ABC123DEFG", teamID: "DEF123GHIJ"), network: network,
+            at: loop.now.instant)
+    }
+
+    deinit {
+        relay.stop()
+        server.stop()
+    }
+
+    /// Submits a request and returns its handle.
+    func submit() -> UInt32 {
+        submitted += 1
+        pool.submit(Fixture.request(submitted), handle: submitted, at: SystemClock.now().instant)
+        return submitted
+    }
+
+    /// Sends requests, one after the other, until one is answered: for when a connection may just be lost.
+    func ask() throws {
+        var handle = submit()
+        try run { [unowned self] in
+            if losses[handle] != nil { handle = submit() }
+            return replies[handle] != nil
+        }
+        #expect(replies[handle]?.isSuccess == true, "\(replies), \(disconnects)")
+    }
+
+    /// Runs until `condition` holds at the end of a turn; a test that waits for longer has failed.
+    func run(
+        within limit: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
+        until condition: @escaping () -> Bool
+    ) throws {
+        self.condition = condition
+        defer { self.condition = { true } }
+        deadline = SystemClock.now().instant + limit
+        try loop.run(owner: self)
+        #expect(condition(), "within \(limit)", sourceLocation: sourceLocation)
+    }
+
+    /// Lets real time pass, for what must not happen in it.
+    func pass(_ time: Duration) throws {
+        let end = SystemClock.now().instant + time
+        self.condition = { SystemClock.now().instant >= end }
+        deadline = end
+        try loop.run(owner: self)
+    }
+
+    // MARK: LoopOwner
+
+    var nextDeadline: Instant? {
+        min(deadline, pool.nextDeadline ?? .distantFuture)
+    }
+
+    func expire(at now: Moment) {}
+
+    func endTurn(at now: Moment) {
+        pool.step(at: now)
+        while let event = pool.nextEvent() {
+            switch event {
+            case .replied(let handle, let reply, _): replies[handle] = reply
+            case .lost(let handle, let loss, _): losses[handle] = loss
+            case .connected: connects += 1
+            case .disconnected(let error): disconnects.append(error)
+            case .expired, .goaway, .alarm: break
+            }
+        }
+        if condition() || now.instant >= deadline { loop.stop() }
+    }
+}

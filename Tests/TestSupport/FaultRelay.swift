@@ -1,0 +1,266 @@
+import Core
+import EventLoop
+import Glibc
+import Synchronization
+
+/// A TCP relay from a port of 127.0.0.1 to another, on a thread of its own: what goes through it is delayed, split, slowed
+/// down, swallowed or cut as a test wishes. For where the kernel matters; elsewhere ``MemoryNetwork`` does it on virtual
+/// time.
+///
+/// It takes whatever comes and holds it in memory, so it is no measure of flow control.
+package final class FaultRelay: Sendable {
+    /// How bytes are carried, on all connections.
+    package struct Conduct: Sendable {
+        /// How long bytes are under way.
+        package var delayToTarget = Duration.zero
+        package var delayToClient = Duration.zero
+        /// At most so many bytes are handed on at once, and so long apart.
+        package var largestPiece = Int.max
+        package var pause = Duration.zero
+        /// Whatever comes is swallowed, ends included, and nobody is told.
+        package var isBlackHole = false
+
+        package init() {}
+    }
+
+    fileprivate enum Command: Sendable {
+        case behave(Conduct)
+        case reset
+        case loseTarget
+        case refuse
+        case stop
+    }
+
+    package let port: UInt16
+    private let counters: Counters
+    private let commands: Mailbox<Command>
+    private let thread: Thread
+
+    fileprivate final class Counters: Sendable {
+        let accepted = Atomic(0)
+        let carried = Atomic(0)
+    }
+
+    /// Listens when this returns, until ``stop()``.
+    package init(to target: UInt16, listen: UInt16 = 0, _ conduct: Conduct = Conduct()) throws {
+        let loop = try EventLoop()
+        let commands = try Mailbox<Command>()
+        let counters = Counters()
+        let relay = try Relay(loop, to: target, listen: listen, conduct, counters)
+        port = relay.port
+        self.commands = commands
+        self.counters = counters
+        try loop.attach(commands) { [unowned relay] in relay.obey($0) }
+        thread = try Thread.start(name: "relay", stackSize: 1 << 20) { relay.run() }
+    }
+
+    /// Connections that were accepted.
+    package var accepted: Int { counters.accepted.load(ordering: .relaxed) }
+
+    /// Bytes that came in, in either direction.
+    package var carried: Int { counters.carried.load(ordering: .relaxed) }
+
+    package func behave(_ conduct: Conduct) {
+        commands.post(.behave(conduct))
+    }
+
+    /// Ends every connection with a reset.
+    package func reset() {
+        commands.post(.reset)
+    }
+
+    /// Ends every connection to the target, and tells no client: they are half-open from then on.
+    package func loseTarget() {
+        commands.post(.loseTarget)
+    }
+
+    /// Listens no more: the kernel refuses. Connections that there are go on.
+    package func refuse() {
+        commands.post(.refuse)
+    }
+
+    /// Ends everything and waits for the thread. To be called exactly once.
+    package func stop() {
+        commands.post(.stop)
+        thread.join()
+    }
+}
+
+/// What lives on the relay's thread.
+private final class Relay: LoopOwner {
+    private let loop: EventLoop
+    private let network: SocketNetwork
+    private let target: Endpoint
+    private let counters: FaultRelay.Counters
+    private var listener: SocketListener?
+    private var clients: [(end: End, descriptor: Int32)] = []
+    fileprivate var conduct: FaultRelay.Conduct
+    let port: UInt16
+
+    init(
+        _ loop: EventLoop, to target: UInt16, listen: UInt16, _ conduct: FaultRelay.Conduct,
+        _ counters: FaultRelay.Counters
+    ) throws {
+        self.loop = loop
+        self.conduct = conduct
+        self.counters = counters
+        self.target = Endpoint(host: "127.0.0.1", port: target)
+        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        let accepted = Accepted()
+        let listener = try SocketListener(loop: loop, address: "127.0.0.1", port: listen) { accepted.take($0) }
+        self.listener = listener
+        port = listener.port
+        accepted.relay = self
+    }
+
+    /// The listener's way to a relay that is not complete when it begins to listen.
+    private final class Accepted {
+        weak var relay: Relay?
+
+        func take(_ socket: consuming Descriptor) {
+            relay?.accept(socket)
+        }
+    }
+
+    func run() {
+        do {
+            try loop.run(owner: self)
+        } catch {
+            preconditionFailure("the relay's loop failed: \(error)")
+        }
+    }
+
+    private func accept(_ socket: consuming Descriptor) {
+        counters.accepted.add(1, ordering: .relaxed)
+        let (client, server) = (End(self, .toClient), End(self, .toTarget))
+        client.peer = server
+        server.peer = client
+        clients.append((client, socket.number))
+        network.adopt(socket, client)
+        network.connect(server, to: target, timeout: .seconds(10))
+    }
+
+    func obey(_ command: FaultRelay.Command) {
+        switch command {
+        case .behave(let conduct): self.conduct = conduct
+        case .reset:
+            for (end, descriptor) in clients where !end.hasEnded {
+                var option = linger(l_onoff: 1, l_linger: 0)
+                let size = socklen_t(MemoryLayout<linger>.size)
+                _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, size)
+                network.disconnect(end)
+                if let peer = end.peer { network.disconnect(peer) }
+            }
+            clients = []
+        case .loseTarget:
+            for (end, _) in clients {
+                guard let peer = end.peer else { continue }
+                network.disconnect(peer)
+                end.peer = nil
+            }
+        case .refuse:
+            listener?.close()
+            listener = nil
+        case .stop:
+            for (end, _) in clients { end.part() }
+            loop.stop()
+        }
+    }
+
+    func carried(_ count: Int) {
+        counters.carried.add(count, ordering: .relaxed)
+    }
+
+    let nextDeadline: Instant? = nil
+    func expire(at now: Moment) {}
+    func endTurn(at now: Moment) {
+        clients.removeAll { $0.end.hasEnded }
+    }
+}
+
+/// One side of a relayed connection.
+private final class End: Engine {
+    enum Direction {
+        case toClient, toTarget
+    }
+
+    private unowned let relay: Relay
+    private let direction: Direction
+    /// Keeps the other side alive, which keeps this one, until either has ended.
+    var peer: End?
+    private(set) var hasEnded = false
+    private var pieces: [(due: Instant, bytes: ArraySlice<UInt8>)] = []
+    private var endsAt: Instant?
+    private var notBefore = Instant(nanoseconds: .min)
+    private var output: [UInt8] = []
+    private(set) var wantsDisconnect = false
+
+    init(_ relay: Relay, _ direction: Direction) {
+        self.relay = relay
+        self.direction = direction
+    }
+
+    func transportOpened(at now: Instant) {}
+
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        relay.carried(bytes.count)
+        guard !relay.conduct.isBlackHole else { return }
+        peer?.take(Array(copying: bytes)[...], at: now)
+    }
+
+    func transportClosed(_ failure: TransportError?, at now: Instant) {
+        hasEnded = true
+        guard let peer else { return }
+        part()
+        if !relay.conduct.isBlackHole { peer.end(at: now) }
+    }
+
+    func part() {
+        peer?.peer = nil
+        peer = nil
+    }
+
+    private func take(_ bytes: ArraySlice<UInt8>, at now: Instant) {
+        pieces.append((now + delay, bytes))
+        release(at: now)
+    }
+
+    private func end(at now: Instant) {
+        endsAt = now + delay
+        release(at: now)
+    }
+
+    private var delay: Duration {
+        direction == .toTarget ? relay.conduct.delayToTarget : relay.conduct.delayToClient
+    }
+
+    /// Hands on what is due, one piece at a time where pieces are limited.
+    private func release(at now: Instant) {
+        while let first = pieces.first, first.due <= now, notBefore <= now {
+            let piece = first.bytes.prefix(relay.conduct.largestPiece)
+            output.append(contentsOf: piece)
+            pieces[0].bytes = first.bytes.dropFirst(piece.count)
+            if pieces[0].bytes.isEmpty { pieces.removeFirst() }
+            guard relay.conduct.largestPiece == .max else {
+                // The next turn sends the next one.
+                notBefore = now + max(relay.conduct.pause, .nanoseconds(1))
+                break
+            }
+        }
+        if pieces.isEmpty, let endsAt, endsAt <= now { wantsDisconnect = true }
+    }
+
+    func drain(into queue: inout ByteQueue) {
+        queue.append(output)
+        output.removeAll(keepingCapacity: true)
+    }
+
+    var nextDeadline: Instant? {
+        if let first = pieces.first { return max(first.due, notBefore) }
+        return wantsDisconnect ? nil : endsAt
+    }
+
+    func expire(at now: Instant) {
+        release(at: now)
+    }
+}
