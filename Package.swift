@@ -43,6 +43,7 @@ let package = Package(
         library("EventLoop", ["CLinux", "Core"]),
         library("TLS", ["COpenSSL", "Core", "Files"]),
         library("HTTP2", ["CNghttp2", "Core"]),
+        library("Proxy", ["Core"]),
         // Layer 4: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
         library("APNs", ["Core", "TLS", "HTTP2"]),
@@ -51,7 +52,7 @@ let package = Package(
         library(
             "Bridge",
             [
-                "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs",
+                "Core", "Files", "EventLoop", "TLS", "Proxy", "AMQP", "APNs",
                 .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
         // Layer 6: one file per verb.
@@ -75,10 +76,11 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "Core"]),
         tests("TLSTests", ["TLS", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core"]),
+        tests("ProxyTests", ["Proxy", "Core"]),
         tests("AMQPTests", ["AMQP", "Core", "EventLoop", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
-        tests("BridgeTests", ["Bridge", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop"]),
+        tests("BridgeTests", ["Bridge", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop", "Proxy"]),
         tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "EventLoop", "TLS", "Simulator"]),
     ]
 )

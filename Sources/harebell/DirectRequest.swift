@@ -11,7 +11,7 @@ enum DirectRequest {
     static func run(
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs
     ) throws -> DirectExchange.End {
-        let runner = try LoopRunner()
+        let runner = try LoopRunner(limits.socketOptions)
         let exchange: DirectExchange
         do throws(TLSError) {
             exchange = try DirectExchange(

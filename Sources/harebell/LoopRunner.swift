@@ -13,12 +13,13 @@ final class LoopRunner: LoopOwner {
 
     private static let handled: [Int32] = [SIGINT, SIGTERM]
 
-    init() throws {
+    /// - Parameter options: of the sockets that it connects.
+    init(_ options: SocketOptions = SocketOptions()) throws {
         SignalSource.ignoreBrokenPipes()
         // Before the resolver's thread starts, which inherits the mask.
         SignalSource.block(Self.handled)
         loop = try EventLoop()
-        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        network = try SocketNetwork(loop: loop, resolver: try Resolver(), options: options)
     }
 
     var now: Instant { loop.now.instant }

@@ -1,6 +1,8 @@
 import Core
+import EventLoop
 import Foundation
 import Logging
+import Proxy
 import Testing
 
 @testable import Bridge
@@ -186,12 +188,15 @@ struct ConfigurationTests {
                   request_timeout_seconds: 4
                   ping_idle_seconds: 60
                   connect_timeout_seconds: 6
+                  proxy: http://proxy:3128
+                  bind_address: 192.0.2.7
                   validate: strict
                 apps:
                   - topic: com.example.app
                     environment: development
                     endpoint: https://[::1]:8443
                     ca_file: apple.pem
+                    proxy: none
                     certificate: { certificate_file: legacy.pem, private_key_file: legacy.key }
                   - topic: com.example.app
                     endpoint: https://localhost/
@@ -225,6 +230,11 @@ struct ConfigurationTests {
             #expect(found.apns.requestTimeout == .seconds(4))
             #expect(found.apns.pingIdle == .seconds(60))
             #expect(found.apns.validate == .strict)
+            #expect(found.apns.bindAddress == "192.0.2.7")
+            #expect(found.apns.socketOptions.localAddress == "192.0.2.7")
+            #expect(
+                found.apps.map { $0.proxy.proxy(to: $0.endpoint)?.endpoint }
+                    == [nil, Endpoint(host: "proxy", port: 3128)])
             #expect(found.apns.connectTimeout == .seconds(6))
             #expect(found.apps.map(\.environment) == [.development, .production])
             #expect(

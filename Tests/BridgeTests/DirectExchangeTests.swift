@@ -137,6 +137,40 @@ struct DirectExchangeTests {
         #expect(exchange.alarms == [.clockSkew])
     }
 
+    @Test("Behind a proxy everything goes by it, under the endpoint's own name")
+    func proxy() throws {
+        let world = try World { $0.apps[0].proxy = ProxyRoute(configured: "http://us%65r:pass@proxy.test:3128") }
+        let direct = world.network.accept
+        var requests: [[String]] = []
+        world.network.accept = { endpoint in
+            guard endpoint == Endpoint(host: "proxy.test", port: 3128) else { return nil }
+            return ProxyPeer { request in
+                requests.append(request)
+                return ("HTTP/1.1 200 Connection established", direct(World.apns))
+            }
+        }
+        let report = try #require(try end(world, try request("7777"))).report
+        #expect(report.outcome == .accepted)
+        #expect(
+            requests == [
+                [
+                    "CONNECT apns.test:443 HTTP/1.1", "Host: apns.test:443",
+                    "Proxy-Authorization: Basic dXNlcjpwYXNz",
+                ]
+            ])
+    }
+
+    @Test("A proxy that refuses is told in the report, without its credentials")
+    func proxyRefuses() throws {
+        let world = try World { $0.apps[0].proxy = ProxyRoute(configured: "http://user:pass@proxy.test:3128") }
+        world.network.accept = { _ in ProxyPeer { _ in ("HTTP/1.1 407 Proxy Authentication Required", nil) } }
+        let report = try #require(try end(world, try request("7777"))).report
+        #expect(report.outcome == .undelivered && report.processed == .no)
+        let detail = try #require(report.detail)
+        #expect(detail.contains("the proxy proxy.test:3128 wants other credentials (HTTP 407"), "\(detail)")
+        #expect(!detail.contains("pass@") && !detail.contains("dXNlcjpwYXNz"))
+    }
+
     @Test("What has expired is not sent")
     func expired() throws {
         let world = try World()

@@ -1,5 +1,6 @@
 import Core
 import Glibc
+import Proxy
 
 /// The addresses that a configuration writes as text.
 enum Addresses {
@@ -9,6 +10,41 @@ enum Addresses {
         var authority = text.dropFirst("https://".count)
         if authority.hasSuffix("/") { authority = authority.dropLast() }
         return endpoint(authority, defaultPort: 443)
+    }
+
+    /// `http://[user[:password]@]host:port`, an optional slash at the end; user and password are percent-encoded.
+    static func proxy(_ text: String) -> ProxyAddress? {
+        guard text.lowercased().hasPrefix("http://") else { return nil }
+        var authority = text.dropFirst("http://".count)
+        if authority.hasSuffix("/") { authority = authority.dropLast() }
+        guard let at = authority.lastIndex(of: "@") else {
+            return endpoint(authority, defaultPort: nil).map { ProxyAddress(endpoint: $0) }
+        }
+        guard let endpoint = endpoint(authority[authority.index(after: at)...], defaultPort: nil) else { return nil }
+        let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let user = decoded(parts[0]), let password = decoded(parts.count > 1 ? parts[1] : ""),
+            !user.utf8.contains(UInt8(ascii: ":"))
+        else { return nil }
+        return ProxyAddress(endpoint: endpoint, user: user, password: password)
+    }
+
+    /// Undoes percent-encoding; `nil` for what is no such text (RFC 3986, section 2.1) or no UTF-8.
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = Substring(rest.prefix(2))
+            guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16) else {
+                return nil
+            }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
     }
 
     /// `address:port` to listen on, numeric; `localhost` is 127.0.0.1, and port 0 takes a free one.
@@ -22,7 +58,7 @@ enum Addresses {
         host == "::1" || host.hasPrefix("127.")
     }
 
-    private static func isNumeric(_ host: String) -> Bool {
+    static func isNumeric(_ host: String) -> Bool {
         var four = in_addr()
         var six = in6_addr()
         return unsafe inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1

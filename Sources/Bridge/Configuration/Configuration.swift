@@ -1,4 +1,5 @@
 package import Core
+package import EventLoop
 package import Logging
 
 /// What one configuration file says, with every default filled in and every path made absolute or relative to the
@@ -88,6 +89,8 @@ extension Configuration {
         package var requestTimeout: Duration
         package var pingIdle: Duration
         package var connectTimeout: Duration
+        /// The address of this host, in digits, that connections go out from; `nil` leaves it to the kernel.
+        package var bindAddress: String?
         package var validate: PayloadValidation
         /// When refused device tokens pause their app; `nil` for never.
         package var badTokenPause: TokenRefusalShare.Limit?
@@ -114,6 +117,8 @@ extension Configuration {
         package var managementEndpoint: Endpoint
         /// A bundle to trust instead of the system's.
         package var caFile: String?
+        /// Which way its connections go.
+        package var proxy: ProxyRoute
         package var credential: Credential
     }
 
@@ -144,5 +149,16 @@ extension Configuration {
         package var format: Format
         /// Whether debug messages may contain payloads.
         package var showPayloads: Bool
+    }
+}
+
+extension Configuration.APNs {
+    /// How long APNs may leave bytes without TCP's acknowledgement: the peer, or the way to it, is gone. Later than the
+    /// PING that asks after requests without an answer, so that this only ends what nobody waits for.
+    private static let unacknowledgedTime = Duration.seconds(20)
+
+    /// The options of the sockets that go to APNs.
+    package var socketOptions: SocketOptions {
+        SocketOptions(unacknowledgedTime: Self.unacknowledgedTime, localAddress: bindAddress)
     }
 }

@@ -6,15 +6,17 @@ import Files
 struct ConfigurationBuilder {
     let file: String
     let values: SettingValues
+    let environment: (String) -> String?
     let readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     private(set) var problems: [ConfigurationProblem] = []
 
     init(
-        file: String, values: SettingValues,
+        file: String, values: SettingValues, environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     ) {
         self.file = file
         self.values = values
+        self.environment = environment
         self.readFile = readFile
     }
 
@@ -38,7 +40,8 @@ struct ConfigurationBuilder {
                 connections: integer("apns.connections.min")...integer("apns.connections.max"),
                 permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
-                connectTimeout: seconds("apns.connect_timeout_seconds"), validate: choice("apns.validate"),
+                connectTimeout: seconds("apns.connect_timeout_seconds"),
+                bindAddress: values.text("apns.bind_address"), validate: choice("apns.validate"),
                 badTokenPause: badTokenPause()),
             apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
             workers: integer("workers"),
@@ -82,11 +85,28 @@ struct ConfigurationBuilder {
             topic: text("\(app).topic"), environment: environment, endpoint: usual,
             broadcastEndpoint: endpoint("\(app).broadcast_endpoint") ?? usual,
             managementEndpoint: endpoint("\(app).management_endpoint") ?? named ?? environment.channelManagement,
-            caFile: path("\(app).ca_file"), credential: credential(app))
+            caFile: path("\(app).ca_file"), proxy: proxyRoute(app), credential: credential(app))
     }
 
     private func endpoint(_ path: String) -> Endpoint? {
         values.text(path).flatMap(Addresses.service)
+    }
+
+    private mutating func proxyRoute(_ app: String) -> ProxyRoute {
+        if let text = values.text("\(app).proxy") ?? values.text("apns.proxy") { return ProxyRoute(configured: text) }
+        guard let variable = ProxyRoute.variables.first(where: { environment($0)?.isEmpty == false }),
+            let value = environment(variable)
+        else { return .direct }
+        guard let route = ProxyRoute(inherited: value, exceptions: ProxyRoute.exceptions(environment)) else {
+            let problem = ConfigurationProblem(
+                severity: .error, file: file, location: values.location(of: app),
+                message:
+                    "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none passes over it"
+            )
+            if !problems.contains(where: { $0.message == problem.message }) { problems.append(problem) }
+            return .direct
+        }
+        return route
     }
 
     private mutating func credential(_ app: String) -> Configuration.Credential {

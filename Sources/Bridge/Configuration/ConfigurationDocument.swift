@@ -45,7 +45,8 @@ package struct ConfigurationDocument: Sendable {
         rules.apply()
         let found = reader.problems + rules.problems
         try Self.throwErrors(found)
-        var builder = ConfigurationBuilder(file: file, values: reader.values, readFile: readFile)
+        var builder = ConfigurationBuilder(
+            file: file, values: reader.values, environment: environment, readFile: readFile)
         configuration = builder.build()
         try Self.throwErrors(builder.problems)
         self.file = file

@@ -95,6 +95,15 @@ struct ConfigurationRules {
         {
             error("apns.connections.min", "\(least) is more than apns.connections.max, \(most)")
         }
+        checkProxy("apns.proxy")
+        if let address = values.text("apns.bind_address"), !Addresses.isNumeric(address) {
+            error("apns.bind_address", "expected an address of this host in digits, such as 192.0.2.7")
+        }
+    }
+
+    private mutating func checkProxy(_ path: String) {
+        guard let text = values.text(path), text != ProxyRoute.noProxy, Addresses.proxy(text) == nil else { return }
+        error(path, "expected \(ProxyRoute.form), or none")
     }
 
     private mutating func checkApps() {
@@ -116,6 +125,7 @@ struct ConfigurationRules {
                     error("\(app).\(key)", "expected https://host:port")
                 }
             }
+            checkProxy("\(app).proxy")
             checkCredential(app)
         }
     }

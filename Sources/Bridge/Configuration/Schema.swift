@@ -106,6 +106,13 @@ extension Setting {
             "apns.connect_timeout_seconds", .integer(1...300), default: "15",
             "How long name resolution and TCP may take together; TLS and SETTINGS have 10 seconds more."),
         Setting(
+            "apns.proxy", .text(bytes: 1...2048), default: "null", secret: true,
+            "http://user:password@host:port of an HTTP proxy (CONNECT); none for no proxy, null for what HTTPS_PROXY says."
+        ),
+        Setting(
+            "apns.bind_address", .text(bytes: 2...45), default: "null",
+            "This host's numeric address that connections to APNs, or to its proxy, go out from."),
+        Setting(
             "apns.validate", .choice(Configuration.PayloadValidation.allCases.map(\.rawValue)), default: "warn",
             "Whether payloads are held to Apple's tables of keys, and strictly: what breaks them is invalid."),
         Setting(
@@ -138,6 +145,9 @@ extension Setting {
             "apps[].management_endpoint", .text(bytes: 1...512), default: "null",
             "https://host:port for channel management instead of Apple's, or of endpoint where that is given."),
         Setting("apps[].ca_file", .file, default: "null", "PEM bundle to trust instead of the system's."),
+        Setting(
+            "apps[].proxy", .text(bytes: 1...2048), default: "null", secret: true,
+            "As apns.proxy, for this app alone; null for what apns.proxy says."),
         Setting("apps[].token", .section, default: "null", "Provider-token authentication; this or certificate."),
         Setting("apps[].token.key_file", .file, default: nil, "The signing key from Apple (.p8)."),
         Setting("apps[].token.key_id", .text(bytes: 1...64), default: nil, "The key ID, ten characters."),

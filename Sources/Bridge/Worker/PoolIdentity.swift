@@ -1,8 +1,10 @@
 package import APNs
 package import Core
+package import Proxy
 package import TLS
 
-/// What makes a connection to APNs one that another app may share: where it goes, whom it trusts and who it is. The
+/// What makes a connection to APNs one that another app may share: where it goes and which way, whom it trusts
+/// and who it is. The
 /// environment counts by itself, since one endpoint of a user's own may stand for both.
 package struct PoolIdentity: Hashable, Sendable {
     /// What requests a connection carries.
@@ -23,6 +25,8 @@ package struct PoolIdentity: Hashable, Sendable {
 
     package let environment: Environment
     package let endpoint: Endpoint
+    /// What stands on the way; `nil` for the direct one.
+    package let proxy: ProxyAddress?
     package let caFile: String?
     package let credential: Configuration.Credential
     /// Channel management has limits of its own, and therefore connections of its own, wherever it goes.
@@ -35,6 +39,7 @@ package struct PoolIdentity: Hashable, Sendable {
         case .management: endpoint = app.managementEndpoint
         }
         environment = app.environment
+        proxy = app.proxy.proxy(to: endpoint)
         caFile = app.caFile
         credential = app.credential
         managesChannels = purpose == .management
@@ -76,7 +81,8 @@ package struct PoolIdentity: Hashable, Sendable {
         pool.burst = limits.burst
         pool.connectTimeout = limits.connectTimeout
         return APNsPool(
-            configuration: pool, context: context, tokens: source, network: network, random: SplitMix64(seed: seed),
+            configuration: pool, context: context, tokens: source,
+            network: proxy.map { ProxyNetwork(network, through: $0) } ?? network, random: SplitMix64(seed: seed),
             at: now)
     }
 }

@@ -3,12 +3,12 @@ import APNs
 package import Core
 package import Logging
 
-/// Builds a worker from a plan, on whatever network it is to run.
+/// Builds a worker from a plan, on whatever networks it is to run.
 package enum WorkerFactory {
     /// - Parameter contexts: for all of the plan's pools.
     package static func worker(
-        index: Int, plan: AppPlan, contexts: AppPlan.Contexts, network: any Network, log: Logger, seed: UInt64,
-        at now: Moment
+        index: Int, plan: AppPlan, contexts: AppPlan.Contexts, brokerNetwork: any Network,
+        apnsNetwork: any Network, log: Logger, seed: UInt64, at now: Moment
     ) throws -> Worker {
         var random = SplitMix64(seed: seed)
         let configuration = plan.configuration
@@ -16,16 +16,16 @@ package enum WorkerFactory {
         let consumers = settings.queues.map { ConsumerQueue(name: $0.name, prefetch: $0.prefetch) }
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
-            network: network, seed: random.next())
+            network: brokerNetwork, seed: random.next())
         let publisher = try BrokerConnections.connection(
             .publisher, name: "harebell publish \(WorkerName.text(index: index))", configuration.broker,
-            network: network, seed: random.next())
+            network: brokerNetwork, seed: random.next())
         return Worker(
             index: index, settings: settings, plan, contexts, consumer: consumer, publisher: publisher, log: log,
             seed: random.next(), at: now
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(
-                wanted.limits, context: context, tokens: tokens, network: network, seed: random.next(), at: now)
+                wanted.limits, context: context, tokens: tokens, network: apnsNetwork, seed: random.next(), at: now)
         }
     }
 }

@@ -9,7 +9,6 @@ import TLS
 package final class WorkerThread: LoopOwner {
     private let index: Int
     private let loop: EventLoop
-    private let network: SocketNetwork
     private let worker: Worker
     private let reports: Mailbox<WorkerReport>
 
@@ -48,12 +47,14 @@ package final class WorkerThread: LoopOwner {
         index = task.index
         reports = task.reports
         loop = try EventLoop()
-        network = try SocketNetwork(loop: loop, resolver: task.resolver)
+        let brokerNetwork = try SocketNetwork(loop: loop, resolver: task.resolver)
+        let apnsNetwork = try SocketNetwork(
+            loop: loop, resolver: task.resolver, options: task.plan.configuration.apns.socketOptions)
         var log = task.log
         log[metadataKey: "worker"] = "\(index)"
         worker = try WorkerFactory.worker(
-            index: index, plan: task.plan, contexts: try task.plan.makeContexts(), network: network, log: log,
-            seed: UInt64.random(in: 0 ... .max), at: loop.now)
+            index: index, plan: task.plan, contexts: try task.plan.makeContexts(), brokerNetwork: brokerNetwork,
+            apnsNetwork: apnsNetwork, log: log, seed: UInt64.random(in: 0 ... .max), at: loop.now)
         try loop.attach(task.commands) { [unowned self] in obey($0) }
     }
 

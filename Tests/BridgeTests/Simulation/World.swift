@@ -164,8 +164,8 @@ final class World {
         self.plan = plan
         running.append(
             try WorkerFactory.worker(
-                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), network: network, log: log,
-                seed: seed &+ UInt64(workers), at: network.moment))
+                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: network,
+                apnsNetwork: network, log: log, seed: seed &+ UInt64(workers), at: network.moment))
         settle()
     }
 

@@ -1,0 +1,149 @@
+import Core
+import Testing
+
+@testable import Proxy
+
+@Suite("The way through a proxy")
+struct ProxyTunnelTests {
+    static let proxy = ProxyAddress(endpoint: Endpoint(host: "10.0.0.1", port: 3128))
+    static let target = Endpoint(host: "api.push.apple.com", port: 443)
+
+    /// What becomes of an answer that comes in pieces of at most `size` bytes: how many bytes were the proxy's.
+    private func read(
+        _ answer: String, from proxy: ProxyAddress = proxy, pieces size: Int = .max
+    ) throws(TransportError) -> Int? {
+        var tunnel = ProxyTunnel(to: Self.target, through: proxy)
+        let bytes = Array(answer.utf8)
+        var start = 0
+        while start < bytes.count {
+            let piece = bytes[start..<min(bytes.count, start + min(size, bytes.count))]
+            if let count = try tunnel.receive(piece.span) { return start + count }
+            start += piece.count
+        }
+        return nil
+    }
+
+    private func failure(_ answer: String, from proxy: ProxyAddress = proxy) -> TransportError? {
+        do throws(TransportError) {
+            _ = try read(answer, from: proxy)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("It is asked for with CONNECT, the target twice and nothing else")
+    func request() {
+        let request = ProxyTunnel(to: Self.target, through: Self.proxy).request
+        #expect(
+            String(decoding: request, as: UTF8.self)
+                == "CONNECT api.push.apple.com:443 HTTP/1.1\r\nHost: api.push.apple.com:443\r\n\r\n")
+        let numeric = ProxyTunnel(to: Endpoint(host: "2001:db8::1", port: 2197), through: Self.proxy).request
+        #expect(String(decoding: numeric, as: UTF8.self).hasPrefix("CONNECT [2001:db8::1]:2197 HTTP/1.1\r\n"))
+    }
+
+    @Test(
+        "Credentials go along as RFC 7617 has them",
+        arguments: [
+            ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123\u{A3}", "dGVzdDoxMjPCow=="),
+            ("a", "", "YTo="), ("ab", "cde", "YWI6Y2Rl"), ("", "", "Og=="),
+        ])
+    func credentials(user: String, password: String, expected: String) {
+        let proxy = ProxyAddress(endpoint: Self.proxy.endpoint, user: user, password: password)
+        let request = String(decoding: ProxyTunnel(to: Self.target, through: proxy).request, as: UTF8.self)
+        #expect(request.hasSuffix("\r\nProxy-Authorization: Basic \(expected)\r\n\r\n"))
+    }
+
+    @Test("No description and no dump of a proxy shows its credentials")
+    func secret() {
+        let proxy = ProxyAddress(endpoint: Self.proxy.endpoint, user: "user", password: "password")
+        var dumped = ""
+        dump(proxy, to: &dumped)
+        for text in ["\(proxy)", String(reflecting: proxy), dumped] {
+            #expect(text.contains("10.0.0.1"))
+            #expect(!text.contains("user") && !text.contains("dXNlcj") && !text.contains("117"))
+        }
+    }
+
+    @Test(
+        "It is open after the header of any answer from 200 to 299, in whatever pieces that comes",
+        arguments: [
+            "HTTP/1.1 200 Connection established\r\n\r\n", "HTTP/1.0 200 OK\r\nVia: x\r\nContent-Length: 9\r\n\r\n",
+            "HTTP/1.1 299\r\n\r\n", "HTTP/1.1 200 OK\n\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+        ])
+    func open(answer: String) throws {
+        for size in 1...(answer.utf8.count + 6) {
+            #expect(try read(answer + "\u{16}\u{3}\r\n\r\n", pieces: size) == answer.utf8.count)
+        }
+        for count in 0..<answer.utf8.count {
+            #expect(try read(String(decoding: answer.utf8.prefix(count), as: UTF8.self)) == nil)
+        }
+    }
+
+    @Test(
+        "A refusal says what it means",
+        arguments: [
+            (
+                "HTTP/1.1 407 Proxy Authentication Required", "HTTP 407",
+                "the proxy 10.0.0.1:3128 wants a user and a password (HTTP 407 Proxy Authentication Required)"
+            ),
+            (
+                "HTTP/1.1 403 Filtered", "HTTP 403",
+                "the proxy 10.0.0.1:3128 does not permit connections to api.push.apple.com:443 (HTTP 403 Filtered)"
+            ),
+            (
+                "HTTP/1.1 502 Bad Gateway", "HTTP 502",
+                "the proxy 10.0.0.1:3128 cannot reach api.push.apple.com:443 (HTTP 502 Bad Gateway)"
+            ),
+            ("HTTP/1.1 503", "HTTP 503", "the proxy 10.0.0.1:3128 cannot reach api.push.apple.com:443 (HTTP 503)"),
+            ("HTTP/1.0 504 ", "HTTP 504", "the proxy 10.0.0.1:3128 cannot reach api.push.apple.com:443 (HTTP 504)"),
+            (
+                "HTTP/1.1 400 a\u{1B}[1mb", "HTTP 400",
+                "the proxy 10.0.0.1:3128 does not open a way to api.push.apple.com:443 (HTTP 400 a[1mb)"
+            ),
+            (
+                "HTTP/1.1 301 Moved", "HTTP 301",
+                "the proxy 10.0.0.1:3128 does not open a way to api.push.apple.com:443 (HTTP 301 Moved)"
+            ),
+        ])
+    func refused(line: String, code: String, message: String) {
+        let failure = failure(line + "\r\nServer: x\r\n\r\n<html>")
+        #expect(failure?.code.rawValue == code)
+        #expect(failure?.message == message)
+    }
+
+    @Test("Credentials that the proxy does not take are called that, and not shown")
+    func wrongCredentials() {
+        let proxy = ProxyAddress(endpoint: Self.proxy.endpoint, user: "user", password: "password")
+        #expect(
+            failure("HTTP/1.1 407 Denied\r\n\r\n", from: proxy)?.message
+                == "the proxy 10.0.0.1:3128 wants other credentials (HTTP 407 Denied)")
+    }
+
+    @Test(
+        "What is not HTTP is told at its first wrong byte",
+        arguments: [
+            "S", "HTTP/2", "\u{15}\u{3}\u{3}\0\u{2}", "220 mail.example ESMTP\r\n", "HTTP/1.1 OK\r\n\r\n",
+            "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 +20 OK\r\n\r\n", "HTTP/1.1\r\n\r\n",
+        ])
+    func notHTTP(answer: String) {
+        #expect(failure(answer)?.code.rawValue == "EPROTO")
+        #expect(
+            failure(answer)?.message
+                == "10.0.0.1:3128 does not answer as an HTTP proxy does: check the proxy's host and port")
+    }
+
+    @Test("An answer without an end is given up at its limit, interim answers included")
+    func endless() throws {
+        let limit = ProxyTunnel.maximumHeader
+        let head = "HTTP/1.1 200 OK\r\n"
+        let longest = head + String(repeating: "x", count: limit - head.utf8.count - 4) + "\r\n\r\n"
+        #expect(try read(longest) == limit)
+        #expect(failure(head + String(repeating: "x", count: limit))?.code.rawValue == "EMSGSIZE")
+        let interim = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: limit / 25 + 1)
+        #expect(failure(interim)?.code.rawValue == "EMSGSIZE")
+        #expect(
+            failure(interim)?.message == "the answer of the proxy 10.0.0.1:3128 has more than 16384 bytes of header")
+    }
+}
