@@ -34,12 +34,12 @@ struct HandshakeTests {
 
     @Test("a handshake may be cut at every byte, in both directions", arguments: versions)
     func everyCut(versions: ClosedRange<TLSContext.Version>) throws {
-        let client = try Pair.client(versions: versions)
         let server = try Pair.server(versions: versions)
         var cut = 1
         var length = Int.max
         while cut < length {
-            let pair = Pair(client, server)
+            // A context of its own has no session that would make the handshake short.
+            let pair = try Pair(Pair.client(versions: versions), server)
             length = try pair.handshake(cutAt: cut)
             try #require(pair.client.isEstablished && pair.server.isEstablished, "cut at \(cut)")
             cut += 1
