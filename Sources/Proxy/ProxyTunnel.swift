@@ -103,7 +103,8 @@ package struct ProxyTunnel: ~Copyable {
         let what =
             switch status {
             case 407 where proxy.authorization == nil: "the proxy \(proxy) wants a user and a password"
-            case 407: "the proxy \(proxy) wants other credentials"
+            // To credentials that it does not know, tinyproxy says 401.
+            case 401, 407: "the proxy \(proxy) wants other credentials"
             case 403: "the proxy \(proxy) does not permit connections to \(target)"
             case 502, 503, 504: "the proxy \(proxy) cannot reach \(target)"
             default: "the proxy \(proxy) does not open a way to \(target)"

@@ -88,7 +88,7 @@ extension ProcessTests {
             ] {
                 let (status, said) = try rig.list(proxy: "http://\(credentials)127.0.0.1:\(rig.proxyPort)")
                 #expect(status == .exited(69), "\(said)")
-                #expect(said.contains(wanted) && said.contains("HTTP 407") && !said.contains("wrong7"), "\(said)")
+                #expect(said.contains(wanted) && said.contains("(HTTP 40") && !said.contains("wrong7"), "\(said)")
             }
             #expect(rig.simulator.ledger.statistics.connections == 0)
         }

@@ -119,6 +119,8 @@ struct ProxyTunnelTests {
         #expect(
             failure("HTTP/1.1 407 Denied\r\n\r\n", from: proxy)?.message
                 == "the proxy 10.0.0.1:3128 wants other credentials (HTTP 407 Denied)")
+        #expect(
+            failure("HTTP/1.1 401 Unauthorized\r\n\r\n", from: proxy)?.message.contains("other credentials") == true)
     }
 
     @Test(
