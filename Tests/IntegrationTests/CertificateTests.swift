@@ -99,13 +99,14 @@ extension ProcessTests {
                 Self.topic, port: stage.simulator.port, authority: stage.authorityFile,
                 try credential(universal, form))
             let worker = try stage.start(settings)
-            let types = ["alert", "background", "voip", "complication", "widgets", "location"]
+            let types = ["alert", "background", "voip", "mdm", "widgets", "location"]
             try stage.client.publish(
                 types.enumerated().map { index, type in
                     stage.requests.message(index, to: stage.quorumQueue, body: Self.body(index, Self.topic, type))
                 })
             let results = try Self.results(stage, types.count)
-            for index in 0..<4 { #expect(results[index]?.outcome == "accepted", "\(types[index])") }
+            for index in 0..<3 { #expect(results[index]?.outcome == "accepted", "\(types[index])") }
+            #expect(results[3]?.detail?.contains("the topic of mdm is the UID of an MDM certificate") == true)
             #expect(
                 results[4]?.detail
                     == "apns-push-type: the app's certificate does not list \"\(Self.topic).push-type.widgets\", the topic "
@@ -113,12 +114,12 @@ extension ProcessTests {
             #expect(
                 results[5]?.detail
                     == "apns-push-type: location cannot be sent with a certificate, only with a provider token")
-            for index in 4..<6 { #expect(results[index]?.outcome == "invalid" && results[index]?.status == nil) }
+            for index in 3..<6 { #expect(results[index]?.outcome == "invalid" && results[index]?.status == nil) }
 
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             let ledger = stage.simulator.ledger
-            #expect(ledger.statistics.answers == [200: 4] && ledger.failures.isEmpty)
+            #expect(ledger.statistics.answers == [200: 3] && ledger.failures.isEmpty)
             #expect(ledger.records.allSatisfy { $0.fields.authorization == nil })
             try stage.removeQueues()
         }
