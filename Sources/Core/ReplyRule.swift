@@ -19,10 +19,29 @@ package enum ReplyAction: Sendable, Equatable, CaseIterable {
     case keepToken
     /// Later, with backoff: the service is in trouble, or this device was asked too often.
     case retryLater
-    /// The credential, topic or environment is at fault: the app pauses, its requests wait.
+    /// The credential or the environment is at fault: the app pauses, its requests wait.
     case pauseApp
-    /// The topic is at fault: final where the notification named it, else the app pauses, whose topic it is.
-    case blameTopic
+    /// The topic is at fault, which is the configuration's whoever named it: it pauses, its requests wait.
+    case pauseTopic
+}
+
+/// How much of an app pauses.
+package enum PauseScope: Sendable {
+    /// All that goes out under its credential.
+    case app
+    /// What goes out under one of its topics.
+    case topic
+}
+
+extension ReplyAction {
+    /// What pauses, at once or when nothing else helped; `nil` where the notification alone is concerned.
+    package var pause: PauseScope? {
+        switch self {
+        case .pauseApp, .reconnect, .renewToken, .keepToken: .app
+        case .pauseTopic: .topic
+        case .accept, .reject, .unregister, .doubtToken, .resend, .retryLater: nil
+        }
+    }
 }
 
 /// The services of APNs that answer requests.
@@ -46,8 +65,10 @@ package struct ReplyOrigin: OptionSet, Sendable {
 package enum ReplyProof: UInt8, Sendable, Comparable {
     /// Nothing.
     case none
-    /// Credential and topic are accepted.
+    /// The credential is accepted.
     case credential
+    /// And the topic is.
+    case topic
     /// And the device token is one of the app's, in its environment.
     case token
 
@@ -97,11 +118,12 @@ package struct ReplyRule: Sendable {
     package var proof: ReplyProof {
         switch action {
         case .accept: .token
-        case .unregister: status == 410 ? .token : .credential
-        case .doubtToken: .credential
+        case .unregister: status == 410 ? .token : .topic
+        case .doubtToken: .topic
         // A path or method that is refused says nothing about what is sent there.
-        case .reject: status == 400 || status == 413 ? .credential : .none
-        case .resend, .reconnect, .renewToken, .keepToken, .retryLater, .pauseApp, .blameTopic: .none
+        case .reject: status == 400 || status == 413 ? .topic : .none
+        case .pauseTopic: isKnown ? .credential : .none
+        case .resend, .reconnect, .renewToken, .keepToken, .retryLater, .pauseApp: .none
         }
     }
 
@@ -117,7 +139,7 @@ package struct ReplyRule: Sendable {
         ReplyRule(400, "BadPriority", [.device, .broadcast], .reject),
         ReplyRule(400, "BadRequestParams", .channels, .reject),
         ReplyRule(400, "BadRequestPayload", .channels, .reject),
-        ReplyRule(400, "BadTopic", .device, .blameTopic),
+        ReplyRule(400, "BadTopic", .device, .pauseTopic),
         ReplyRule(
             400, "CannotCreateChannelConfig", .channels, .reject,
             alarm: "an app may have 10,000 channels in each environment: delete some"),
@@ -125,7 +147,7 @@ package struct ReplyRule: Sendable {
         ReplyRule(400, "DeviceTokenNotForTopic", .device, .doubtToken),
         ReplyRule(400, "DuplicateHeaders", .device, .reject, alarm: defect),
         ReplyRule(
-            400, "FeatureNotEnabled", [.broadcast, .channels], .pauseApp,
+            400, "FeatureNotEnabled", [.broadcast, .channels], .pauseTopic,
             alarm: "broadcasts have to be enabled for the app in the developer account"),
         ReplyRule(400, "IdleTimeout", .device, .resend, closesConnection: true),
         ReplyRule(400, "InvalidPushType", [.device, .broadcast], .reject),
@@ -133,18 +155,18 @@ package struct ReplyRule: Sendable {
         ReplyRule(400, "MissingChannelQueueSize", .channels, .reject),
         ReplyRule(400, "MissingDeviceToken", .device, .reject),
         ReplyRule(400, "MissingPushType", [.broadcast, .channels], .reject),
-        ReplyRule(400, "MissingTopic", .device, .blameTopic),
+        ReplyRule(400, "MissingTopic", .device, .pauseTopic),
         ReplyRule(400, "PayloadEmpty", [.device, .broadcast], .reject),
-        ReplyRule(400, "TopicDisallowed", [.device, .broadcast], .pauseApp),
+        ReplyRule(400, "TopicDisallowed", [.device, .broadcast], .pauseTopic),
         ReplyRule(403, "BadCertificate", .all, .pauseApp, closesConnection: true),
         ReplyRule(403, "BadCertificateEnvironment", .all, .pauseApp, closesConnection: true),
         ReplyRule(403, "BadEnvironmentKeyIdInToken", .device, .pauseApp, closesConnection: true),
         ReplyRule(403, "BadEnvironmentKeyInToken", .device, .pauseApp, closesConnection: true),
         ReplyRule(403, "ExpiredProviderToken", .all, .renewToken),
-        ReplyRule(403, "Forbidden", .all, .pauseApp),
+        ReplyRule(403, "Forbidden", .all, .pauseTopic),
         ReplyRule(403, "InvalidProviderToken", .all, .reconnect, closesConnection: true),
         ReplyRule(403, "MissingProviderToken", .all, .reconnect, closesConnection: true),
-        ReplyRule(403, "TopicMismatch", [.broadcast, .channels], .pauseApp),
+        ReplyRule(403, "TopicMismatch", [.broadcast, .channels], .pauseTopic),
         ReplyRule(403, "UnrelatedKeyIdInToken", .device, .reconnect, closesConnection: true),
         ReplyRule(404, "BadPath", .all, .reject, alarm: defect),
         ReplyRule(405, "MethodNotAllowed", .all, .reject, alarm: defect),
@@ -167,12 +189,17 @@ package struct ReplyRule: Sendable {
         200...299 ~= status
     }
 
+    /// The rule for the reason of a GOAWAY, which has no status: `nil` for one that is in no table.
+    package static func rule(goaway reason: RejectionReason) -> ReplyRule? {
+        byReason[reason.rawValue]
+    }
+
     /// The rule for an answer; an unknown reason, or none, is treated by the class of its status.
     package static func rule(status: UInt16, reason: RejectionReason?) -> ReplyRule {
         if isSuccess(status) { return ReplyRule(unknown: status, .accept) }
         if let reason, let rule = byReason[reason.rawValue] { return rule }
         switch status {
-        case 403: return ReplyRule(unknown: status, .pauseApp)
+        case 403: return ReplyRule(unknown: status, .pauseTopic)
         case 410: return ReplyRule(unknown: status, .unregister)
         case 429, 500...599: return ReplyRule(unknown: status, .retryLater)
         default: return ReplyRule(unknown: status, .reject)

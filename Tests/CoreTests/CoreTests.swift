@@ -185,7 +185,7 @@ struct WordTests {
         )
         #expect(ReplyRule.rule(status: 200, reason: nil).action == .accept)
         #expect(ReplyRule.rule(status: 400, reason: RejectionReason(rawValue: "SomethingNew")).action == .reject)
-        #expect(ReplyRule.rule(status: 403, reason: RejectionReason(rawValue: "SomethingNew")).action == .pauseApp)
+        #expect(ReplyRule.rule(status: 403, reason: RejectionReason(rawValue: "SomethingNew")).action == .pauseTopic)
         #expect(ReplyRule.rule(status: 502, reason: nil).action == .retryLater)
         for rule in ReplyRule.all {
             let found = ReplyRule.rule(status: rule.status, reason: RejectionReason(rawValue: rule.reason.description))

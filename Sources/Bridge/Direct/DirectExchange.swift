@@ -123,7 +123,7 @@ extension DirectExchange.End {
                 switch reply.rule.action {
                 case .accept: .accepted
                 case .unregister, .doubtToken: .unregistered
-                case .reject, .blameTopic, .pauseApp, .reconnect, .renewToken: .rejected
+                case .reject, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
                 case .resend, .keepToken, .retryLater: .undelivered
                 }
             return Report(

@@ -1,22 +1,33 @@
 package import Core
 
-/// Lets the notifications of an app under one topic through, or holds them while credential, topic or environment are
-/// refused.
+/// Lets notifications of an app through, or holds them while its credential, topic or environment are refused.
 ///
-/// Such a refusal concerns every notification of the topic, so sending them all would only burn the connection. The gate
-/// closes for ``firstPause``, then lets one probe through; each probe that is refused doubles the pause up to
-/// ``longestPause``, and one that ends without saying anything about the cause is followed by another after as long.
+/// Such a refusal concerns every notification, so sending them all would only burn the connection. The gate closes for
+/// ``firstPause``, then lets one probe through; each probe that is refused doubles the pause up to ``longestPause``, and
+/// one that ends without saying anything about the cause is followed by another after as long. Only a probe opens it:
+/// what was in flight when it closed may have gone over a connection, or been a device token, that is still taken.
 package struct AppGate {
     package static let firstPause = Duration.seconds(15)
     package static let longestPause = Duration.seconds(300)
 
     /// Why a gate is closed.
     package enum Cause: Equatable, Sendable {
-        /// APNs' reason, or its status where it gave none.
-        case refused(RejectionReason)
+        /// The credential is refused, with APNs' reason.
+        case credential(RejectionReason)
+        /// The topic is, with APNs' reason, or its status where it gave none.
+        case topic(RejectionReason)
         /// So many of the newest answers refused their device tokens: the environment is wrong, rather than the devices
         /// dead.
         case deviceTokens(refused: Int, answers: Int)
+
+        /// The least that an answer must show to disprove it.
+        var disproof: ReplyProof {
+            switch self {
+            case .credential: .credential
+            case .topic: .topic
+            case .deviceTokens: .token
+            }
+        }
     }
 
     /// Since when and why the gate is closed, and until when.
@@ -67,16 +78,21 @@ package struct AppGate {
 
     /// Whether a notification may go now. While the gate is closed it goes as a probe, when one is due.
     package mutating func admit(_ handle: UInt32, at now: Instant) -> Bool {
-        guard let current = pause else { return true }
-        guard current.probe == nil, now >= current.until else { return false }
+        guard admits(at: now) else { return false }
         pause?.probe = handle
         return true
+    }
+
+    /// Whether ``admit(_:at:)`` would let a notification through.
+    package func admits(at now: Instant) -> Bool {
+        guard let pause else { return true }
+        return pause.probe == nil && now >= pause.until
     }
 
     /// APNs refused the app in its answer to a notification.
     package mutating func refused(_ handle: UInt32, _ cause: Cause, at now: Instant) -> Refusal {
         guard let current = pause else {
-            pause = Pause(cause: cause, since: now, length: Self.firstPause, until: now + Self.firstPause)
+            close(cause, at: now)
             return .closes
         }
         guard current.probe == handle else { return .repeats }
@@ -85,22 +101,19 @@ package struct AppGate {
         return .prolongs
     }
 
+    /// The app is refused, whatever the notification.
+    package mutating func close(_ cause: Cause, at now: Instant) {
+        precondition(isOpen, "a gate is closed once")
+        pause = Pause(cause: cause, since: now, length: Self.firstPause, until: now + Self.firstPause)
+    }
+
     /// A notification ended in any other way, with what that shows of the app.
-    ///
-    /// Any answer that shows the credential to be accepted opens a gate that was closed for it; but of many device tokens
-    /// some are good in the wrong environment too, so only a probe speaks for all of them.
     package mutating func ended(_ handle: UInt32, showing proof: ReplyProof, at now: Instant) -> Ending {
-        guard let current = pause else { return .nothing }
-        let isDisproof =
-            switch current.cause {
-            case .refused: proof >= .credential
-            case .deviceTokens: proof == .token && current.probe == handle
-            }
-        if isDisproof {
+        guard let current = pause, current.probe == handle else { return .nothing }
+        guard proof < current.cause.disproof else {
             pause = nil
             return .opens
         }
-        guard current.probe == handle else { return .nothing }
         pause?.probe = nil
         pause?.until = now + current.length
         return .repeatsPause
@@ -124,7 +137,7 @@ package struct AppGate {
 extension AppGate.Cause: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .refused(let reason): reason.rawValue
+        case .credential(let reason), .topic(let reason): reason.rawValue
         case .deviceTokens(let refused, let answers): "\(refused) of the last \(answers) device tokens were refused"
         }
     }

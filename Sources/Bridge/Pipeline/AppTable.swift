@@ -74,6 +74,12 @@ package struct PipelineApp {
         String(decoding: topics.indices.contains(lane) ? topics[lane] : topic[...], as: UTF8.self)
     }
 
+    /// Which of two lanes a notification that takes both is held in, if any is closed.
+    func closedLane(of topic: Int) -> Int? {
+        if !lanes[AppLane.credential].gate.isOpen { return AppLane.credential }
+        return lanes[topic].gate.isOpen ? nil : topic
+    }
+
     /// Whether both are one app, whatever its credential.
     package func isSame(_ other: PipelineApp) -> Bool {
         topic == other.topic && environment == other.environment

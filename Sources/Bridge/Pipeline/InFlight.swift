@@ -34,7 +34,11 @@ package final class InFlightNotification {
     /// What is wrong with the payload by Apple's tables, for the result.
     package var finding: String?
     /// Tries that counted: those that APNs may have worked on.
-    package var attempts = 0
+    package private(set) var attempts = 0
+    /// Tries that ended in trouble, whether they counted or not: they are what is limited.
+    package private(set) var troubles = 0
+    /// What APNs did with all the tries together: `unknown` if that is unknown of one of them.
+    package private(set) var processed = Processed.no
     package var firstTry: Instant?
     /// Its pool's name for it, from when it is handed over until its end there.
     package var ticket: UInt32?
@@ -52,5 +56,18 @@ package final class InFlightNotification {
         app = match.app
         lane = AppLane.index(of: notification)
         topic = match.topic
+    }
+
+    /// A try ended.
+    package func tried(_ processed: Processed) {
+        guard processed != .no else { return }
+        attempts += 1
+        if self.processed != .unknown { self.processed = processed }
+    }
+
+    /// A try ended in a way that may be tried again.
+    package func tried(inVain processed: Processed) {
+        troubles += 1
+        tried(processed)
     }
 }

@@ -59,7 +59,7 @@ extension Pipeline {
             switch entry {
             case .republish(let pending): requests.append(pending.request)
             case .decode(let request): requests.append(request)
-            case .retry, .probe: break
+            case .retry, .release: break
             }
         }
         return requests

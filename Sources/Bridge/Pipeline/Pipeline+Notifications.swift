@@ -4,7 +4,7 @@ import Logging
 
 /// From a notification to its outcome.
 extension Pipeline {
-    /// Sends a notification, or holds it while its app is paused.
+    /// Sends a notification, or holds it while its app or its topic is paused.
     func send(_ handle: UInt32, at now: Moment) {
         let entry = notifications[handle]
         if hasExpired(entry, at: now) {
@@ -15,10 +15,7 @@ extension Pipeline {
             finishRemoved(handle, entry, at: now)
             return
         }
-        guard apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant) else {
-            hold(handle, entry)
-            return
-        }
+        guard admit(handle, entry, at: now) else { return }
         if entry.firstTry == nil { entry.firstTry = now.instant }
         let notification = entry.notification
         let request = APNsRequest(
@@ -32,8 +29,7 @@ extension Pipeline {
     }
 
     func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
-        let processed: Processed = entry.attempts == 0 ? .no : .unknown
-        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: processed), at: now)
+        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed), at: now)
     }
 
     /// Whether its `apns-expiration` has passed; 0 means one attempt, whenever that is.
@@ -58,24 +54,38 @@ extension Pipeline {
             return
         }
         switch rule.action {
-        case .pauseApp, .reconnect, .renewToken, .keepToken:
-            refusedApp(handle, entry, reply, at: now)
-        case .blameTopic where entry.notification.topic == nil:
-            refusedApp(handle, entry, reply, at: now)
+        case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
+            refused(handle, entry, rule, reply.reason ?? RejectionReason(rawValue: "\(reply.status)"), at: now)
         case .doubtToken where !apps.apps[entry.app].isRemoved:
             refusedToken(handle, entry, reply, at: now)
         case .accept: finish(handle, entry, .accepted, reply, rule, at: now)
+        case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, reply, rule, at: now)
         case .unregister, .doubtToken: finish(handle, entry, .unregistered, reply, rule, at: now)
-        case .reject, .blameTopic: finish(handle, entry, .rejected, reply, rule, at: now)
-        case .resend, .retryLater:
-            entry.attempts += 1
-            ended(handle, entry, showing: .none, at: now)
-            guard !retry(handle, entry, at: now) else { return }
-            var report = report(.undelivered, entry, reply)
-            if rule.action == .resend { report.processed = .no }
-            report.detail = "given up after \(entry.attempts) tries"
-            finish(handle, report, at: now)
+        case .reject: finish(handle, entry, .rejected, reply, rule, at: now)
+        case .resend: unsuccessful(handle, entry, reply, .no, at: now)
+        // What met an error may have been worked on; that is nobody's harm but where another try would do it again.
+        case .retryLater where reply.status >= 500 && !entry.notification.target.maySendAgain:
+            unsuccessful(handle, entry, reply, .unknown, at: now)
+        case .retryLater: unsuccessful(handle, entry, reply, .yes, at: now)
         }
+    }
+
+    /// An answer that may be another one later.
+    private func unsuccessful(
+        _ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, _ processed: Processed, at now: Moment
+    ) {
+        guard !isTriedAgain(handle, entry, after: processed, at: now) else { return }
+        var report = report(.undelivered, entry, reply)
+        report.processed = entry.processed
+        report.detail = "given up after \(entry.troubles) \(entry.troubles == 1 ? "try" : "tries")"
+        finish(handle, report, at: now)
+    }
+
+    /// Whether an answer that a channel does not exist is what the request wants: it was asked to delete it, and may have been
+    /// before.
+    private func isDeletedAlready(_ entry: InFlightNotification) -> Bool {
+        guard case .management(.delete) = entry.notification.target else { return false }
+        return entry.attempts > 0 || entry.request.delivery.redelivered
     }
 
     /// An answer that is final, and shows what the app is refused or not refused for.
@@ -83,10 +93,12 @@ extension Pipeline {
         _ handle: UInt32, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsReply, _ rule: ReplyRule,
         at now: Moment
     ) {
-        entry.attempts += 1
+        entry.tried(.yes)
         if rule.proof == .token { answeredToken(entry, isRefusal: false) }
         ended(handle, entry, showing: rule.proof, at: now)
-        finish(handle, report(outcome, entry, reply), at: now)
+        var report = report(outcome, entry, reply)
+        if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier try" }
+        finish(handle, report, at: now)
     }
 
     func report(_ outcome: Outcome, _ entry: InFlightNotification, _ reply: APNsReply) -> Report {
@@ -105,15 +117,33 @@ extension Pipeline {
             resend(handle, entry, at: now)
             return
         }
-        if loss.processed == .unknown { counters.uncertain += 1 }
-        entry.attempts += 1
-        ended(handle, entry, showing: .none, at: now)
-        let isFinal = loss.processed == .unknown && !entry.notification.target.maySendAgain
-        guard isFinal || !retry(handle, entry, at: now) else { return }
+        if let reason = loss.goawayReason, let rule = ReplyRule.rule(goaway: reason), rule.action.pause != nil,
+            isRepeatable(entry, after: loss.processed), !isOutdated(entry)
+        {
+            if loss.processed == .unknown { counters.uncertain += 1 }
+            entry.tried(loss.processed)
+            refused(handle, entry, rule, reason, at: now)
+            return
+        }
+        guard !isTriedAgain(handle, entry, after: loss.processed, at: now) else { return }
         finish(
             handle,
-            Report(outcome: .undelivered, attempts: entry.attempts, processed: loss.processed, detail: loss.detail),
+            Report(outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: loss.detail),
             at: now)
+    }
+
+    private func isRepeatable(_ entry: InFlightNotification, after processed: Processed) -> Bool {
+        processed != .unknown || entry.notification.target.maySendAgain
+    }
+
+    /// A try ended in vain.
+    private func isTriedAgain(
+        _ handle: UInt32, _ entry: InFlightNotification, after processed: Processed, at now: Moment
+    ) -> Bool {
+        if processed == .unknown { counters.uncertain += 1 }
+        entry.tried(inVain: processed)
+        ended(handle, entry, showing: .none, at: now)
+        return isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
     }
 
     /// A notification expired in the line for APNs.
@@ -127,14 +157,14 @@ extension Pipeline {
     /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a
     ///   device that is asked too often must not be the app's only probe for ever.
     private func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard apps.apps[entry.app].lanes[entry.lane].gate.isOpen else {
-            guard entry.attempts < settings.retry.maximumAttempts else { return false }
-            hold(handle, entry)
+        if let closed = apps.apps[entry.app].closedLane(of: entry.lane) {
+            guard entry.troubles < settings.retry.maximumAttempts else { return false }
+            hold(handle, entry, in: closed)
             return true
         }
         guard let began = entry.firstTry else { preconditionFailure("what ended was tried") }
         let elapsed = now.instant - began
-        guard let pause = settings.retry.pause(afterAttempts: entry.attempts, elapsed: elapsed, using: &random) else {
+        guard let pause = settings.retry.pause(afterAttempts: entry.troubles, elapsed: elapsed, using: &random) else {
             return false
         }
         counters.retries += 1

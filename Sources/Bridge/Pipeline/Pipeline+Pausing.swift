@@ -31,18 +31,65 @@ extension Pipeline {
     }
 
     /// A notification waits for its app. That is not trouble of its own, so its time for retries begins anew.
-    func hold(_ handle: UInt32, _ entry: InFlightNotification) {
+    func hold(_ handle: UInt32, _ entry: InFlightNotification, in lane: Int) {
         entry.firstTry = nil
-        apps.apps[entry.app].lanes[entry.lane].held.append(handle)
+        apps.apps[entry.app].lanes[lane].held.append(handle)
+    }
+
+    /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is held.
+    func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard apps.apps[entry.app].lanes[entry.lane].gate.admits(at: now.instant) else {
+            hold(handle, entry, in: entry.lane)
+            return false
+        }
+        guard apps.apps[entry.app].lanes[AppLane.credential].gate.admit(handle, at: now.instant) else {
+            hold(handle, entry, in: AppLane.credential)
+            return false
+        }
+        return apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant)
     }
 
     // MARK: What APNs refuses
 
     /// APNs refused credential, topic or environment: the notification waits with all others.
-    func refusedApp(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
-        hold(handle, entry)
-        let reason = reply.reason ?? RejectionReason(rawValue: "\(reply.status)")
-        refused(handle, entry, .refused(reason), at: now)
+    func refused(
+        _ handle: UInt32, _ entry: InFlightNotification, _ rule: ReplyRule, _ reason: RejectionReason, at now: Moment
+    ) {
+        switch rule.action.pause {
+        case .app:
+            hold(handle, entry, in: AppLane.credential)
+            withdrawn(handle, entry.app, entry.lane)
+            refused(handle, entry.app, AppLane.credential, .credential(reason), at: now)
+        case .topic:
+            hold(handle, entry, in: entry.lane)
+            ended(handle, entry.app, AppLane.credential, showing: rule.proof, at: now)
+            refused(handle, entry.app, entry.lane, .topic(reason), at: now)
+        case nil: preconditionFailure("\(rule.action) refuses no app")
+        }
+    }
+
+    /// APNs closes a connection of a pool. If that is for the credential, the apps pause that it carries notifications of:
+    /// each of those would take another connection with it.
+    package func goaway(_ reason: RejectionReason, pool: Int, at now: Moment) {
+        guard ReplyRule.rule(goaway: reason)?.action.pause == .app else { return }
+        var refusedApps: Set<Int> = []
+        for handle in notifications.handles {
+            let entry = notifications[handle]
+            guard entry.ticket != nil, entry.pool == pool, !isOutdated(entry) else { continue }
+            refusedApps.insert(entry.app)
+        }
+        for app in refusedApps.sorted() {
+            let cause = AppGate.Cause.credential(reason)
+            if let pause = apps.apps[app].lanes[AppLane.credential].gate.pause {
+                if let probe = pause.probe, notifications[probe].pool == pool, takeBack(probe, in: AppLane.credential) {
+                    refused(probe, app, AppLane.credential, cause, at: now)
+                }
+                withdraw(app, AppLane.credential)
+            } else {
+                apps.apps[app].lanes[AppLane.credential].gate.close(cause, at: now.instant)
+                closed(app, AppLane.credential, cause)
+            }
+        }
     }
 
     /// APNs does not know the device token: it is dead, or the app's environment is wrong if that happens often.
@@ -53,23 +100,24 @@ extension Pipeline {
     func refusedToken(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
         if let cause = apps.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
             guard apps.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {
-                hold(handle, entry)
+                hold(handle, entry, in: entry.lane)
                 return
             }
-            refused(handle, entry, cause, at: now)
-            entry.attempts += 1
+            ended(handle, entry.app, AppLane.credential, showing: .topic, at: now)
+            refused(handle, entry.app, entry.lane, cause, at: now)
+            entry.tried(.yes)
             finish(handle, doubt(entry, reply, cause), givesFeedback: false, at: now)
             return
         }
-        ended(handle, entry, showing: .credential, at: now)
+        ended(handle, entry, showing: .topic, at: now)
         let isLimit = answeredToken(entry, isRefusal: true)
         let refusals = apps.apps[entry.app].lanes[entry.lane].refusals
         let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, answers: refusals.answers)
         if isLimit {
-            hold(handle, entry)
-            refused(handle, entry, cause, at: now)
+            hold(handle, entry, in: entry.lane)
+            refused(handle, entry.app, entry.lane, cause, at: now)
         } else {
-            entry.attempts += 1
+            entry.tried(.yes)
             finish(handle, doubt(entry, reply, cause), at: now)
         }
     }
@@ -84,75 +132,106 @@ extension Pipeline {
     /// APNs answered about a device token. Returns true if so many were refused that it is not the devices.
     @discardableResult
     func answeredToken(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
-        guard let limit = settings.tokenRefusals, case .device = entry.notification.target else { return false }
+        guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
+        else { return false }
         return apps.apps[entry.app].lanes[entry.lane].refusals.answered(isRefusal: isRefusal, limit: limit)
     }
 
     /// A notification ended without a refusal of its app.
     func ended(_ handle: UInt32, _ entry: InFlightNotification, showing proof: ReplyProof, at now: Moment) {
         guard !isOutdated(entry) else { return }
-        switch apps.apps[entry.app].lanes[entry.lane].gate.ended(handle, showing: proof, at: now.instant) {
-        case .opens: resume(entry.app, entry.lane, at: now)
-        case .repeatsPause: scheduleProbe(entry.app, entry.lane)
+        ended(handle, entry.app, AppLane.credential, showing: proof, at: now)
+        ended(handle, entry.app, entry.lane, showing: proof, at: now)
+    }
+
+    private func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
+        switch apps.apps[app].lanes[lane].gate.ended(handle, showing: proof, at: now.instant) {
+        case .opens: resume(app, lane, at: now)
+        case .repeatsPause: scheduleProbe(app, lane)
         case .nothing: break
         }
     }
 
     /// A notification is not sent any more.
     func withdrawn(_ handle: UInt32, _ entry: InFlightNotification) {
-        if apps.apps[entry.app].lanes[entry.lane].gate.withdrawn(handle) { scheduleProbe(entry.app, entry.lane) }
+        withdrawn(handle, entry.app, AppLane.credential)
+        withdrawn(handle, entry.app, entry.lane)
+    }
+
+    private func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
+        if apps.apps[app].lanes[lane].gate.withdrawn(handle) { scheduleProbe(app, lane) }
     }
 
     // MARK: Pause and resumption
 
-    private func refused(_ handle: UInt32, _ entry: InFlightNotification, _ cause: AppGate.Cause, at now: Moment) {
-        let refusal = apps.apps[entry.app].lanes[entry.lane].gate.refused(handle, cause, at: now.instant)
-        if refusal != .repeats { scheduleProbe(entry.app, entry.lane) }
-        guard refusal == .closes else { return }
-        withdraw(entry.app, entry.lane)
-        let advice =
+    private func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+        switch apps.apps[app].lanes[lane].gate.refused(handle, cause, at: now.instant) {
+        case .closes: closed(app, lane, cause)
+        case .prolongs: scheduleProbe(app, lane)
+        case .repeats: break
+        }
+    }
+
+    private func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause) {
+        scheduleProbe(app, lane)
+        withdraw(app, lane)
+        let refused =
             switch cause {
-            case .refused: ""
-            case .deviceTokens: " (are these device tokens of the other environment?)"
+            case .credential: "the credential of this app: the app"
+            case .topic: "a topic of this app: it"
+            case .deviceTokens: "device tokens of this topic (are they of the other environment?): it"
             }
         log.error(
-            "APNs refuses this app\(advice): it is paused, its requests wait, and one probe at a time is sent",
-            metadata: pauseMetadata(entry.app, entry.lane, cause))
+            "APNs refuses \(refused) is paused, its requests wait, and one probe at a time is sent",
+            metadata: pauseMetadata(app, lane, cause))
     }
 
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
     private func withdraw(_ app: Int, _ lane: Int) {
         let submitted = notifications.handles.map { (handle: $0, entry: notifications[$0]) }.filter {
-            $0.entry.app == app && $0.entry.lane == lane && $0.entry.ticket != nil
+            $0.entry.app == app && $0.entry.ticket != nil && (lane == AppLane.credential || lane == $0.entry.lane)
         }
         for (handle, entry) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
-            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { continue }
-            entry.ticket = nil
-            hold(handle, entry)
+            guard takeBack(handle, in: lane) else { continue }
+            if lane != entry.lane { withdrawn(handle, app, entry.lane) }
         }
+    }
+
+    /// - Returns: Whether a notification still waited in its pool, and is held now.
+    private func takeBack(_ handle: UInt32, in lane: Int) -> Bool {
+        let entry = notifications[handle]
+        guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { return false }
+        entry.ticket = nil
+        hold(handle, entry, in: lane)
+        return true
     }
 
     private func resume(_ app: Int, _ lane: Int, at now: Moment) {
         log.notice("APNs answers this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
-        let held = apps.apps[app].lanes[lane].held
-        apps.apps[app].lanes[lane].held.removeAll()
         apps.apps[app].lanes[lane].refusals.reset()
-        for handle in held { send(handle, at: now) }
+        later.insert(.release(app: app, lane: lane), due: now.instant)
     }
 
     private func scheduleProbe(_ app: Int, _ lane: Int) {
         if let probe = apps.apps[app].lanes[lane].gate.nextProbe {
-            later.insert(.probe(app: app, lane: lane), due: probe)
+            later.insert(.release(app: app, lane: lane), due: probe)
         }
     }
 
-    /// Sends what is held until one of it goes as a probe: what has expired ends instead.
-    func probe(_ app: Int, _ lane: Int, at now: Moment) {
-        while let due = apps.apps[app].lanes[lane].gate.nextProbe, due <= now.instant,
-            !apps.apps[app].lanes[lane].held.isEmpty
-        {
-            send(apps.apps[app].lanes[lane].held.removeFirst(), at: now)
+    /// Sends what is held: all of it once the gate is open, else until one of it goes as a probe. What has expired ends
+    /// instead.
+    ///
+    /// - Parameter limit: the most that is looked at; the rest is for the next turn.
+    /// - Returns: How much was looked at.
+    func release(_ app: Int, _ lane: Int, atMost limit: Int, at now: Moment) -> Int {
+        for count in 0..<limit {
+            guard apps.apps[app].lanes[lane].gate.admits(at: now.instant),
+                let handle = apps.apps[app].lanes[lane].held.popFirst()
+            else { return count }
+            send(handle, at: now)
         }
+        later.insert(.release(app: app, lane: lane), due: now.instant)
+        return limit
     }
 
     // MARK: Logging

@@ -41,7 +41,11 @@ extension Pipeline {
 
     /// An app is not configured any more. What is in flight ends as it ends; what waits ends now.
     package func remove(_ slot: Int, at now: Moment) {
-        let waiting = apps.apps[slot].lanes.flatMap(\.held) + takeBack(slot)
+        var waiting: [UInt32] = []
+        for lane in apps.apps[slot].lanes.indices {
+            while let handle = apps.apps[slot].lanes[lane].held.popFirst() { waiting.append(handle) }
+        }
+        waiting += takeBack(slot)
         apps.apps[slot].lanes = Array(repeating: AppLane(), count: AppLane.count)
         apps.apps[slot].isRemoved = true
         for handle in waiting { send(handle, at: now) }
@@ -67,8 +71,7 @@ extension Pipeline {
     /// Whether an answer blames what may be another thing by now: the credential, or the environment.
     func refusesWhatChanged(_ rule: ReplyRule, _ entry: InFlightNotification) -> Bool {
         switch rule.action {
-        case .pauseApp, .reconnect, .renewToken, .keepToken: true
-        case .blameTopic: entry.notification.topic == nil
+        case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken: true
         case .doubtToken: !apps.apps[entry.app].isRemoved
         case .accept, .unregister, .reject, .resend, .retryLater: false
         }
@@ -81,9 +84,8 @@ extension Pipeline {
     }
 
     func finishRemoved(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
-        let processed: Processed = entry.attempts == 0 ? .no : .unknown
         let report = Report(
-            outcome: .invalid, attempts: entry.attempts, processed: processed,
+            outcome: .invalid, attempts: entry.attempts, processed: entry.processed,
             detail: "the app was removed from the configuration")
         finish(handle, report, at: now)
     }

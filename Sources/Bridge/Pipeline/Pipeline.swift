@@ -33,7 +33,8 @@ package final class Pipeline {
         case retry(UInt32)
         case republish(PendingPublication)
         case decode(InFlightRequest)
-        case probe(app: Int, lane: Int)
+        /// What a lane holds may go, or a probe of it.
+        case release(app: Int, lane: Int)
     }
 
     /// - Parameter seed: for the jitter of retries
@@ -55,20 +56,25 @@ package final class Pipeline {
     /// Whether all that is left belongs to paused apps: waiting longer changes nothing.
     package var holdsOnly: Bool {
         counters.unconfirmed == 0 && notifications.count == paused.reduce(0) { $0 + $1.held }
-            && later.elements.allSatisfy { if case .probe = $0 { true } else { false } }
+            && later.elements.allSatisfy { if case .release = $0 { true } else { false } }
     }
 
     package var nextDeadline: Instant? {
         later.earliest
     }
 
+    /// The most that one turn does of what is due; the rest is due in the next.
+    static let maximumDuePerTurn = 256
+
     package func expire(at now: Moment) {
-        while let entry = later.popDue(at: now.instant) {
+        var budget = Self.maximumDuePerTurn
+        while budget > 0, let entry = later.popDue(at: now.instant) {
+            budget -= 1
             switch entry {
             case .retry(let handle): send(handle, at: now)
             case .republish(let pending): publish(pending, at: now)
             case .decode(let request): decode(request, at: now)
-            case .probe(let app, let lane): probe(app, lane, at: now)
+            case .release(let app, let lane): budget -= release(app, lane, atMost: max(budget, 1), at: now)
             }
         }
     }

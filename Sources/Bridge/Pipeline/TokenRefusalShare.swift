@@ -3,7 +3,7 @@
 /// Tokens of devices that are merely gone are refused as `Unregistered` and do not count: many that are not known at all
 /// mean that the environment or the topic is wrong.
 package struct TokenRefusalShare {
-    /// When a share is taken to mean the environment.
+    /// When a share is taken to mean the environment, beside ``enoughOfNothingElse``.
     package struct Limit: Equatable, Sendable {
         /// How many of the newest answers are looked at; not before there are so many.
         package var answers: Int
@@ -16,6 +16,10 @@ package struct TokenRefusalShare {
             self.percent = percent
         }
     }
+
+    /// So many answers are enough when every one was a refusal, also where ``Limit/answers`` are more: what has the wrong
+    /// environment from the start loses no more device tokens than these.
+    package static let enoughOfNothingElse = 20
 
     /// Whether each of the newest answers was a refusal; a ring once it is full.
     private var ring: [Bool] = []
@@ -42,6 +46,7 @@ package struct TokenRefusalShare {
             next = (next + 1) % limit.answers
         }
         if isRefusal { refused += 1 }
+        if refused == ring.count, refused >= Self.enoughOfNothingElse { return true }
         return ring.count == limit.answers && refused * 100 >= limit.percent * limit.answers
     }
 

@@ -33,7 +33,9 @@ extension Worker {
         case .disconnected(let error):
             guard let error else { break }
             log.warning("a connection to APNs ended", metadata: metadata(pool, "error", error))
-        case .goaway(let reason): log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
+        case .goaway(let reason):
+            log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
+            pipeline.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
         case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(pool))
         }
     }

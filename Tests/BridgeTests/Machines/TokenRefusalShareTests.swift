@@ -41,6 +41,21 @@ struct TokenRefusalShareTests {
         }
     }
 
+    @Test("The first twenty answers are enough when all of them are refusals, and not when one is none")
+    func nothingElse() {
+        let limit = TokenRefusalShare.Limit(answers: 100, percent: 50)
+        var share = TokenRefusalShare()
+        let reached = (0..<TokenRefusalShare.enoughOfNothingElse).map { _ in
+            share.answered(isRefusal: true, limit: limit)
+        }
+        #expect(reached == Array(repeating: false, count: 19) + [true])
+        share.reset()
+        _ = share.answered(isRefusal: false, limit: limit)
+        for answer in 2...100 {
+            #expect(share.answered(isRefusal: true, limit: limit) == (answer == 100))
+        }
+    }
+
     @Test("After a pause it begins anew")
     func reset() {
         let limit = TokenRefusalShare.Limit(answers: 10, percent: 100)

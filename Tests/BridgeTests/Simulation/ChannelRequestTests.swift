@@ -163,14 +163,15 @@ struct ChannelRequestTests {
         let world = try World(script: "operation create: \(answer)")
         try world.start()
         let result = try result(world, Self.create)
-        #expect(result.outcome == outcome && result.body.contains("\"processed\":\"yes\""))
+        let processed = answer.hasPrefix("50") ? "unknown" : "yes"
+        #expect(result.outcome == outcome && result.body.contains("\"processed\":\"\(processed)\""))
         #expect(world.published(in: "push.dead").count == (outcome == "unregistered" ? 0 : 1))
         #expect(Self.channels(world).isEmpty)
     }
 
     @Test("Short trouble passes: what APNs answers to a later try counts")
     func retried() throws {
-        let world = try World(script: "operation create, first 2 requests: 503 ServiceUnavailable")
+        let world = try World(script: "operation create, first 2 requests: 429 TooManyRequests")
         try world.start()
         let result = try result(world, Self.create)
         #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":3,"))
@@ -204,6 +205,54 @@ struct ChannelRequestTests {
         #expect(Self.channels(world).count == 1 && world.sent == 1)
         #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
         #expect(world.worker?.counters.uncertain == 1)
+    }
+
+    @Test(
+        "A creation that met an error may have been worked on, and is not sent again",
+        arguments: ["500 InternalServerError", "503 ServiceUnavailable", "502 body=none"])
+    func failedCreate(answer: String) throws {
+        let world = try World(script: "operation create: \(answer)")
+        try world.start()
+        let result = try result(world, Self.create)
+        #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))
+        #expect(world.sent == 1 && world.worker?.counters.uncertain == 1)
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
+    }
+
+    private func channelToDelete(_ world: World) throws -> String {
+        _ = try result(world, Self.create)
+        let id = try #require(Self.channels(world).first)
+        return Self.body(#""operation":"delete","apns-channel-id":"\#(id)""#)
+    }
+
+    @Test("A channel that an earlier try may have deleted is deleted")
+    func lostDelete() throws {
+        let world = try World(script: "operation delete, first 1 request: rst INTERNAL_ERROR")
+        try world.start()
+        let delete = try channelToDelete(world)
+        let deleted = try result(world, delete)
+        #expect(Self.channels(world).isEmpty && world.sent == 3)
+        #expect(deleted.outcome == "accepted" && deleted.body.contains(#""detail":"deleted by an earlier try""#))
+        #expect(deleted.body.contains(#""status":400,"reason":"ChannelNotRegistered""#))
+        // One that was never there is not.
+        let again = try result(world, delete)
+        #expect(again.outcome == "unregistered")
+        #expect(world.published(in: "push.feedback").map(\.body) == [again.body])
+    }
+
+    @Test("A channel that another worker may have deleted is deleted")
+    func redeliveredDelete() throws {
+        let world = try World(script: "operation delete, first 1 request: silence")
+        try world.start()
+        try world.request(try channelToDelete(world))
+        #expect(Self.channels(world).isEmpty)
+        world.kill()
+        try world.start()
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted", "accepted"])
+        #expect(results.last?.body.contains("deleted by an earlier try") == true)
+        #expect(world.published(in: "push.feedback").isEmpty)
     }
 
     @Test(

@@ -391,6 +391,31 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
     }
 
+    @Test("What APNs never took counts no attempt, however often it was sent")
+    func neverTaken() throws {
+        let world = try World(script: "topic *: rst REFUSED_STREAM")
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "undelivered" && result.body.contains("\"attempts\":0,\"processed\":\"no\""))
+    }
+
+    @Test(
+        "What expires between two tries says what APNs did with the ones before",
+        arguments: [("503 ServiceUnavailable", "yes"), ("cut", "unknown")])
+    func expiresBetweenTries(ending: String, processed: String) throws {
+        let world = try World(script: "attempt 1: delay 3s, \(ending)")
+        try world.start()
+        let expiration = World.start.wall.seconds + 1
+        let body = Self.body().dropLast() + ",\"apns-expiration\":\(expiration)}"
+        try world.request(String(body), id: "m1")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "expired")
+        #expect(result.body.contains("\"attempts\":1,\"processed\":\"\(processed)\""))
+    }
+
     @Test("Time in a pause is not counted against the time for retries")
     func retriesAfterPause() throws {
         let world = try World(script: "first 2 requests: 403 TopicMismatch\nattempt 3: 503 ServiceUnavailable")

@@ -41,12 +41,12 @@ struct ReplyTableTests {
 
     static let known = ReplyRule.all.map { Row($0) }
     static let unknown = [
-        Row(unknown: 400, "BadWeather", .reject), Row(unknown: 403, "BadMood", .pauseApp),
+        Row(unknown: 400, "BadWeather", .reject), Row(unknown: 403, "BadMood", .pauseTopic),
         Row(unknown: 404, "BadWay", .reject), Row(unknown: 405, "BadVerb", .reject),
         Row(unknown: 410, "Moved", .unregister), Row(unknown: 413, "TooHeavy", .reject),
         Row(unknown: 418, "Teapot", .reject), Row(unknown: 429, "TooLoud", .retryLater),
         Row(unknown: 500, "Broken", .retryLater), Row(unknown: 502, "BadGateway", .retryLater),
-        Row(unknown: 503, "Resting", .retryLater), Row(unknown: 400, nil, .reject), Row(unknown: 403, nil, .pauseApp),
+        Row(unknown: 503, "Resting", .retryLater), Row(unknown: 400, nil, .reject), Row(unknown: 403, nil, .pauseTopic),
         Row(unknown: 500, nil, .retryLater),
     ]
 
@@ -67,13 +67,6 @@ struct ReplyTableTests {
         }
     }
 
-    private static func pauses(_ action: ReplyAction) -> Bool {
-        switch action {
-        case .pauseApp, .blameTopic, .reconnect, .renewToken, .keepToken: true
-        case .accept, .reject, .unregister, .doubtToken, .resend, .retryLater: false
-        }
-    }
-
     @Test("An answer that APNs gives to every request", arguments: known + unknown)
     func always(row: Row) throws {
         let world = try Self.world(row, times: nil)
@@ -90,13 +83,14 @@ struct ReplyTableTests {
         #expect(world.broker.unsettledCount == held)
         #expect(world.published(in: "push.feedback").count == (results.first?.outcome == "unregistered" ? 1 : 0))
         let connections = world.ledger.statistics.connections
-        guard !Self.pauses(row.action) else {
+        if let scope = row.action.pause {
             #expect(held == 1 && letters == 0)
             let pause = try #require(worker.paused.first)
-            #expect(pause.cause == .refused(RejectionReason(rawValue: row.reason ?? "\(row.status)")))
+            let reason = RejectionReason(rawValue: row.reason ?? "\(row.status)")
+            #expect(pause.cause == (scope == .app ? .credential(reason) : .topic(reason)))
             #expect(pause.app == "com.example.app" && pause.environment == .production)
             #expect(pause.topic == "com.example.app")
-            #expect((connections > 1) == (row.closesConnection || row.action != .pauseApp && row.action != .blameTopic))
+            #expect((connections > 1) == (row.closesConnection || ![.pauseApp, .pauseTopic].contains(row.action)))
             return
         }
         let result = try #require(results.first)
@@ -105,7 +99,7 @@ struct ReplyTableTests {
             case .unregister, .doubtToken: ("unregistered", "forget-token", 1, "yes", 0)
             case .retryLater: ("undelivered", "retry-later", 3, "yes", 1)
             // Each try goes through so many connections that the time for retries is over with the second.
-            case .resend: ("undelivered", "retry-later", 2, "no", 1)
+            case .resend: ("undelivered", "retry-later", 0, "no", 1)
             default: ("rejected", "fix-request", 1, "yes", 1)
             }
         #expect(result.outcome == expected.outcome)
@@ -132,23 +126,10 @@ struct ReplyTableTests {
         // Only what APNs worked on counts.
         #expect(result.body.contains("\"attempts\":\(row.action == .retryLater ? 2 : 1),"))
         #expect(world.sent == (isFinal ? 1 : 2))
-        let waits = [.pauseApp, .blameTopic].contains(row.action) ? AppGate.firstPause : .zero
+        let waits = [.pauseApp, .pauseTopic].contains(row.action) ? AppGate.firstPause : .zero
         #expect(world.network.now - start >= waits)
-        if ![.pauseApp, .blameTopic, .retryLater].contains(row.action) { #expect(world.network.now == start) }
+        if ![.pauseApp, .pauseTopic, .retryLater].contains(row.action) { #expect(world.network.now == start) }
         #expect(world.worker?.paused == [])
         #expect(world.worker?.counters.unknownReasons == (Self.unknown.contains { $0.answer == row.answer } ? 1 : 0))
-    }
-
-    @Test("A topic that the request names is the request's fault", arguments: known.filter { $0.action == .blameTopic })
-    func namedTopic(row: Row) throws {
-        let world = try Self.world(row, times: nil)
-        try world.start()
-        try world.request(
-            Self.request(row).replacing("\"payload\"", with: "\"apns-topic\":\"com.example.app\",\"payload\""), id: "m1"
-        )
-        #expect(world.isQuiet)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["rejected"])
-        #expect(world.published(in: "push.dead").count == 1)
-        #expect(world.worker?.paused == [])
     }
 }
