@@ -104,9 +104,26 @@ extension APNsPool {
         connection.isRefused = true
         retire(connection, at: now)
         guard connection.serial >= freshSerial else { return false }
-        // One that is still being opened is bound to nothing yet.
-        freshSerial = connections.last { !$0.engine.phase.isOpening }.map { $0.serial + 1 } ?? nextSerial
+        wantFreshConnection()
         return true
+    }
+
+    /// From now on no connection counts as fresh that has been opened already; one that is still being opened is bound to
+    /// nothing yet.
+    func wantFreshConnection() {
+        guard let newest = connections.last(where: { !$0.engine.phase.isOpening }) else { return }
+        freshSerial = max(freshSerial, newest.serial + 1)
+    }
+
+    /// A probe was answered. Where it is accepted the older connections are bound to less; where it is not, its own is of no
+    /// more use than they are.
+    func probeEnded(on connection: Connection, _ rule: ReplyRule, at now: Instant) {
+        let others = connections.filter { $0 !== connection && $0.engine.phase == .ready }
+        if rule.proof >= .topic {
+            for other in others where other.serial < connection.serial { retire(other, at: now) }
+        } else if rule.action.pause == .topic, !others.isEmpty {
+            retire(connection, at: now)
+        }
     }
 
     /// Whether a request waits for a fresh connection, and none is there or on its way.

@@ -61,6 +61,7 @@ extension APNsPool {
         }
         let entry = entries.remove(ticket)
         counters.finished += 1
+        if entry.isProbe { probeEnded(on: connection, reply.rule, at: now.instant) }
         events.append(.replied(handle: entry.handle, reply, sentAt: entry.sentAt ?? now.instant))
     }
 
@@ -88,7 +89,7 @@ extension APNsPool {
         guard !isDraining, entry.resends < configuration.maximumResends else { return false }
         entry.resends += 1
         counters.resends += 1
-        resending.append(ticket)
+        if entry.isProbe { rebinding.append(ticket) } else { resending.append(ticket) }
         return true
     }
 

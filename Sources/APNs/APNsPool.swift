@@ -70,10 +70,13 @@ package final class APNsPool {
         var resends = 0
         /// What was tried already after its provider token was refused; each is tried once.
         var recovery = Recovery()
+        /// Whether it is to find out what a connection is told that is bound now.
+        let isProbe: Bool
 
-        init(handle: UInt32, request: APNsRequest) {
+        init(handle: UInt32, request: APNsRequest, isProbe: Bool) {
             self.handle = handle
             self.request = request
+            self.isProbe = isProbe
         }
     }
 
@@ -106,7 +109,7 @@ package final class APNsPool {
 
     var connections: [Connection] = []
     var entries = Slab<Entry>()
-    /// Requests whose provider token was refused and that wait for a connection numbered ``freshSerial`` or higher.
+    /// Probes, and requests whose provider token was refused: they wait for a connection numbered ``freshSerial`` or higher.
     var rebinding = HandleQueue()
     /// What the next connection, and the first one that counts as fresh after a refusal, are numbered.
     var nextSerial: UInt32 = 0
@@ -148,11 +151,19 @@ package final class APNsPool {
     // MARK: Requests
 
     /// Puts a request at the end of the line. Its owner bounds the line's length.
+    ///
+    /// - Parameter isProbe: whether it goes out on a fresh connection instead, because those that there are may be bound to
+    ///   what is refused. If it is accepted there, the older ones are replaced.
     @discardableResult
-    package func submit(_ request: APNsRequest, handle: UInt32, at now: Instant) -> Ticket {
+    package func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool = false, at now: Instant) -> Ticket {
         precondition(!isDraining, "a pool that drains takes no more requests")
-        let ticket = entries.insert(Entry(handle: handle, request: request))
-        waiting.append(ticket)
+        let ticket = entries.insert(Entry(handle: handle, request: request, isProbe: isProbe))
+        if isProbe {
+            wantFreshConnection()
+            rebinding.append(ticket)
+        } else {
+            waiting.append(ticket)
+        }
         counters.submitted += 1
         nextDeadline = now
         return ticket

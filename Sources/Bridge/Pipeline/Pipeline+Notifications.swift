@@ -25,7 +25,7 @@ extension Pipeline {
             payload: notification.payload)
         let pool = apps.apps[entry.app].pools.pool(for: notification.target)
         entry.pool = pool
-        entry.ticket = doors.submit(request, handle: handle, pool: pool, at: now)
+        entry.ticket = doors.submit(request, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
     }
 
     func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {

@@ -49,6 +49,15 @@ extension Pipeline {
         return apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant)
     }
 
+    /// Whether a notification tries whether credential or topic are still refused: a connection that was there before may be
+    /// bound to what they were then. Source: "Establishing a token-based connection to APNs".
+    func isProbe(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
+        let lanes = apps.apps[entry.app].lanes
+        if lanes[AppLane.credential].gate.isProbe(handle) { return true }
+        if case .topic = lanes[entry.lane].gate.pause?.cause { return lanes[entry.lane].gate.isProbe(handle) }
+        return false
+    }
+
     // MARK: What APNs refuses
 
     /// APNs refused credential, topic or environment: the notification waits with all others.

@@ -21,12 +21,13 @@ extension Pipeline {
         return apps.apps.count - 1
     }
 
-    /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones; if it is
-    /// paused, that is tried at once.
+    /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones. If it is
+    /// paused, that is tried at once, also where nothing else changed: the reason may have been mended in the developer
+    /// account.
     package func change(_ slot: Int, to app: PipelineApp, at now: Moment) {
         let old = apps.apps[slot].pools
         apps.change(slot, to: app)
-        guard app.pools != old else { return }
+        guard app.pools != old else { return probeSoon(slot, at: now) }
         let moved = takeBack(slot)
         // What was refused before may be good where the app goes now.
         for lane in apps.apps[slot].lanes.indices {

@@ -6,7 +6,9 @@ package import Core
 package protocol PipelineDoors: AnyObject {
     /// Hands a notification to a pool; its end comes back as ``Pipeline/replied(_:_:at:)``
     /// or ``Pipeline/lost(_:_:at:)``. Returns the pool's name for it.
-    func submit(_ request: APNsRequest, handle: UInt32, pool: Int, at now: Moment) -> UInt32
+    ///
+    /// - Parameter isProbe: whether it needs a connection that APNs binds anew.
+    func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32
 
     /// Takes a notification back from a pool; `false` if it was sent already, and then its end comes back.
     func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool

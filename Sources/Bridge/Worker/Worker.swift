@@ -220,8 +220,8 @@ package final class Worker: PipelineDoors {
 
     // MARK: PipelineDoors
 
-    package func submit(_ request: APNsRequest, handle: UInt32, pool: Int, at now: Moment) -> UInt32 {
-        self[pool].submit(request, handle: handle, at: now.instant)
+    package func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
+        self[pool].submit(request, handle: handle, isProbe: isProbe, at: now.instant)
     }
 
     package func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool {

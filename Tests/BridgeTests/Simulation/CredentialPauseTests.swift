@@ -24,7 +24,7 @@ struct CredentialPauseTests {
         "GOAWAY for the credential pauses the app, whatever its last-stream-id, and nothing becomes a dead letter",
         arguments: reasons, ["last=before", "last=this close=now"])
     func goaway(reason: String, last: String) throws {
-        let world = try World(script: "topic *: goaway \(reason) \(last)")
+        let world = try World(script: "topic *: silence, goaway \(reason) \(last)")
         try world.start()
         for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
         world.pass(.seconds(1000))
@@ -88,7 +88,7 @@ struct CredentialPauseTests {
 
     @Test("When the credential is accepted and the topic is not, the topic alone stays paused")
     func thenTheTopic() throws {
-        let world = try World(script: "type voip: 400 TopicDisallowed\nfirst 1 requests: 403 BadCertificate")
+        let world = try World(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed")
         try world.start()
         for number in 0..<3 { try world.request(Self.body(number, type: "voip"), id: "v\(number)") }
         for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }

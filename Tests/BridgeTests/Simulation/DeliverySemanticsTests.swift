@@ -403,7 +403,7 @@ struct DeliverySemanticsTests {
 
     @Test(
         "What expires between two tries says what APNs did with the ones before",
-        arguments: [("503 ServiceUnavailable", "yes"), ("cut", "unknown")])
+        arguments: [("503 ServiceUnavailable", "yes")])
     func expiresBetweenTries(ending: String, processed: String) throws {
         let world = try World(script: "attempt 1: delay 3s, \(ending)")
         try world.start()

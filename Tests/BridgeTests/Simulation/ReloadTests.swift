@@ -108,7 +108,10 @@ struct ReloadTests {
 
     @Test(
         "What the old pool is refused for in flight says nothing about the new one: it is sent again, uncounted",
-        arguments: ["403 InvalidProviderToken", "400 TopicDisallowed", "400 BadDeviceToken"])
+        arguments: [
+            "403 InvalidProviderToken", "403 ExpiredProviderToken", "429 TooManyProviderTokenUpdates",
+            "403 BadCertificate", "403 Forbidden", "400 TopicDisallowed", "400 BadTopic", "400 BadDeviceToken",
+        ])
     func outdatedRefusal(answer: String) throws {
         let script = "token 75*, attempt 1: \(answer)\ntoken 75*, attempt 1: delay 2s"
         let world = try World(script: Self.keys + script)
@@ -117,10 +120,58 @@ struct ReloadTests {
         try publish(50..<55, to: world)
         world.pass(.seconds(1))
         try world.reload { $0.apps[0].credential = world.otherKey }
+        var hasPaused = false
+        world.check = { if world.worker?.paused != [] { hasPaused = true } }
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(!hasPaused && world.worker?.pipeline.apps.apps[0].lanes[0].refusals.refused == 0)
         let results = world.published(in: "push.results")
         #expect(results.count == 6 && world.sent == 11)
         #expect(results.allSatisfy { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") })
+    }
+
+    @Test("GOAWAY for the old credential pauses nothing either", arguments: ["", "close=now"])
+    func outdatedGoaway(close: String) throws {
+        let world = try World(
+            script: Self.keys + "after 3s: goaway BadCertificate \(close)\ntoken 75*, attempt 1: delay 5s")
+        try world.start()
+        try publish(0..<1, to: world)
+        try publish(50..<55, to: world)
+        world.pass(.seconds(1))
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        var hasPaused = false
+        world.check = { if world.worker?.paused != [] { hasPaused = true } }
+        #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
+        #expect(!hasPaused && outcomes(world) == ["accepted": 6])
+    }
+
+    @Test(
+        "A key that is rotated under load and refused from then on: everything is accepted, soon",
+        arguments: [0, 100, 300, 700, 1500])
+    func rotatedUnderLoad(latency: Int) throws {
+        let keys = """
+            set key ABC123DEFG team=DEF123GHIJ until=12s
+            set key NEWKEY1234 team=DEF123GHIJ
+            token *: delay 1s
+            """
+        let world = try World(script: keys) {
+            $0.queues[0].prefetch = 100
+            $0.apns.permitsPerSecond = 10
+            $0.apns.burst = 5
+        }
+        try world.start()
+        try publish(0..<1, to: world)
+        world.pass(.seconds(10))
+        try publish(1..<100, to: world)
+        world.pass(.seconds(1))
+        world.network.latency = .milliseconds(latency)
+        try world.reload { configuration in
+            configuration.apps[0].credential = world.otherKey
+            configuration.apns.permitsPerSecond = 4000
+            configuration.apns.burst = 500
+        }
+        #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
+        #expect(outcomes(world) == ["accepted": 100])
+        #expect(world.published(in: "push.dead").isEmpty && world.worker?.paused == [])
     }
 
     @Test("An app that is paused for a wrong key goes on at once with the right one")

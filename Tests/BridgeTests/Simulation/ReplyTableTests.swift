@@ -72,6 +72,8 @@ struct ReplyTableTests {
         let world = try Self.world(row, times: nil)
         try world.start()
         try world.request(Self.request(row), id: "m1")
+        world.pass(.seconds(1))
+        let connectionsBeforeProbes = world.ledger.statistics.connections
         // Long enough for every retry that there may be.
         world.pass(.seconds(row.action == .resend ? 900 : 60))
         let worker = try #require(world.worker)
@@ -90,7 +92,10 @@ struct ReplyTableTests {
             #expect(pause.cause == (scope == .app ? .credential(reason) : .topic(reason)))
             #expect(pause.app == "com.example.app" && pause.environment == .production)
             #expect(pause.topic == "com.example.app")
-            #expect((connections > 1) == (row.closesConnection || ![.pauseApp, .pauseTopic].contains(row.action)))
+            #expect(
+                (connectionsBeforeProbes > 1)
+                    == (row.closesConnection || ![.pauseApp, .pauseTopic].contains(row.action)))
+            #expect(connections > connectionsBeforeProbes, "each probe has a fresh one")
             return
         }
         let result = try #require(results.first)
