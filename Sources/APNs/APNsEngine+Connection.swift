@@ -232,8 +232,12 @@ extension APNsError {
     }
 
     init(tls error: TLSError) {
-        self.init(
-            error.code == .noProtocol ? .noHTTP2 : .tls, "TLS failed", underlying: error, blame: error.blame,
-            isTransient: error.isTransient)
+        let code: Code =
+            switch error.code {
+            case .noProtocol: .noHTTP2
+            case .clientCertificateRefused: .certificateRefused
+            default: .tls
+            }
+        self.init(code, "TLS failed", underlying: error, blame: error.blame, isTransient: error.isTransient)
     }
 }

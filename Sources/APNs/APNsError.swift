@@ -14,6 +14,8 @@ package struct APNsError: ComponentError {
         /// The peer closed the transport without a word of HTTP/2.
         package static let connectionClosed = Code(rawValue: "connectionClosed")
         package static let tls = Code(rawValue: "tls")
+        /// The peer refused our certificate in TLS: it is revoked, has expired, or is none that the peer knows.
+        package static let certificateRefused = Code(rawValue: "certificateRefused")
         /// ALPN did not agree on `h2`. Source: RFC 9113, section 3.2.
         package static let noHTTP2 = Code(rawValue: "noHTTP2")
         package static let http2 = Code(rawValue: "http2")

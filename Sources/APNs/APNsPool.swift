@@ -205,6 +205,11 @@ package final class APNsPool {
         waiting.count + resending.count + rebinding.count
     }
 
+    /// Whether a connection takes requests.
+    package var isConnected: Bool {
+        connections.contains { $0.engine.phase == .ready }
+    }
+
     /// Requests that were sent and have no end yet.
     package var inFlight: Int {
         entries.count - waitingCount

@@ -12,6 +12,8 @@ package final class DirectExchange {
         case replied(APNsReply)
         /// There is no answer; the request may have left us, or not.
         case lost(Loss)
+        /// APNs took no connection with the app's certificate.
+        case certificateRefused(detail: String)
         /// Its `apns-expiration` passed before it could be sent.
         case expired
     }
@@ -86,6 +88,10 @@ package final class DirectExchange {
 
     private func disconnected(_ error: APNsError?, at now: Instant) {
         guard let error, end == nil else { return }
+        guard error.code != .certificateRefused else {
+            _ = pool.cancel(ticket, handle: Self.handle)
+            return finish(.certificateRefused(detail: "\(error)"), at: now)
+        }
         lastFailure = error
         failedConnects += 1
         if failedConnects >= Self.maximumConnects || !error.isTransient { giveUp("no connection", at: now) }
@@ -132,6 +138,9 @@ extension DirectExchange.End {
         case .lost(let loss):
             let attempts = loss.processed == .no ? 0 : 1
             return Report(outcome: .undelivered, attempts: attempts, processed: loss.processed, detail: loss.detail)
+        case .certificateRefused(let detail):
+            return Report(
+                outcome: .rejected, reason: RejectionReason(rawValue: "BadCertificate"), processed: .no, detail: detail)
         case .expired:
             return Report(outcome: .expired)
         }

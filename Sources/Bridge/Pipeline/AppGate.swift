@@ -119,6 +119,11 @@ package struct AppGate {
         return .repeatsPause
     }
 
+    /// What it was closed for is over.
+    package mutating func open() {
+        pause = nil
+    }
+
     /// A notification was not sent after all. Returns true if it was the probe, so that another one may go.
     package mutating func withdrawn(_ handle: UInt32) -> Bool {
         guard pause?.probe == handle else { return false }

@@ -81,12 +81,36 @@ extension Pipeline {
     /// each of those would take another connection with it.
     package func goaway(_ reason: RejectionReason, pool: Int, at now: Moment) {
         guard ReplyRule.rule(goaway: reason)?.action.pause == .app else { return }
-        var refusedApps: Set<Int> = []
-        for handle in notifications.handles {
-            let entry = notifications[handle]
-            guard entry.ticket != nil, entry.pool == pool, !isOutdated(entry) else { continue }
-            refusedApps.insert(entry.app)
+        refused(appsServed(by: pool), reason, pool, at: now)
+    }
+
+    /// APNs refused the certificate of a pool when a connection was opened, and no other is open. The apps that it is for
+    /// pause as for an answer that says so, also where nothing waits.
+    package func certificateRefused(pool: Int, at now: Moment) {
+        let configured = apps.configured.filter { apps.apps[$0].pools.notifications == pool }
+        refused(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
+    }
+
+    /// APNs has opened a connection to a certificate that it had refused.
+    package func certificateTaken(pool: Int, at now: Moment) {
+        for app in apps.configured where apps.apps[app].pools.all.contains(pool) {
+            guard apps.apps[app].lanes[AppLane.credential].gate.pause?.cause == .credential(.badCertificate) else {
+                continue
+            }
+            apps.apps[app].lanes[AppLane.credential].gate.open()
+            resume(app, AppLane.credential, at: now)
         }
+    }
+
+    /// The apps of which a pool has notifications.
+    private func appsServed(by pool: Int) -> Set<Int> {
+        Set(
+            notifications.handles.map { notifications[$0] }.filter {
+                $0.ticket != nil && $0.pool == pool && !isOutdated($0)
+            }.map(\.app))
+    }
+
+    private func refused(_ refusedApps: Set<Int>, _ reason: RejectionReason, _ pool: Int, at now: Moment) {
         for app in refusedApps.sorted() {
             let cause = AppGate.Cause.credential(reason)
             if let pause = apps.apps[app].lanes[AppLane.credential].gate.pause {
@@ -257,4 +281,8 @@ extension Pipeline {
             "topic": "\(String(decoding: entry.topic, as: UTF8.self))", "environment": "\(entry.environment.rawValue)",
         ]) { first, _ in first }
     }
+}
+
+extension RejectionReason {
+    fileprivate static let badCertificate = RejectionReason(rawValue: "BadCertificate")
 }

@@ -30,6 +30,13 @@ extension Worker {
         case .connected:
             roster.connected(number)
             log.info("connected to APNs", metadata: metadata(pool))
+            if refusedPools.remove(number) != nil { pipeline.certificateTaken(pool: number, at: now) }
+        case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
+            // The pool goes on trying; once is enough to be told.
+            if refusedPools.insert(number).inserted {
+                log.error("APNs refuses a certificate", metadata: metadata(pool, "error", error))
+            }
+            pipeline.certificateRefused(pool: number, at: now)
         case .disconnected(let error):
             guard let error else { break }
             log.warning("a connection to APNs ended", metadata: metadata(pool, "error", error))
@@ -91,7 +98,9 @@ extension Worker {
             preconditionFailure("there is a context for what the plan before does not have")
         }
         let pool = makePool(plan, context, tokens, now.instant)
-        return roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
+        let number = roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
+        refusedPools.remove(number)
+        return number
     }
 
     func advanceHandovers() {

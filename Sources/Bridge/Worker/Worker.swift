@@ -19,6 +19,8 @@ package final class Worker: PipelineDoors {
 
     private let consumer: AMQPConnection
     private let publisher: AMQPConnection
+    /// The numbers of the pools whose certificate was refused, and that have had no connection since.
+    var refusedPools: Set<Int> = []
     var roster = PoolRoster<APNsPool>()
     let log: Logger
     private var events = EventQueue<Event>()
