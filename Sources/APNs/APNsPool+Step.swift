@@ -89,7 +89,7 @@ extension APNsPool {
         guard !isDraining, entry.resends < configuration.maximumResends else { return false }
         entry.resends += 1
         counters.resends += 1
-        if entry.isProbe { rebinding.append(ticket) } else { resending.append(ticket) }
+        if entry.isProbe { rebinding.append(ticket) } else { line.appendAhead(ticket) }
         return true
     }
 
@@ -138,14 +138,15 @@ extension APNsPool {
         let fresh = connections.firstIndex { $0.serial >= freshSerial } ?? connections.count
         var token: ProviderToken?
         var isRebinding = !rebinding.isEmpty
-        while let ticket = (isRebinding ? rebinding.first : nil) ?? resending.first ?? waiting.first {
+        while let ticket = (isRebinding ? rebinding.first : nil) ?? line.first {
             let entry = entries[ticket]
             if let expiration = entry.request.expiration, expiration > 0, expiration < now.wall.seconds {
                 leaveLine(ticket)
                 expire(ticket)
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
-                leaveLine(ticket)
+                let taken = isRebinding ? rebinding.popFirst() : line.popFirst()
+                precondition(taken == ticket, "who was placed is who leaves the line")
                 send(ticket, entry, on: connections[index], token, at: now.instant)
             } else {
                 isShort = true

@@ -116,9 +116,7 @@ package final class APNsPool {
     var freshSerial: UInt32 = 0
     /// Until a provider token is taken again.
     var verdict: Verdict?
-    /// Requests that are sent again, ahead of all others.
-    var resending = HandleQueue()
-    var waiting = HandleQueue()
+    var line = RequestLine()
     var placement = Placement()
     var dialer: Dialer
     var events = EventQueue<Event>()
@@ -150,7 +148,7 @@ package final class APNsPool {
 
     // MARK: Requests
 
-    /// Puts a request at the end of the line. Its owner bounds the line's length.
+    /// Puts a request into the line, behind those of its priority. Its owner bounds the line's length.
     ///
     /// - Parameter isProbe: whether it goes out on a fresh connection instead, because those that there are may be bound to
     ///   what is refused. If it is accepted there, the older ones are replaced.
@@ -162,7 +160,7 @@ package final class APNsPool {
             wantFreshConnection()
             rebinding.append(ticket)
         } else {
-            waiting.append(ticket)
+            line.append(ticket, priority: request.priority ?? .immediate)
         }
         counters.submitted += 1
         nextDeadline = now
@@ -184,10 +182,8 @@ package final class APNsPool {
     /// - Returns: `false` if it does not wait.
     @discardableResult
     func leaveLine(_ ticket: Ticket) -> Bool {
-        if waiting.contains(ticket) {
-            waiting.remove(ticket)
-        } else if resending.contains(ticket) {
-            resending.remove(ticket)
+        if line.contains(ticket) {
+            line.remove(ticket)
         } else if rebinding.contains(ticket) {
             rebinding.remove(ticket)
         } else {
@@ -202,7 +198,7 @@ package final class APNsPool {
 
     /// Requests in the line.
     package var waitingCount: Int {
-        waiting.count + resending.count + rebinding.count
+        line.count + rebinding.count
     }
 
     /// Whether a connection takes requests.
@@ -221,7 +217,7 @@ package final class APNsPool {
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
-        while let ticket = rebinding.popFirst() ?? resending.popFirst() ?? waiting.popFirst() {
+        while let ticket = rebinding.popFirst() ?? line.popFirst() {
             lose(ticket, Loss(processed: .no, detail: "the worker is stopping"))
         }
         for connection in connections { retire(connection, at: now) }

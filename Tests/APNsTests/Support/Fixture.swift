@@ -38,12 +38,13 @@ enum Fixture {
 
     /// A notification whose `apns-id` ends in `number`.
     static func request(
-        _ number: UInt32 = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil
+        _ number: UInt32 = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil,
+        priority: Priority? = .immediate, device: DeviceToken? = nil
     ) -> APNsRequest {
-        let token = DeviceToken("00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
+        let token = device ?? DeviceToken("00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
         guard let token else { preconditionFailure("these are hexadecimal digits") }
         return APNsRequest(
-            target: .device(token), topic: ArraySlice("com.example.app".utf8), pushType: .alert, priority: .immediate,
+            target: .device(token), topic: ArraySlice("com.example.app".utf8), pushType: .alert, priority: priority,
             expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
             id: NotificationID(high: 0x1234, low: UInt64(number)),
             payload: ArraySlice([UInt8](repeating: UInt8(ascii: "x"), count: payload)))
