@@ -52,6 +52,7 @@ extension APNsPool {
         }
         if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
         noteServerErrors(reply, on: connection, at: now.instant)
+        if connection.brake.answered(reply.status, at: now.instant) { brake(connection, at: now.instant) }
         if let refusal {
             if recover(ticket, from: refusal, on: connection, at: now) { return }
         } else if !reply.isSuccess {
@@ -77,6 +78,12 @@ extension APNsPool {
         dialer.failed(at: now, using: &random)
         retire(connection, at: now)
         events.append(.alarm(.serverErrors))
+    }
+
+    private func brake(_ connection: Connection, at now: Instant) {
+        let rate = max(1, configuration.permitsPerSecond / connection.brake.divisor)
+        if rate < connection.limiter.perSecond { counters.brakes += 1 }
+        connection.limiter.change(perSecond: rate, at: now)
     }
 
     private func resend(_ ticket: Ticket, _ loss: Loss) {
@@ -223,7 +230,8 @@ extension APNsPool {
         do throws(APNsError) {
             let engine = try APNsEngine(configuration: configuration.engine, tls: context)
             let limiter = RateLimiter(perSecond: configuration.permitsPerSecond, burst: configuration.burst, at: now)
-            connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter))
+            let brake = ErrorBrake(limits: configuration.errorBrake, at: now)
+            connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
             nextSerial += 1
             network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
         } catch {

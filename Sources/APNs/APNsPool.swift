@@ -21,6 +21,8 @@ package final class APNsPool {
         package var connectTimeout = Duration.seconds(10)
         package var maximumConnectsPerMinute = 30
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
+        /// How much slower a connection sends while APNs refuses too much of what it sends.
+        package var errorBrake = ErrorBrake.Limits()
         /// How often a request is sent again, although it was certainly not processed, before the owner hears of it.
         package var maximumResends = 16
         /// How many answers in a row may be `InternalServerError` before another connection takes the place of the one
@@ -86,6 +88,7 @@ package final class APNsPool {
         /// Counts the pool's connections in the order in which they were dialled.
         let serial: UInt32
         var limiter: RateLimiter
+        var brake: ErrorBrake
         var readyAt: Instant?
         var wasUseful = false
         /// Whether a provider token was refused on it in a way that only another connection may mend.
@@ -94,10 +97,11 @@ package final class APNsPool {
         var serverErrors = 0
         var isClosed = false
 
-        init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter) {
+        init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake) {
             self.engine = engine
             self.serial = serial
             self.limiter = limiter
+            self.brake = brake
         }
     }
 
@@ -243,6 +247,7 @@ package final class APNsPool {
                 statistics.maximumConcurrentStreams += engine.maximumConcurrentStreams
                 statistics.permits += connection.limiter.available(at: now)
                 statistics.window += max(0, engine.window)
+                if connection.brake.divisor > 1 { statistics.braked += 1 }
             }
         }
         return statistics

@@ -11,6 +11,8 @@ package struct PoolStatistics: Sendable {
     package var permits = 0
     /// Bytes of payload that APNs takes at the moment, over all ready connections.
     package var window = 0
+    /// Ready connections that send slower than permitted, because too much is refused on them.
+    package var braked = 0
     package var waiting = 0
     package var counters = PoolCounters()
 }
@@ -32,6 +34,8 @@ package struct PoolCounters: Sendable {
     package var rebinds = 0
     /// Connections replaced because of what APNs answered on them.
     package var replaced = 0
+    /// How often a connection began to send slower, or slower still, because too much was refused on it.
+    package var brakes = 0
     /// GOAWAYs by reason, else by the name of HTTP/2's code.
     package private(set) var goaways: [String: Int] = [:]
 

@@ -4,14 +4,14 @@
 /// nanosecond, so that nothing is ever rounded away: over a day it gives exactly a day's permits.
 package struct RateLimiter: Sendable {
     /// Permits that come back each second.
-    package let perSecond: Int
+    package private(set) var perSecond: Int
     /// The most permits that the bucket holds.
     package let burst: Int
 
     /// What one permit costs.
-    private let price: Int64
+    private var price: Int64
     /// What comes back each nanosecond.
-    private let refill: Int64
+    private var refill: Int64
     private var credit: Int64
     private var refilledAt: Instant
 
@@ -21,11 +21,19 @@ package struct RateLimiter: Sendable {
         precondition((1...1_000_000_000).contains(burst), "a bucket holds a permit")
         self.perSecond = perSecond
         self.burst = burst
-        let divisor = Self.greatestCommonDivisor(Int64(perSecond), 1_000_000_000)
-        price = 1_000_000_000 / divisor
-        refill = Int64(perSecond) / divisor
+        (price, refill) = Self.parts(perSecond)
         credit = Int64(burst) * price
         refilledAt = now
+    }
+
+    /// From now on permits come back at another rate; those that are there stay, down to a part of one.
+    package mutating func change(perSecond: Int, at now: Instant) {
+        precondition((1...1_000_000_000).contains(perSecond), "a bucket refills")
+        advance(to: now)
+        let before = price
+        self.perSecond = perSecond
+        (price, refill) = Self.parts(perSecond)
+        credit = credit / before * price + credit % before * price / before
     }
 
     /// How many permits could be taken now.
@@ -55,6 +63,12 @@ package struct RateLimiter: Sendable {
         refilledAt = now
         let missing = Int64(burst) * price - credit
         if elapsed >= (missing + refill - 1) / refill { credit += missing } else { credit += elapsed * refill }
+    }
+
+    /// A permit's price, and what comes back each nanosecond, in parts of a permit.
+    private static func parts(_ perSecond: Int) -> (price: Int64, refill: Int64) {
+        let divisor = greatestCommonDivisor(Int64(perSecond), 1_000_000_000)
+        return (1_000_000_000 / divisor, Int64(perSecond) / divisor)
     }
 
     private static func greatestCommonDivisor(_ first: Int64, _ second: Int64) -> Int64 {

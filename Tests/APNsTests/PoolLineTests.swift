@@ -30,4 +30,32 @@ struct PoolLineTests {
         world.pass(.seconds(11))
         #expect(world.replies.count == 1200)
     }
+
+    @Test("A connection on which much is refused sends slower, and at full speed again when that is over")
+    func errorBrake() throws {
+        let world = try World {
+            $0.burst = 10
+            $0.permitsPerSecond = 80
+        }
+        var refuses = true
+        world.onRequest = { server, received in
+            if refuses, received.stream % 4 == 1 {
+                server.reply(received.stream, 400, #"{"reason":"BadDeviceToken"}"#)
+            } else {
+                server.reply(received.stream)
+            }
+        }
+        world.submit(0..<10_000)
+        var sent: [Int] = []
+        for round in 0..<8 {
+            refuses = round < 4
+            let before = world.servers.first?.received.count ?? 0
+            world.pass(.seconds(10))
+            sent.append((world.servers[0].received.count - before + 50) / 100)
+            let statistics = world.pool.statistics(at: world.now.instant)
+            #expect(statistics.braked == ((1...6).contains(round) ? 1 : 0), "\(round)")
+        }
+        #expect(sent == [8, 4, 2, 1, 1, 2, 4, 8])
+        #expect(world.pool.statistics(at: world.now.instant).counters.brakes == 3)
+    }
 }

@@ -50,6 +50,21 @@ struct RateLimiterTests {
         #expect(taken == burst + rate * Int(seconds) + rate * Int(rest) / 1_000_000_000)
     }
 
+    @Test(
+        "Another rate leaves what is in the bucket and counts from then on, exactly",
+        arguments: [(4000, 500), (500, 4000), (3, 7), (999_983, 1), (1_000_000_000, 999_999_937)])
+    func change(before: Int, after: Int) {
+        var limiter = RateLimiter(perSecond: before, burst: 1_000_000_000, at: .zero)
+        var taken = 0
+        while taken < 10_000, limiter.take(at: .zero) { taken += 1 }
+        limiter.change(perSecond: after, at: .zero)
+        let kept = limiter.available(at: .zero)
+        #expect(kept == 999_990_000 && limiter.perSecond == after)
+        for _ in 0..<1000 { _ = limiter.take(at: .zero) }
+        let second = limiter.available(at: Instant(nanoseconds: 1_000_000_000))
+        #expect(second == min(1_000_000_000, kept - 1000 + after))
+    }
+
     @Test("Whoever waits for the next permit gets it then, and not a nanosecond before")
     func nextPermitIsExact() {
         let seed = UInt64.random(in: 0...UInt64.max)

@@ -1,0 +1,58 @@
+import APNs
+import Core
+import Testing
+
+@Suite("ErrorBrake")
+struct ErrorBrakeTests {
+    /// A second of answers, a hundred of them, evenly.
+    private func second(_ second: Int, refusals: Int, _ brake: inout ErrorBrake, status: UInt16 = 400) {
+        for answer in 0..<100 {
+            let now = Instant(nanoseconds: Int64(second) * 1_000_000_000 + Int64(answer) * 10_000_000)
+            _ = brake.answered(answer < refusals ? status : 200, at: now)
+        }
+    }
+
+    @Test(
+        "What APNs slows down for is 4xx other than 410",
+        arguments: [(200, false), (400, true), (403, true), (404, true), (410, false), (429, true), (500, false)]
+            as [(UInt16, Bool)])
+    func statuses(status: UInt16, counts: Bool) {
+        #expect(ErrorBrake.counts(status) == counts)
+    }
+
+    @Test("The rate is halved with each bad window, as far as it may, and doubled with each good one")
+    func steps() {
+        var brake = ErrorBrake(at: .seconds(0))
+        var divisors: [Int] = []
+        for time in 0..<100 {
+            second(time, refusals: time < 50 ? 20 : 19, &brake)
+            if time % 10 == 0 { divisors.append(brake.divisor) }
+        }
+        #expect(divisors == [1, 2, 4, 8, 8, 8, 4, 2, 1, 1])
+    }
+
+    @Test("Dead device tokens and a service in trouble never brake", arguments: [410, 500, 503] as [UInt16])
+    func others(status: UInt16) {
+        var brake = ErrorBrake(at: .seconds(0))
+        for time in 0..<60 { second(time, refusals: 100, &brake, status: status) }
+        #expect(brake.divisor == 1)
+    }
+
+    @Test("A few refusals where little is sent are no reason to brake")
+    func few() {
+        var brake = ErrorBrake(at: .seconds(0))
+        for time in 0..<1000 {
+            _ = brake.answered(400, at: Instant(nanoseconds: Int64(time) * 1_000_000_000))
+        }
+        #expect(brake.divisor == 1, "10 in each window")
+    }
+
+    @Test("Silence is as good as a good window")
+    func silence() {
+        var brake = ErrorBrake(at: .seconds(0))
+        for time in 0..<41 { second(time, refusals: 100, &brake) }
+        #expect(brake.divisor == 8)
+        let isNews = brake.answered(200, at: Instant(nanoseconds: 80_000_000_000))
+        #expect(isNews && brake.divisor == 2, "the window of the refusals, then three empty ones")
+    }
+}
