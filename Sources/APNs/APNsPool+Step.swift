@@ -10,9 +10,11 @@ extension APNsPool {
     /// Does everything that is due. Costs next to nothing when nothing has happened.
     package func step(at now: Moment) {
         hear(at: now)
+        while let ticket = spacing.release(at: now.instant) { readmit(ticket) }
         place(at: now)
         let isDialling = dial(at: now.instant)
         nextDeadline = isDialling ? dialer.nextAttempt : nil
+        if let release = spacing.nextDeadline { nextDeadline = min(nextDeadline ?? .distantFuture, release) }
         if isShort, let permit = nextPermit(at: now.instant) {
             nextDeadline = min(nextDeadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
         }
@@ -61,6 +63,7 @@ extension APNsPool {
             if rule.action == .resend, resends(ticket) { return }
         }
         let entry = entries.remove(ticket)
+        if reply.status == 429 { space(entry.request.target, reply, at: now.instant) }
         counters.finished += 1
         if entry.isProbe { probeEnded(on: connection, reply.rule, at: now.instant) }
         events.append(.replied(handle: entry.handle, reply, sentAt: entry.sentAt ?? now.instant))
@@ -78,6 +81,27 @@ extension APNsPool {
         dialer.failed(at: now, using: &random)
         retire(connection, at: now)
         events.append(.alarm(.serverErrors))
+    }
+
+    /// Leaves a device alone that APNs was asked for too often.
+    private func space(_ target: Notification.Target, _ reply: APNsReply, at now: Instant) {
+        guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
+        for ticket in spacing.refused(token, at: now) { readmit(ticket) }
+    }
+
+    /// Its device was left alone for long enough.
+    private func readmit(_ ticket: Ticket) {
+        entries[ticket].wasSpaced = true
+        line.appendAhead(ticket)
+    }
+
+    /// - Returns: Whether the request has to wait until its device may be asked again.
+    private func isSpaced(_ ticket: Ticket, _ entry: Entry) -> Bool {
+        guard !entry.wasSpaced, case .device(let token) = entry.request.target, spacing.hold(ticket, for: token) else {
+            return false
+        }
+        counters.spaced += 1
+        return true
     }
 
     private func brake(_ connection: Connection, at now: Instant) {
@@ -150,6 +174,8 @@ extension APNsPool {
             if let expiration = entry.request.expiration, expiration > 0, expiration < now.wall.seconds {
                 leaveLine(ticket)
                 expire(ticket)
+            } else if !spacing.isEmpty, isSpaced(ticket, entry) {
+                if isRebinding { rebinding.remove(ticket) } else { line.remove(ticket) }
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? rebinding.popFirst() : line.popFirst()

@@ -23,6 +23,10 @@ package final class APNsPool {
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
         /// How much slower a connection sends while APNs refuses too much of what it sends.
         package var errorBrake = ErrorBrake.Limits()
+        /// How long a device is left alone after APNs was asked for it too often.
+        package var deviceSpacing = Duration.seconds(1)
+        /// How many devices are left alone at once; beyond that the one that has been for longest is let go.
+        package var maximumSpacedDevices = 10_000
         /// How often a request is sent again, although it was certainly not processed, before the owner hears of it.
         package var maximumResends = 16
         /// How many answers in a row may be `InternalServerError` before another connection takes the place of the one
@@ -70,6 +74,8 @@ package final class APNsPool {
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
         var resends = 0
+        /// Whether it has waited for its device.
+        var wasSpaced = false
         /// What was tried already after its provider token was refused; each is tried once.
         var recovery = Recovery()
         /// Whether it is to find out what a connection is told that is bound now.
@@ -121,6 +127,7 @@ package final class APNsPool {
     /// Until a provider token is taken again.
     var verdict: Verdict?
     var line = RequestLine()
+    var spacing: DeviceSpacing
     var placement = Placement()
     var dialer: Dialer
     var events = EventQueue<Event>()
@@ -146,6 +153,8 @@ package final class APNsPool {
         self.tokens = tokens
         self.network = network
         self.random = random
+        spacing = DeviceSpacing(
+            interval: configuration.deviceSpacing, maximumDevices: configuration.maximumSpacedDevices)
         dialer = Dialer(maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff)
         nextDeadline = now
     }
@@ -190,6 +199,8 @@ package final class APNsPool {
             line.remove(ticket)
         } else if rebinding.contains(ticket) {
             rebinding.remove(ticket)
+        } else if case .device(let token) = entries[ticket].request.target {
+            return spacing.remove(ticket, for: token)
         } else {
             return false
         }
@@ -202,7 +213,7 @@ package final class APNsPool {
 
     /// Requests in the line.
     package var waitingCount: Int {
-        line.count + rebinding.count
+        line.count + rebinding.count + spacing.waitingCount
     }
 
     /// Whether a connection takes requests.
@@ -221,6 +232,7 @@ package final class APNsPool {
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
+        for ticket in spacing.removeAll() { line.appendAhead(ticket) }
         while let ticket = rebinding.popFirst() ?? line.popFirst() {
             lose(ticket, Loss(processed: .no, detail: "the worker is stopping"))
         }
@@ -234,7 +246,8 @@ package final class APNsPool {
     }
 
     package func statistics(at now: Instant) -> PoolStatistics {
-        var statistics = PoolStatistics(waiting: waitingCount, counters: counters)
+        var statistics = PoolStatistics(
+            spacedDevices: spacing.count, waiting: waitingCount, counters: counters)
         for connection in connections {
             let engine = connection.engine
             statistics.streams += engine.inFlight

@@ -13,6 +13,8 @@ package struct PoolStatistics: Sendable {
     package var window = 0
     /// Ready connections that send slower than permitted, because too much is refused on them.
     package var braked = 0
+    /// Devices that are left alone for a while, because APNs was asked for them too often.
+    package var spacedDevices = 0
     package var waiting = 0
     package var counters = PoolCounters()
 }
@@ -36,6 +38,8 @@ package struct PoolCounters: Sendable {
     package var replaced = 0
     /// How often a connection began to send slower, or slower still, because too much was refused on it.
     package var brakes = 0
+    /// Requests that had to wait because their device is left alone.
+    package var spaced = 0
     /// GOAWAYs by reason, else by the name of HTTP/2's code.
     package private(set) var goaways: [String: Int] = [:]
 

@@ -8,4 +8,7 @@ package struct RejectionReason: RawRepresentable, Hashable, Sendable {
     package init(rawValue: String) {
         self.rawValue = rawValue
     }
+
+    /// One device was asked for too often.
+    package static let tooManyRequests = RejectionReason(rawValue: "TooManyRequests")
 }

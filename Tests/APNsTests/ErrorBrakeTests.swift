@@ -52,7 +52,7 @@ struct ErrorBrakeTests {
         var brake = ErrorBrake(at: .seconds(0))
         for time in 0..<41 { second(time, refusals: 100, &brake) }
         #expect(brake.divisor == 8)
-        let isNews = brake.answered(200, at: Instant(nanoseconds: 80_000_000_000))
-        #expect(isNews && brake.divisor == 2, "the window of the refusals, then three empty ones")
+        let isNews = brake.answered(200, at: Instant(nanoseconds: 75_000_000_000))
+        #expect(isNews && brake.divisor == 2, "the window of the refusals, then two empty ones")
     }
 }

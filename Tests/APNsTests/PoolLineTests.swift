@@ -58,4 +58,51 @@ struct PoolLineTests {
         #expect(sent == [8, 4, 2, 1, 1, 2, 4, 8])
         #expect(world.pool.statistics(at: world.now.instant).counters.brakes == 3)
     }
+
+    @Test("After 429 TooManyRequests a device gets one request per interval, and nobody waits for it")
+    func deviceSpacing() throws {
+        let device = try #require(DeviceToken("beef"))
+        let world = try World { $0.deviceSpacing = .seconds(2) }
+        var arrivals: [Instant] = []
+        world.onRequest = { [unowned world] server, received in
+            guard received.header(":path") == "/3/device/beef" else { return server.reply(received.stream) }
+            arrivals.append(world.now.instant)
+            if arrivals.count > 1 { return server.reply(received.stream) }
+            server.reply(received.stream, 429, #"{"reason":"TooManyRequests"}"#)
+        }
+        func submit(_ handle: UInt32, _ device: DeviceToken?) -> UInt32 {
+            world.pool.submit(Fixture.request(handle, device: device), handle: handle, at: world.now.instant)
+        }
+        _ = submit(0, device)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.status == 429)
+        let tickets = (UInt32(1)...4).map { submit($0, device) }
+        for handle in UInt32(10)..<20 { _ = submit(handle, nil) }
+        world.pass(.milliseconds(100))
+        #expect(world.replies.keys.count { $0 >= 10 } == 10 && world.pool.waitingCount == 4)
+        let isCancelled = world.pool.cancel(tickets[1], handle: 2)
+        #expect(isCancelled && world.pool.waitingCount == 3)
+        var statistics = world.pool.statistics(at: world.now.instant)
+        #expect(statistics.spacedDevices == 1 && statistics.counters.spaced == 4)
+        world.pass(.seconds(10))
+        #expect(Set(world.replies.keys).isSuperset(of: [1, 3, 4]) && arrivals.count == 4)
+        #expect(zip(arrivals, arrivals.dropFirst()).allSatisfy { $1 - $0 >= .seconds(2) - .milliseconds(20) })
+        statistics = world.pool.statistics(at: world.now.instant)
+        #expect(statistics.spacedDevices == 0 && world.pool.waitingCount == 0)
+    }
+
+    @Test("A pool that is drained gives back what waits for a device")
+    func drainWhileSpaced() throws {
+        let world = try World()
+        world.onRequest = { $0.reply($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
+        world.submit(0..<1)
+        world.pass(.milliseconds(500))
+        world.submit(0..<1)
+        world.submit(0..<1)
+        world.pass(.milliseconds(100))
+        #expect(world.pool.waitingCount == 2)
+        world.pool.drain(at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(world.endings == 3 && world.losses[0]?.processed == .no && world.pool.isDrained)
+    }
 }

@@ -108,8 +108,12 @@ final class World {
 
     // MARK: What tests do
 
+    /// Each to a device of its own.
     func submit(_ range: Range<UInt32>, payload: Int = 20) {
-        for handle in range { pool.submit(Fixture.request(handle, payload: payload), handle: handle, at: now.instant) }
+        for handle in range {
+            let device = DeviceToken(String(handle + 0x1000_0000, radix: 16))
+            pool.submit(Fixture.request(handle, payload: payload, device: device), handle: handle, at: now.instant)
+        }
     }
 
     /// Cuts a server's wire; both ends learn of it.

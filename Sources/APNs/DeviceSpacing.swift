@@ -1,0 +1,116 @@
+package import Core
+
+/// Devices that APNs was asked for too often (429 `TooManyRequests`), and the requests that wait for them.
+///
+/// For ``interval`` after the refusal nothing is sent to the device, then one request in each interval until none waits.
+/// Other devices are not held up.
+package struct DeviceSpacing {
+    private struct Device {
+        let token: DeviceToken
+        var until: Instant
+        /// Tickets, the oldest first.
+        var waiting: [UInt32] = []
+    }
+
+    package let interval: Duration
+    /// When so many devices are held back, the one that was for longest is let go.
+    package let maximumDevices: Int
+
+    private var devices = Slab<Device>()
+    private var slots: [DeviceToken: UInt32] = [:]
+    /// By ``Device/until``: all wait for equally long.
+    private var order = HandleQueue()
+    /// Requests that wait.
+    package private(set) var waitingCount = 0
+
+    package init(interval: Duration, maximumDevices: Int) {
+        precondition(interval > .zero && maximumDevices > 0, "spacing takes time, and somebody to be spaced")
+        self.interval = interval
+        self.maximumDevices = maximumDevices
+    }
+
+    /// Whether no device is held back: then there is nothing to ask.
+    package var isEmpty: Bool {
+        devices.count == 0
+    }
+
+    /// Devices that are held back.
+    package var count: Int {
+        devices.count
+    }
+
+    /// When ``release(at:)`` has something to do.
+    package var nextDeadline: Instant? {
+        order.first.map { devices[$0].until }
+    }
+
+    /// APNs was asked for this device too often.
+    ///
+    /// - Returns: The requests that waited for the device which had to make room, if one had to.
+    package mutating func refused(_ token: DeviceToken, at now: Instant) -> [UInt32] {
+        if let slot = slots[token] {
+            order.remove(slot)
+            devices.update(slot) { $0.until = now + interval }
+            order.append(slot)
+            return []
+        }
+        var released: [UInt32] = []
+        if devices.count == maximumDevices, let oldest = order.first { released = forget(oldest).waiting }
+        waitingCount -= released.count
+        let slot = devices.insert(Device(token: token, until: now + interval))
+        slots[token] = slot
+        order.append(slot)
+        return released
+    }
+
+    /// - Returns: Whether the request has to wait; then it is given back by ``release(at:)``.
+    package mutating func hold(_ ticket: UInt32, for token: DeviceToken) -> Bool {
+        guard let slot = slots[token] else { return false }
+        devices.update(slot) { $0.waiting.append(ticket) }
+        waitingCount += 1
+        return true
+    }
+
+    /// Takes back a request that waits.
+    ///
+    /// - Returns: `false` if it does not.
+    package mutating func remove(_ ticket: UInt32, for token: DeviceToken) -> Bool {
+        guard let slot = slots[token], let index = devices[slot].waiting.firstIndex(of: ticket) else { return false }
+        devices.update(slot) { _ = $0.waiting.remove(at: index) }
+        waitingCount -= 1
+        return true
+    }
+
+    /// The next request whose time has come.
+    package mutating func release(at now: Instant) -> UInt32? {
+        while let slot = order.first, devices[slot].until <= now {
+            guard !devices[slot].waiting.isEmpty else {
+                _ = forget(slot)
+                continue
+            }
+            order.remove(slot)
+            order.append(slot)
+            waitingCount -= 1
+            return devices.update(slot) {
+                $0.until = now + interval
+                return $0.waiting.removeFirst()
+            }
+        }
+        return nil
+    }
+
+    /// Everything that waits, for whatever device.
+    package mutating func removeAll() -> [UInt32] {
+        var tickets: [UInt32] = []
+        while let slot = order.first { tickets += forget(slot).waiting }
+        waitingCount = 0
+        return tickets
+    }
+
+    private mutating func forget(_ slot: UInt32) -> Device {
+        order.remove(slot)
+        let device = devices.remove(slot)
+        slots[device.token] = nil
+        return device
+    }
+}

@@ -1,0 +1,110 @@
+import APNs
+import Core
+import Testing
+
+@Suite("DeviceSpacing")
+struct DeviceSpacingTests {
+    private func token(_ number: Int) throws -> DeviceToken {
+        let digits = String(number, radix: 16)
+        return try #require(DeviceToken(String(repeating: "0", count: 8 - digits.count) + digits))
+    }
+
+    private func spacing(devices: Int = 10) -> DeviceSpacing {
+        DeviceSpacing(interval: .seconds(1), maximumDevices: devices)
+    }
+
+    private func releaseAll(_ spacing: inout DeviceSpacing, at seconds: Double) -> [UInt32] {
+        var released: [UInt32] = []
+        while let ticket = spacing.release(at: .seconds(seconds)) { released.append(ticket) }
+        return released
+    }
+
+    @Test("What waits for a device goes out one by one, an interval apart, and then the device is forgotten")
+    func oneByOne() throws {
+        var spacing = spacing()
+        let device = try token(1)
+        let released = spacing.refused(device, at: .seconds(0))
+        #expect(released.isEmpty)
+        let holds = try [(0, 1), (1, 1), (2, 1), (9, 2)].map { spacing.hold($0, for: try token($1)) }
+        #expect(holds == [true, true, true, false])
+        #expect(spacing.nextDeadline == .seconds(1) && spacing.waitingCount == 3)
+        let turns = [0.9, 1, 1.5, 2, 3.5].map { releaseAll(&spacing, at: $0) }
+        #expect(turns == [[], [0], [], [1], [2]])
+        #expect(spacing.count == 1 && spacing.nextDeadline == .seconds(4.5))
+        let last = releaseAll(&spacing, at: 4.5)
+        #expect(last.isEmpty && spacing.isEmpty && spacing.nextDeadline == nil)
+    }
+
+    @Test("Another refusal begins the interval anew")
+    func again() throws {
+        var spacing = spacing()
+        let device = try token(1)
+        _ = spacing.refused(device, at: .seconds(0))
+        _ = spacing.hold(1, for: device)
+        _ = spacing.refused(device, at: .seconds(0.5))
+        let turns = [1.4, 1.5].map { releaseAll(&spacing, at: $0) }
+        #expect(turns == [[], [1]])
+    }
+
+    @Test("Where the table is full, who was held back for longest is let go with all that waits for it")
+    func full() throws {
+        var spacing = spacing(devices: 2)
+        _ = spacing.refused(try token(1), at: .seconds(0))
+        _ = spacing.refused(try token(2), at: .seconds(0.1))
+        for (ticket, device) in [(0, 1), (1, 1), (7, 2)] { _ = spacing.hold(UInt32(ticket), for: try token(device)) }
+        let released = spacing.refused(try token(3), at: .seconds(0.2))
+        #expect(released == [0, 1] && spacing.count == 2 && spacing.waitingCount == 1)
+        let isHeld = spacing.hold(8, for: try token(1))
+        let all = spacing.removeAll()
+        #expect(!isHeld && all == [7] && spacing.isEmpty && spacing.waitingCount == 0)
+    }
+
+    @Test("Whatever happens, each request comes back once, none before its time, and none stays for ever")
+    func walk() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        var spacing = spacing(devices: 5)
+        var heldBack: [DeviceToken: Double] = [:]
+        var waiting: [UInt32: DeviceToken] = [:]
+        var next = UInt32(0)
+        for step in 0..<5000 {
+            let now = Double(step) / 16
+            let device = try token(Int.random(in: 0..<8, using: &random))
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0:
+                for ticket in spacing.refused(device, at: .seconds(now)) {
+                    let freed = waiting.removeValue(forKey: ticket)
+                    heldBack[try #require(freed)] = nil
+                }
+                heldBack[device] = now + 1
+            case 1...3:
+                if spacing.hold(next, for: device) {
+                    waiting[next] = device
+                    next += 1
+                } else {
+                    #expect(waiting.values.contains(device) == false, "seed \(seed)")
+                }
+            case 4:
+                if let (ticket, device) = waiting.randomElement(using: &random) {
+                    let isRemoved = spacing.remove(ticket, for: device)
+                    #expect(isRemoved, "seed \(seed)")
+                    waiting[ticket] = nil
+                }
+            default:
+                for ticket in releaseAll(&spacing, at: now) {
+                    let freed = waiting.removeValue(forKey: ticket)
+                    let device = try #require(freed)
+                    #expect(heldBack[device, default: 0] <= now, "seed \(seed)")
+                    heldBack[device] = now + 1
+                }
+            }
+            #expect(spacing.waitingCount == waiting.count && spacing.count <= 5, "seed \(seed)")
+        }
+        var seconds = 1000.0
+        while !spacing.isEmpty, seconds < 10_000 {
+            for ticket in releaseAll(&spacing, at: seconds) { waiting[ticket] = nil }
+            seconds += 1
+        }
+        #expect(spacing.isEmpty && waiting.isEmpty, "seed \(seed)")
+    }
+}
