@@ -159,6 +159,11 @@ extension APNsPool.Alarm: CustomStringConvertible {
         case .tooManyTokenUpdates(let keepsOlder):
             "APNs sees too many new provider tokens: another process signs with the same key"
                 + (keepsOlder ? "; the token before is sent instead" : "")
+        case .unreachable(let failures):
+            "\(failures) connects to APNs in a row have failed: attempts become rare until one succeeds"
+        case .reachable: "APNs can be reached again"
+        case .streamsCut(let from, let to):
+            "APNs cut a connection from \(from) streams to \(to): too much is refused, or it is overloaded"
         case .missingToken: "APNs misses the provider token of a request that had one: this is a defect"
         case .serverErrors: "APNs answers nothing but InternalServerError on a connection: another one is opened"
         }

@@ -4,16 +4,13 @@ package import Core
 extension APNsPool {
     /// How far apart wake-ups for permits are: waking for each permit would cost more than it brings.
     private static let permitInterval = Duration.milliseconds(1)
-    /// A connection that lived so long was of use, even if it carried nothing.
-    private static let usefulLife = Duration.seconds(60)
 
     /// Does everything that is due. Costs next to nothing when nothing has happened.
     package func step(at now: Moment) {
         hear(at: now)
         while let ticket = spacing.release(at: now.instant) { readmit(ticket) }
         place(at: now)
-        let isDialling = dial(at: now.instant)
-        nextDeadline = isDialling ? dialer.nextAttempt : nil
+        nextDeadline = dial(at: now.instant)
         if let release = spacing.nextDeadline { nextDeadline = min(nextDeadline ?? .distantFuture, release) }
         if isShort, let permit = nextPermit(at: now.instant) {
             nextDeadline = min(nextDeadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
@@ -42,16 +39,14 @@ extension APNsPool {
         case .goaway(let reason):
             counters.count(goaway: reason)
             events.append(.goaway(reason: reason))
+            left(connection, at: now.instant)
         case .closed(let error): closed(connection, error, at: now.instant)
         }
     }
 
     private func replied(_ ticket: Ticket, _ reply: APNsReply, on connection: Connection, at now: Moment) {
         let refusal = reply.isSuccess ? nil : TokenRefusal(reply.reason)
-        if !connection.wasUseful, refusal == nil, reply.status != 500 {
-            connection.wasUseful = true
-            dialer.succeeded()
-        }
+        if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
         noteServerErrors(reply, on: connection, at: now.instant)
         if connection.brake.answered(reply.status, at: now.instant) { brake(connection, at: now.instant) }
@@ -78,7 +73,7 @@ extension APNsPool {
         connection.serverErrors += 1
         guard connection.serverErrors == configuration.maximumServerErrors else { return }
         counters.replaced += 1
-        dialer.failed(at: now, using: &random)
+        noteFailure(at: now)
         retire(connection, at: now)
         events.append(.alarm(.serverErrors))
     }
@@ -137,22 +132,6 @@ extension APNsPool {
         events.append(.lost(handle: entry.handle, loss, sentAt: entry.sentAt))
     }
 
-    private func closed(_ connection: Connection, _ error: APNsError?, at now: Instant) {
-        connection.isClosed = true
-        if let readyAt = connection.readyAt, now - readyAt >= Self.usefulLife { connection.wasUseful = true }
-        if error != nil, !connection.wasUseful {
-            counters.failures += 1
-            dialer.failed(at: now, using: &random)
-        }
-        events.append(.disconnected(error))
-    }
-
-    func retire(_ connection: Connection, at now: Instant) {
-        // A transport that is not open yet has no last words to carry.
-        if connection.engine.phase == .connecting { network.disconnect(connection.engine) }
-        connection.engine.retire(at: now)
-    }
-
     // MARK: Placing
 
     private func place(at now: Moment) {
@@ -199,6 +178,7 @@ extension APNsPool {
         do throws(APNsError) {
             try connection.engine.submit(entry.request, handle: ticket, authorization: token, at: now)
             entry.sentAt = now
+            surplus.sent()
             entry.tokenGeneration = token?.generation ?? 0
         } catch {
             lose(ticket, Loss(processed: .no, detail: error.description))
@@ -213,57 +193,5 @@ extension APNsPool {
             if permit > now { earliest = min(earliest ?? permit, permit) }
         }
         return earliest
-    }
-
-    // MARK: Dialling
-
-    /// - Returns: Whether a connect is wanted that has to wait for ``Dialer/nextAttempt``.
-    private func dial(at now: Instant) -> Bool {
-        guard !isDraining else { return false }
-        var connecting = 0
-        var warmingUp = 0
-        var ready = 0
-        for connection in connections {
-            switch connection.engine.phase {
-            case .connecting, .handshaking: connecting += 1
-            case .ready:
-                ready += 1
-                if connection.engine.awaitsAuthentication { warmingUp += 1 }
-            case .draining, .closed: break
-            }
-        }
-        var wanted = configuration.connections.lowerBound
-        // One more at a time, and not before the last one could show what it takes.
-        if isShort, connecting == 0, warmingUp == 0 { wanted = max(wanted, ready + 1) }
-        if needsFreshConnection {
-            if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
-            wanted = max(wanted, connecting + ready + 1)
-        }
-        wanted = min(wanted, configuration.connections.upperBound)
-        while connecting + ready < wanted {
-            // After a failure one attempt finds out for all.
-            if dialer.failures > 0, connecting > 0 { return false }
-            guard dialer.nextAttempt <= now else { return true }
-            connect(at: now)
-            connecting += 1
-        }
-        return false
-    }
-
-    private func connect(at now: Instant) {
-        dialer.attempted(at: now)
-        counters.connects += 1
-        do throws(APNsError) {
-            let engine = try APNsEngine(configuration: configuration.engine, tls: context)
-            let limiter = RateLimiter(perSecond: configuration.permitsPerSecond, burst: configuration.burst, at: now)
-            let brake = ErrorBrake(limits: configuration.errorBrake, at: now)
-            connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
-            nextSerial += 1
-            network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
-        } catch {
-            counters.failures += 1
-            dialer.failed(at: now, using: &random)
-            events.append(.disconnected(error))
-        }
     }
 }

@@ -21,6 +21,16 @@ package final class APNsPool {
         package var connectTimeout = Duration.seconds(10)
         package var maximumConnectsPerMinute = 30
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
+        /// After so many failures in a row every attempt keeps the backoff's longest distance from the one before.
+        package var breakerThreshold = 10
+        /// How long a new connection's first request may be unanswered before the pool grows all the same.
+        package var warmUpTime = Duration.seconds(2)
+        /// How long nothing may have waited, and half of the connections' room been unused, before one of them is retired.
+        package var surplusTime = Duration.seconds(600)
+        /// A connection whose stream limit fell to the highest that it had divided by this, or below, is replaced.
+        package var streamCutDivisor = 4
+        /// How long a fallen stream limit may hold requests back before the connection is replaced.
+        package var streamCutPatience = Duration.seconds(1)
         /// How much slower a connection sends while APNs refuses too much of what it sends.
         package var errorBrake = ErrorBrake.Limits()
         /// How long a device is left alone after APNs was asked for it too often.
@@ -60,6 +70,12 @@ package final class APNsPool {
         case tooManyTokenUpdates(keepsOlder: Bool)
         /// `MissingProviderToken`, although every request has one: a defect of this program.
         case missingToken
+        /// So many connects in a row have led to nothing: attempts become rare until one succeeds.
+        case unreachable(failures: Int)
+        /// A connection is of use again after ``unreachable(failures:)``.
+        case reachable
+        /// APNs allows far fewer streams on a connection than before: another one takes its place if requests wait.
+        case streamsCut(from: Int, to: Int)
         /// Nothing but `InternalServerError` comes from a connection: another one takes its place.
         case serverErrors
     }
@@ -96,7 +112,17 @@ package final class APNsPool {
         var limiter: RateLimiter
         var brake: ErrorBrake
         var readyAt: Instant?
-        var wasUseful = false
+        /// Answers that tell that the connection was worth it.
+        var usefulAnswers = 0
+        /// Whether it answered enough, or lives for long enough, to be no part of a storm of GOAWAYs.
+        var isProven = false
+        /// Whether its end was counted as a failure already.
+        var isCounted = false
+        /// The most streams that it was ever allowed, and since when there are far fewer.
+        var peakStreams = 0
+        var cutSince: Instant?
+        /// It retires as soon as a connection with this number, or a later one, is ready.
+        var replacedBy: UInt32?
         /// Whether a provider token was refused on it in a way that only another connection may mend.
         var isRefused = false
         /// Answers in a row that were `InternalServerError`.
@@ -130,6 +156,7 @@ package final class APNsPool {
     var spacing: DeviceSpacing
     var placement = Placement()
     var dialer: Dialer
+    var surplus: SurplusWatch
     var events = EventQueue<Event>()
     var counters = PoolCounters()
     /// Whether something waits that no connection can take now.
@@ -155,7 +182,11 @@ package final class APNsPool {
         self.random = random
         spacing = DeviceSpacing(
             interval: configuration.deviceSpacing, maximumDevices: configuration.maximumSpacedDevices)
-        dialer = Dialer(maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff)
+        dialer = Dialer(
+            maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff,
+            breakerThreshold: configuration.breakerThreshold,
+            toleratedFarewells: configuration.connections.upperBound)
+        surplus = SurplusWatch(period: configuration.surplusTime, at: now)
         nextDeadline = now
     }
 

@@ -3,6 +3,10 @@ package import Core
 /// When the next connect may be attempted: after failures with backoff, and never too many within a minute, for APNs
 /// takes rapid connects and disconnects for an attack.
 ///
+/// After ``breakerThreshold`` failures in a row the circuit breaker is open: attempts are the backoff's limit apart until
+/// one succeeds. Connections that APNs ends by GOAWAY before they could prove their use are free at first, since all
+/// of a pool's connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures.
+///
 /// Source: APNs Provider API, "Best Practices for Managing Connections".
 package struct Dialer {
     /// The most attempts within any minute.
@@ -10,15 +14,27 @@ package struct Dialer {
     /// Attempts in a row that led to nothing.
     package private(set) var failures = 0
 
+    package let breakerThreshold: Int
+    package let toleratedFarewells: Int
+    /// Connections in a row that the peer ended before they had proven their use.
+    private var farewells = 0
     private var backoff: Backoff
     private var notBefore = Instant(nanoseconds: .min)
     /// The newest attempts, oldest first, at most ``maximumPerMinute``.
     private var attempts: [Instant] = []
 
-    package init(maximumPerMinute: Int, backoff: Backoff) {
+    package init(maximumPerMinute: Int, backoff: Backoff, breakerThreshold: Int = 10, toleratedFarewells: Int = 8) {
         precondition(maximumPerMinute > 0, "a pool has to connect at some time")
+        precondition(breakerThreshold > 0 && toleratedFarewells >= 0, "a breaker opens after a failure")
+        self.breakerThreshold = breakerThreshold
+        self.toleratedFarewells = toleratedFarewells
         self.maximumPerMinute = maximumPerMinute
         self.backoff = backoff
+    }
+
+    /// Whether attempts are as rare as they get.
+    package var isBreakerOpen: Bool {
+        failures >= breakerThreshold
     }
 
     /// The earliest instant for the next attempt; it may have passed.
@@ -31,15 +47,38 @@ package struct Dialer {
         precondition(now >= nextAttempt, "attempts keep their distance")
         if attempts.count == maximumPerMinute { attempts.removeFirst() }
         attempts.append(now)
+        if isBreakerOpen { notBefore = now + backoff.limit }
     }
 
     /// An attempt led to no connection, or to one that brought nothing.
     package mutating func failed(at now: Instant, using random: inout some RandomNumberGenerator) {
         failures += 1
-        notBefore = now + backoff.next(using: &random)
+        let wait = backoff.next(using: &random)
+        notBefore = now + (isBreakerOpen ? backoff.limit : wait)
     }
 
+    /// The peer ended a connection by GOAWAY before it had proven its use.
+    ///
+    /// - Returns: Whether that counts as a failure.
+    package mutating func leftEarly(at now: Instant, using random: inout some RandomNumberGenerator) -> Bool {
+        farewells += 1
+        guard farewells > toleratedFarewells else { return false }
+        failed(at: now, using: &random)
+        return true
+    }
+
+    /// A new connection has brought an answer: that is success, unless many did so and were ended all the same.
+    package mutating func answered() {
+        if farewells <= toleratedFarewells { reset() }
+    }
+
+    /// A connection has proven its use.
     package mutating func succeeded() {
+        farewells = 0
+        reset()
+    }
+
+    private mutating func reset() {
         failures = 0
         backoff.reset()
         notBefore = Instant(nanoseconds: .min)

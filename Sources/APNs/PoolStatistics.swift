@@ -40,6 +40,10 @@ package struct PoolCounters: Sendable {
     package var brakes = 0
     /// Requests that had to wait because their device is left alone.
     package var spaced = 0
+    /// Connections on which APNs cut the number of streams to a fraction.
+    package var streamCuts = 0
+    /// Connections retired because the others have room enough.
+    package var shrinks = 0
     /// GOAWAYs by reason, else by the name of HTTP/2's code.
     package private(set) var goaways: [String: Int] = [:]
 

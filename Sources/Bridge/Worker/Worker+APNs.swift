@@ -43,6 +43,7 @@ extension Worker {
         case .goaway(let reason):
             log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
             pipeline.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
+        case .alarm(.reachable): log.notice("\(APNsPool.Alarm.reachable)", metadata: metadata(pool))
         case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(pool))
         }
     }

@@ -1,0 +1,194 @@
+import Core
+
+/// Which connections a pool has: what each was worth, when one more is dialled, and when one goes.
+extension APNsPool {
+    /// A connection that lived so long was of use, even if it carried nothing.
+    private static let usefulLife = Duration.seconds(60)
+    /// A connection that answered so much was of use, however soon APNs ends it.
+    private static let usefulAnswers = 100
+
+    // MARK: Worth
+
+    func noteUse(of connection: Connection, at now: Instant) {
+        guard !connection.isProven else { return }
+        connection.usefulAnswers += 1
+        let wasOpen = dialer.isBreakerOpen
+        if connection.usefulAnswers >= Self.usefulAnswers || hasLived(connection, at: now) {
+            connection.isProven = true
+            dialer.succeeded()
+        } else if connection.usefulAnswers == 1 {
+            dialer.answered()
+        }
+        if wasOpen, !dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
+    }
+
+    func noteFailure(at now: Instant) {
+        let wasOpen = dialer.isBreakerOpen
+        dialer.failed(at: now, using: &random)
+        if !wasOpen, dialer.isBreakerOpen { events.append(.alarm(.unreachable(failures: dialer.failures))) }
+    }
+
+    private func hasLived(_ connection: Connection, at now: Instant) -> Bool {
+        connection.readyAt.map { now - $0 >= Self.usefulLife } ?? false
+    }
+
+    /// GOAWAY has come: in a storm of them the next connections keep their distance.
+    func left(_ connection: Connection, at now: Instant) {
+        guard !connection.isProven, !connection.isCounted, !hasLived(connection, at: now) else { return }
+        let wasOpen = dialer.isBreakerOpen
+        connection.isCounted = dialer.leftEarly(at: now, using: &random)
+        if !wasOpen, dialer.isBreakerOpen { events.append(.alarm(.unreachable(failures: dialer.failures))) }
+    }
+
+    func closed(_ connection: Connection, _ error: APNsError?, at now: Instant) {
+        connection.isClosed = true
+        if error != nil, connection.usefulAnswers == 0, !hasLived(connection, at: now) {
+            counters.failures += 1
+            if !connection.isCounted { noteFailure(at: now) }
+        }
+        events.append(.disconnected(error))
+    }
+
+    func retire(_ connection: Connection, at now: Instant) {
+        // A transport that is not open yet has no last words to carry.
+        if connection.engine.phase == .connecting { network.disconnect(connection.engine) }
+        connection.engine.retire(at: now)
+    }
+
+    // MARK: Dialling
+
+    /// Dials what is missing and retires what is too much or has been replaced.
+    ///
+    /// - Returns: When there is something to do next, even if nothing happens until then.
+    func dial(at now: Instant) -> Instant? {
+        guard !isDraining else { return nil }
+        var due = Instant.distantFuture
+        var connecting = 0
+        var warmingUp = 0
+        var ready = 0
+        var newest: UInt32?
+        for connection in connections {
+            switch connection.engine.phase {
+            case .connecting, .handshaking: connecting += 1
+            case .ready:
+                newest = connection.serial
+                watchStreams(of: connection, at: now)
+                if connection.replacedBy != nil { continue }
+                ready += 1
+                if let waited = warmUpEnd(connection), waited > now {
+                    warmingUp += 1
+                    if isShort { due = min(due, waited) }
+                }
+            case .draining, .closed: break
+            }
+        }
+        if let newest { retireReplaced(by: newest, at: now) }
+        if isShort {
+            surplus.restart(at: now)
+            if let next = replaceCut(at: now) { due = min(due, next) }
+            ready = connections.count { $0.engine.phase == .ready && $0.replacedBy == nil }
+        } else if ready > configuration.connections.lowerBound {
+            if shrink(ready, at: now) { ready -= 1 }
+            due = min(due, surplus.deadline)
+        }
+        var wanted = configuration.connections.lowerBound
+        // One more at a time, and not before the last one could show what it takes.
+        if isShort, connecting == 0, warmingUp == 0 { wanted = max(wanted, ready + 1) }
+        if needsFreshConnection {
+            if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
+            wanted = max(wanted, connecting + ready + 1)
+        }
+        wanted = min(wanted, configuration.connections.upperBound)
+        while connecting + ready < wanted {
+            // After a failure one attempt finds out for all.
+            if dialer.failures > 0, connecting > 0 { break }
+            guard dialer.nextAttempt <= now else {
+                due = min(due, dialer.nextAttempt)
+                break
+            }
+            connect(at: now)
+            connecting += 1
+        }
+        return due == .distantFuture ? nil : due
+    }
+
+    private func connect(at now: Instant) {
+        dialer.attempted(at: now)
+        counters.connects += 1
+        do throws(APNsError) {
+            let engine = try APNsEngine(configuration: configuration.engine, tls: context)
+            let limiter = RateLimiter(perSecond: configuration.permitsPerSecond, burst: configuration.burst, at: now)
+            let brake = ErrorBrake(limits: configuration.errorBrake, at: now)
+            connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
+            nextSerial += 1
+            network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
+        } catch {
+            counters.failures += 1
+            noteFailure(at: now)
+            events.append(.disconnected(error))
+        }
+    }
+
+    /// Until when the pool waits for the first answer on a connection before it opens another one.
+    private func warmUpEnd(_ connection: Connection) -> Instant? {
+        guard connection.engine.awaitsAuthentication else { return nil }
+        return connection.readyAt.map { $0 + configuration.warmUpTime }
+    }
+
+    // MARK: Shrinking
+
+    /// - Returns: Whether a connection was retired because the others have room enough.
+    private func shrink(_ ready: Int, at now: Instant) -> Bool {
+        guard surplus.deadline <= now else { return false }
+        let open = connections.filter { $0.engine.phase == .ready && $0.replacedBy == nil }
+        let load = SurplusWatch.Load(
+            connections: ready, minimum: configuration.connections.lowerBound, inFlight: inFlight,
+            maximumStreams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
+            permitsPerSecond: configuration.permitsPerSecond)
+        guard surplus.check(load, at: now), let quietest = open.min(by: { $0.engine.inFlight < $1.engine.inFlight })
+        else { return false }
+        counters.shrinks += 1
+        retire(quietest, at: now)
+        return true
+    }
+
+    // MARK: Falling stream limits
+
+    private func watchStreams(of connection: Connection, at now: Instant) {
+        let streams = connection.engine.maximumConcurrentStreams
+        connection.peakStreams = max(connection.peakStreams, streams)
+        guard streams * configuration.streamCutDivisor <= connection.peakStreams else {
+            connection.cutSince = nil
+            return
+        }
+        guard connection.cutSince == nil else { return }
+        connection.cutSince = now
+        counters.streamCuts += 1
+        events.append(.alarm(.streamsCut(from: connection.peakStreams, to: streams)))
+    }
+
+    /// Has the connection replaced whose streams were cut for longest, one at a time; it goes on until another one is ready.
+    ///
+    /// - Returns: When the next one is due.
+    private func replaceCut(at now: Instant) -> Instant? {
+        guard !connections.contains(where: { $0.replacedBy != nil && $0.engine.phase == .ready }) else { return nil }
+        var longest: Connection?
+        for connection in connections where connection.engine.phase == .ready {
+            guard let since = connection.cutSince else { continue }
+            if let other = longest?.cutSince, other <= since { continue }
+            longest = connection
+        }
+        guard let longest, let since = longest.cutSince else { return nil }
+        guard since + configuration.streamCutPatience <= now else { return since + configuration.streamCutPatience }
+        longest.replacedBy = nextSerial
+        counters.replaced += 1
+        return nil
+    }
+
+    private func retireReplaced(by newest: UInt32, at now: Instant) {
+        for connection in connections {
+            guard let replacement = connection.replacedBy, replacement <= newest else { continue }
+            retire(connection, at: now)
+        }
+    }
+}

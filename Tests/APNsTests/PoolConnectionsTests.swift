@@ -1,0 +1,213 @@
+import APNs
+import Core
+import HTTP2
+import Simulator
+import Testing
+
+/// How many connections a pool has, and when it changes them.
+@Suite("APNsPool and its connections")
+struct PoolConnectionsTests {
+    private func counters(_ world: World) -> PoolCounters {
+        world.pool.statistics(at: world.now.instant).counters
+    }
+
+    private func ready(_ world: World) -> Int {
+        world.pool.statistics(at: world.now.instant).ready
+    }
+
+    // MARK: Few and many
+
+    @Test("Connections that the load does not need any more are retired one by one, and come back when it does")
+    func surplus() throws {
+        let world = try World { $0.connections = 1...3 }
+        world.settings.initial.maxConcurrentStreams = 10
+        world.onRequest = { _, _ in }
+        world.submit(0..<30)
+        world.pass(.seconds(1))
+        #expect(ready(world) == 3)
+        for server in world.servers {
+            server.onRequest = { $0.reply($1.stream) }
+            for received in server.received { server.reply(received.stream) }
+        }
+        world.pass(.seconds(599))
+        #expect(ready(world) == 3)
+        world.pass(.seconds(2))
+        #expect(ready(world) == 2)
+        world.pass(.seconds(700))
+        #expect(ready(world) == 1 && counters(world).shrinks == 2 && world.dialledAt.count == 3)
+        world.pass(.seconds(3000))
+        #expect(ready(world) == 1 && world.replies.count == 30 && world.losses.isEmpty)
+        world.onRequest = { _, _ in }
+        for server in world.servers { server.onRequest = { _, _ in } }
+        world.submit(100..<120)
+        world.pass(.seconds(1))
+        #expect(ready(world) == 2)
+    }
+
+    @Test(
+        "A connection is too much if the others, for a whole period, had room for twice the load",
+        arguments: [
+            (2, 1, 0, 100, true), (2, 1, 500, 100, true), (2, 1, 501, 100, false), (2, 1, 0, 501, false),
+            (2, 2, 0, 0, false), (1, 0, 0, 0, false), (4, 1, 1500, 1500, true), (4, 1, 1501, 0, false),
+        ])
+    func surplusWatch(connections: Int, minimum: Int, inFlight: Int, rate: Int, expected: Bool) {
+        var watch = SurplusWatch(period: .seconds(10), at: .seconds(0))
+        for _ in 0..<rate * 10 { watch.sent() }
+        let load = SurplusWatch.Load(
+            connections: connections, minimum: minimum, inFlight: inFlight, maximumStreams: connections * 1000,
+            permitsPerSecond: 1000)
+        let early = watch.check(load, at: .seconds(9.9))
+        let late = watch.check(load, at: .seconds(10))
+        #expect(!early && late == expected && watch.deadline == .seconds(20))
+    }
+
+    @Test("A pool grows although the first request with a provider token on another connection is not answered")
+    func warmUp() throws {
+        let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...2 }
+        world.onRequest = { [unowned world] server, received in
+            if world.servers.count > 1 { server.reply(received.stream) }
+        }
+        world.submit(0..<10)
+        world.pass(.milliseconds(1900))
+        #expect(world.servers.count == 1)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 2 && world.replies.count == 9)
+    }
+
+    // MARK: A host that is down
+
+    @Test("After ten failures attempts are the longest backoff apart, and the owner hears when it begins and ends")
+    func circuitBreaker() throws {
+        let world = try World {
+            $0.backoff = Backoff(base: .milliseconds(100), limit: .seconds(20))
+            $0.maximumConnectsPerMinute = 100
+        }
+        world.refusesConnects = true
+        world.submit(0..<5)
+        world.pass(.seconds(600))
+        #expect(world.alarms == [.unreachable(failures: 10)])
+        let distances = zip(world.dialledAt, world.dialledAt.dropFirst()).map { $1 - $0 }
+        #expect(distances.dropFirst(9).allSatisfy { $0 == .seconds(20) } && distances.count > 30)
+        world.refusesConnects = false
+        world.pass(.seconds(21))
+        #expect(world.alarms == [.unreachable(failures: 10), .reachable] && world.replies.count == 5)
+    }
+
+    @Test("10,000 refused connects never exceed the cap of any minute")
+    func cap() throws {
+        let world = try World {
+            $0.connections = 8...8
+            $0.breakerThreshold = .max
+            $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))
+        }
+        world.refusesConnects = true
+        world.pass(.seconds(60 * 335))
+        let dialled = world.dialledAt
+        #expect(dialled.count > 10_000)
+        #expect(zip(dialled, dialled.dropFirst(30)).allSatisfy { $1 - $0 >= .seconds(60) })
+    }
+
+    // MARK: GOAWAY
+
+    @Test("The replacement is dialled the moment GOAWAY comes, while the old connection still answers")
+    func makeBeforeBreak() throws {
+        let world = try World()
+        world.onRequest = { _, _ in }
+        world.submit(0..<3)
+        world.pass(.seconds(1))
+        let old = world.servers[0]
+        // Two steps: nothing is refused yet, then the real number.
+        old.goaway(last: .max)
+        world.onRequest = { $0.reply($1.stream) }
+        world.submit(10..<13)
+        world.pass(.milliseconds(100))
+        #expect(world.servers.count == 2 && !old.isTransportClosed && world.replies.keys.sorted() == [10, 11, 12])
+        old.goaway(last: 5, #"{"reason":"Shutdown"}"#)
+        for stream in [Int32(1), 3, 5] { old.reply(stream) }
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 6 && world.losses.isEmpty && old.isTransportClosed)
+        #expect(world.servers.count == 2 && ready(world) == 1)
+    }
+
+    @Test("A pool that is full replaces what GOAWAY takes away, all at once if need be")
+    func goawayWhileFull() throws {
+        let world = try World { $0.connections = 1...3 }
+        world.settings.initial.maxConcurrentStreams = 5
+        world.onRequest = { _, _ in }
+        world.submit(0..<20)
+        world.pass(.seconds(1))
+        #expect(ready(world) == 3)
+        world.onRequest = { $0.reply($1.stream) }
+        for server in world.servers { server.goaway(last: 0, #"{"reason":"Shutdown"}"#) }
+        world.pass(.seconds(3))
+        #expect(world.replies.count == 20 && world.losses.isEmpty && counters(world).resends == 15)
+    }
+
+    @Test("A GOAWAY on every new connection settles: hours of it cost a few hundred connects, and nothing is forgotten")
+    func goawayStorm() throws {
+        let world = try World { $0.connections = 2...4 }
+        var isStorm = true
+        world.onRequest = { server, received in
+            server.reply(received.stream)
+            if isStorm { server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#) }
+        }
+        for minute in UInt32(0)..<240 {
+            world.submit(minute * 10..<minute * 10 + 10)
+            world.pass(.seconds(60))
+        }
+        #expect((200...520).contains(world.dialledAt.count), "\(world.dialledAt.count)")
+        #expect(world.alarms.contains(.unreachable(failures: 10)))
+        isStorm = false
+        world.pass(.seconds(900))
+        world.submit(2400..<2401)
+        world.pass(.seconds(60))
+        #expect(world.alarms.last == .reachable && ready(world) >= 2)
+        #expect(world.replies.count + world.losses.count == 2401 && world.pool.waitingCount == 0)
+        #expect(world.losses.values.allSatisfy { $0.processed == .no })
+    }
+
+    // MARK: Falling stream limits
+
+    @Test("A connection whose streams were cut is replaced before it stops, and the rest goes out at full speed")
+    func streamCut() throws {
+        let world = try World()
+        world.latency = .milliseconds(50)
+        world.onRequest = { [unowned world] server, received in
+            if world.servers.count == 1, server.received.count == 50 {
+                server.allow(streams: 1)
+                server.reset(received.stream, .refusedStream)
+            } else {
+                server.reply(received.stream)
+            }
+        }
+        world.submit(0..<50)
+        world.pass(.milliseconds(500))
+        world.submit(50..<1000)
+        world.pass(.milliseconds(500))
+        #expect(world.servers.count == 1 && ready(world) == 1)
+        world.pass(.seconds(2))
+        #expect(world.replies.count == 1000 && world.losses.isEmpty)
+        #expect(world.servers.count == 2 && world.servers[0].received.count < 100)
+        #expect(world.alarms == [.streamsCut(from: 1000, to: 1)])
+        #expect(counters(world).streamCuts == 1 && counters(world).replaced == 1 && counters(world).resends == 1)
+    }
+
+    @Test("Where every connection starts with one stream and falls back to one after a failure, nothing is lost")
+    func streamCuts() throws {
+        let world = try World(tokens: Fixture.tokens()) {
+            $0.connections = 1...2
+            $0.permitsPerSecond = 200
+        }
+        world.simulator = try Fixture.simulator(
+            """
+            set payload-checks off
+            every 50 requests on connection: rst REFUSED_STREAM, settings streams=1
+            """)
+        world.submit(0..<2000)
+        world.pass(.seconds(120))
+        #expect(world.replies.count == 2000 && world.losses.isEmpty)
+        #expect(world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(counters(world).resends >= 39 && counters(world).streamCuts >= 2)
+        #expect(world.dialledAt.count <= 60, "\(world.dialledAt.count)")
+    }
+}
