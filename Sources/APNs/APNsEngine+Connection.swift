@@ -66,7 +66,7 @@ extension APNsEngine {
             switch event {
             case .settings: perform(machine.settingsReceived())
             case .response(let slot, let response): replied(slot, response)
-            case .reset(let slot, let code, _): reset(slot, code)
+            case .reset(let slot, let code, let status): reset(slot, code, status)
             case .goaway(_, let code, let debugData):
                 let reason = ReplyBody(debugData).reason ?? goaway?.reason
                 goaway = Goaway(reason: reason, code: code)
@@ -89,16 +89,21 @@ extension APNsEngine {
         events.append(.replied(handle: handle, reply))
     }
 
-    private func reset(_ slot: UInt32, _ code: HTTP2ErrorCode) {
+    /// - Parameter status: what the answer's headers said, if they had come.
+    private func reset(_ slot: UInt32, _ code: HTTP2ErrorCode, _ status: UInt16?) {
         let handle = streams.finish(slot).handle
-        let detail: String
+        var detail: String
         if code == .refusedStream {
-            detail = "APNs did not take the request"
+            detail = lossDetail.isEmpty ? "APNs did not take the request" : "\(lossDetail), before it was sent"
         } else if !lossDetail.isEmpty {
             detail = lossDetail
         } else {
             detail = "APNs ended the stream without an answer (\(code))"
         }
+        if code != .refusedStream {
+            detail += status.map { ", after status \($0) had come without its body" } ?? ", after it was sent"
+        }
+        if let goaway { detail += "; GOAWAY said \(goaway.description)" }
         let loss = Loss(
             processed: code == .refusedStream ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
         events.append(.lost(handle: handle, loss))

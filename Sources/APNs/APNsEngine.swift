@@ -59,6 +59,11 @@ package final class APNsEngine: Engine {
         var text: String {
             reason?.rawValue ?? code.description
         }
+
+        /// Code and reason.
+        var description: String {
+            code.description + (reason.map { " \($0.rawValue)" } ?? "")
+        }
     }
 
     package let configuration: Configuration

@@ -1,5 +1,6 @@
 import APNs
 import Core
+import HTTP2
 import Testing
 
 @Suite("APNsEngine: loss")
@@ -14,6 +15,37 @@ struct EngineLossTests {
         try link.submit(as: 2)
         link.cut()
         #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: transport"])
+    }
+
+    @Test("A loss says how far the request had come, and what GOAWAY said before")
+    func phases() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { server, received in
+            if received.stream == 3 { server.reset(3, .refusedStream) }
+            if received.stream == 5 { server.reset(5, .internalError) }
+        }
+        for handle in UInt32(1)...3 { try link.submit(as: handle) }
+        link.pump()
+        try link.submit(as: 4)
+        link.server.goaway(last: 7, #"{"reason":"Shutdown"}"#)
+        link.pump()
+        link.cut()
+        #expect(
+            link.losses.map(\.detail).sorted() == [
+                "APNs did not take the request",
+                "APNs ended the stream without an answer (INTERNAL_ERROR), after it was sent",
+                "the connection was lost: the connection to api.push.apple.com:443 failed, after it was sent; "
+                    + "GOAWAY said NO_ERROR Shutdown",
+                "the connection was lost: the connection to api.push.apple.com:443 failed, after it was sent; "
+                    + "GOAWAY said NO_ERROR Shutdown",
+            ])
+        let unsent = try Link()
+        unsent.open()
+        try unsent.submit()
+        unsent.cut()
+        #expect(unsent.losses.map(\.processed) == [.no])
+        #expect(unsent.losses.first?.detail.hasSuffix("before it was sent") == true)
     }
 
     @Test("Wherever the wire is cut, each request ends once, and 'not processed' is never said of one that arrived")

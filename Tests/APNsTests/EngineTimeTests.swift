@@ -20,7 +20,7 @@ struct EngineTimeTests {
         #expect(link.news() == ["lost 1: unknown"])
         #expect(link.server.resets == [1: .cancel] && link.engine.freeStreams == 1)
         let loss = try #require(link.losses.first)
-        #expect(loss.detail == "no reply in time")
+        #expect(loss.detail == "no reply in time, after it was sent")
     }
 
     @Test("A request that SETTINGS kept from leaving is not processed for certain when its deadline passes")
