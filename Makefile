@@ -2,7 +2,7 @@
 
 SOURCES := Package.swift Sources Tests
 
-.PHONY: build release test demo format lint ci
+.PHONY: build release test sim demo format lint ci
 
 build:
 	swift build
@@ -13,6 +13,12 @@ release:
 
 test:
 	./deploy/test
+
+# The simulation: `make sim SEED=7` runs one seed and tells everything that happens in it, `make sim RUNS=1000` runs so
+# many fresh seeds.
+sim: RUNS ?= 200
+sim:
+	HAREBELL_SIMULATION_SEED=$(SEED) HAREBELL_SIMULATION_RUNS=$(RUNS) swift test --disable-xctest --filter SimulationTests/laws
 
 demo:
 	./deploy/demo

@@ -9,9 +9,11 @@ package final class MemoryNetwork: Network {
     package struct Faults {
         /// A connection attempt is refused.
         package var refusal = 0.0
-        /// A piece of bytes is cut off somewhere, and the connection with it.
+        /// A connection attempt meets silence, and fails when its time is over.
+        package var blackHole = 0.0
+        /// What one end says in a turn is cut off somewhere, and the connection with it.
         package var cut = 0.0
-        /// A piece of bytes and everything after it is lost in both directions, and neither end is told.
+        /// What one end says in a turn, and everything after it, is lost in both directions, and neither end is told.
         package var silence = 0.0
 
         package init() {}
@@ -44,8 +46,18 @@ package final class MemoryNetwork: Network {
         }
     }
 
+    /// What one end said in a turn, and what becomes of it. That is drawn when it is said: how many bytes it has, or in
+    /// how many parts it arrives, differs with the lengths of signatures, and must not change what a seed stands for.
+    fileprivate struct Piece {
+        enum Fate { case arrives, isCut, isSilenced }
+
+        let due: Instant
+        var bytes: ArraySlice<UInt8>
+        let fate: Fate
+    }
+
     fileprivate struct Pipe {
-        var pieces: [(due: Instant, bytes: ArraySlice<UInt8>)] = []
+        var pieces: [Piece] = []
         /// The sender closes when everything has arrived.
         var isEnding = false
     }
@@ -69,7 +81,7 @@ package final class MemoryNetwork: Network {
 
     private let start: Moment
     private var random: SplitMix64
-    private var failures: [(engine: any Engine, error: TransportError)] = []
+    private var failures: [(engine: any Engine, due: Instant, error: TransportError)] = []
 
     package init(
         seed: UInt64 = 1,
@@ -93,11 +105,14 @@ package final class MemoryNetwork: Network {
 
     package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
         attempts += 1
-        if !happens(faults[endpoint]?.refusal), let server = accept(endpoint) {
+        if happens(faults[endpoint]?.blackHole) {
+            let error = TransportError(code: .init(rawValue: "ETIMEDOUT"), message: "\(endpoint) does not answer")
+            failures.append((engine, now + timeout, error))
+        } else if !happens(faults[endpoint]?.refusal), let server = accept(endpoint) {
             links.append(Link(client: engine, server: server, endpoint: endpoint))
         } else {
             let error = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "\(endpoint) refused")
-            failures.append((engine, error))
+            failures.append((engine, now, error))
         }
     }
 
@@ -154,6 +169,7 @@ package final class MemoryNetwork: Network {
             guard let deadline else { return }
             earliest = min(earliest ?? deadline, deadline)
         }
+        for failure in failures { consider(failure.due) }
         for link in links {
             for end in 0...1 {
                 if link.isAlive[end] { consider(link.engine(end).nextDeadline) }
@@ -180,9 +196,9 @@ package final class MemoryNetwork: Network {
     // MARK: Carrying
 
     private func refuse() -> Bool {
-        let refused = failures
-        failures.removeAll()
-        for (engine, error) in refused { engine.transportClosed(error, at: now) }
+        let refused = failures.filter { $0.due <= now }
+        failures.removeAll { $0.due <= now }
+        for (engine, _, error) in refused { engine.transportClosed(error, at: now) }
         return !refused.isEmpty
     }
 
@@ -217,31 +233,37 @@ package final class MemoryNetwork: Network {
             sender.transportClosed(nil, at: now)
             return true
         }
-        if !output.isEmpty { link.pipes[end].pieces.append((now + latency, ArraySlice(output.copy()))) }
+        if !output.isEmpty { link.pipes[end].pieces.append(piece(output.copy(), faults[link.endpoint])) }
         if sender.wantsDisconnect { link.pipes[end].isEnding = true }
         while let first = link.pipes[end].pieces.first, first.due <= now, link.isOpen, !link.isFrozen {
             moved = true
-            if happens(faults[link.endpoint]?.silence) {
+            let part = first.bytes.prefix(largestPiece)
+            let isWhole = part.count == first.bytes.count
+            link.pipes[end].pieces[0].bytes = first.bytes.dropFirst(part.count)
+            if isWhole { link.pipes[end].pieces.removeFirst() }
+            if !part.isEmpty { receiver.receive(part.span, at: now) }
+            guard isWhole, first.fate != .arrives else { continue }
+            if first.fate == .isCut {
+                cut(link)
+            } else {
                 losses += 1
                 link.isFrozen = true
-                return true
             }
-            if happens(faults[link.endpoint]?.cut) {
-                let kept = first.bytes.prefix(Int.random(in: 0...first.bytes.count, using: &random))
-                if !kept.isEmpty { receiver.receive(kept.span, at: now) }
-                cut(link)
-                return true
-            }
-            let piece = first.bytes.prefix(largestPiece)
-            link.pipes[end].pieces[0].bytes = first.bytes.dropFirst(piece.count)
-            if piece.count == first.bytes.count { link.pipes[end].pieces.removeFirst() }
-            receiver.receive(piece.span, at: now)
+            return true
         }
         if link.pipes[end].isEnding, link.pipes[end].pieces.isEmpty, link.isOpen {
             close(link, nil)
             moved = true
         }
         return moved
+    }
+
+    private func piece(_ bytes: [UInt8], _ faults: Faults?) -> Piece {
+        let due = now + latency
+        if happens(faults?.silence) { return Piece(due: due, bytes: [], fate: .isSilenced) }
+        guard happens(faults?.cut) else { return Piece(due: due, bytes: bytes[...], fate: .arrives) }
+        let kept = Int(Double(bytes.count + 1) * Double.random(in: 0..<1, using: &random))
+        return Piece(due: due, bytes: bytes.prefix(kept), fate: .isCut)
     }
 
     /// Tells both ends that are still there.

@@ -16,10 +16,10 @@ package enum TestEnvironment {
     /// A Python interpreter that has the clients which nobody here wrote.
     package static let foreignClientsPython = value("HAREBELL_FOREIGN_CLIENTS_PYTHON")
 
-    /// The one seed that the simulation is to run, with its whole trace if it fails.
+    /// The one seed that the simulation is to run, telling all that happens.
     package static let simulationSeed = value("HAREBELL_SIMULATION_SEED").flatMap { UInt64($0) }
 
-    /// How many seeds the simulation tries.
+    /// How many fresh seeds the simulation tries, instead of those that it always does.
     package static let simulationRuns = value("HAREBELL_SIMULATION_RUNS").flatMap { Int($0) }
 
     /// What a test that is left out says about it.

@@ -1,4 +1,5 @@
 import AMQP
+import APNs
 import Core
 import Simulator
 import TestSupport
@@ -17,6 +18,7 @@ final class Checker {
         var copies = 0
         var deadLetters = 0
         var feedback: Set<String> = []
+        var takenBackAt: Instant?
     }
 
     private static let failures: Set<String> = ["rejected", "invalid", "undelivered"]
@@ -27,9 +29,28 @@ final class Checker {
     private let world: World
     private var published = 0
     private var acknowledged = 0
+    /// Which request a device token belongs to.
+    private var owners: [String: String] = [:]
+    /// How many answers may come again: those that the workers did not hear, and those that died with a worker.
+    private var permitted = 0
+    private let limits: Limits
 
-    init(_ world: World) {
+    /// What no connection, and no worker, may exceed.
+    struct Limits {
+        var permitsPerSecond: Int
+        var burst: Int
+        /// Of one pool.
+        var connectsPerMinute = 30
+
+        init(_ configuration: Configuration) {
+            permitsPerSecond = configuration.apns.permitsPerSecond
+            burst = configuration.apns.burst
+        }
+    }
+
+    init(_ world: World, limits: Limits? = nil) {
         self.world = world
+        self.limits = limits ?? Limits(world.configuration)
         world.broker.observe = { [unowned self] in observed($0) }
     }
 
@@ -50,6 +71,7 @@ final class Checker {
     func publish(_ request: SimulatedRequest) throws {
         fates[request.name] = Fate(request: request)
         published += 1
+        for token in request.deviceTokens { owners[token] = request.name }
         note("publish \(request.name) \(request.kind)")
         try world.broker.put(request.body, properties: request.properties, into: "push.requests")
     }
@@ -79,10 +101,22 @@ final class Checker {
         case .delivered(let message, _):
             note("deliver \(name(message))\(message.redelivered ? " again" : "")")
             fates[name(message)]?.deliveries += 1
-        case .returned(let message, _): note("take back \(name(message))")
+            permitForgotten(name(message))
+        case .returned(let message, _):
+            note("take back \(name(message))")
+            fates[name(message)]?.takenBackAt = world.network.now
         case .acknowledged(let message, _): settled(name(message))
         case .confirmed(let message): confirmed(message)
         }
+    }
+
+    /// What the broker took back and could not give out again for long, a worker does not recognise.
+    private func permitForgotten(_ name: String) {
+        guard let fate = fates[name], let takenBackAt = fate.takenBackAt,
+            world.network.now - takenBackAt >= CompletedRequests.memory
+        else { return }
+        let answers = answers
+        permitted += fate.request.deviceTokens.count { answers[$0] != nil }
     }
 
     private func name(_ message: Broker.Message) -> String {
@@ -132,6 +166,14 @@ final class Checker {
         }
     }
 
+    /// The processes are about to be killed: what APNs has answered and the broker does not know of is sent again.
+    func processEnds() {
+        judgeWorkers()
+        for (token, count) in answers where fates[owners[token] ?? ""]?.acknowledgements == 0 {
+            permitted += min(count, 1)
+        }
+    }
+
     // MARK: At the end
 
     struct Expectations {
@@ -140,13 +182,17 @@ final class Checker {
         var publisherTrouble: Bool
         /// Whether a queue was missing for a while.
         var missingQueues: Bool
+        /// Whether requests may arrive at APNs later than they were permitted.
+        var requestsAreHeldUp: Bool
     }
 
     func end(_ expectations: Expectations) {
         for fate in fates.values.sorted(by: { $0.request.number < $1.request.number }) { judge(fate, expectations) }
+        judgeWorkers()
         judgeIDs()
         judgeRepetitions()
-        judgePermits()
+        if !expectations.requestsAreHeldUp { judgePermits() }
+        judgeConnects()
         judgeChannels()
         for failure in world.ledger.failures { complain("APNs' side failed: \(failure)") }
     }
@@ -194,22 +240,57 @@ final class Checker {
         }
     }
 
-    /// What APNs answered for good comes again only where the answer did not arrive.
-    private func judgeRepetitions() {
-        guard world.workers == 1, let worker = world.worker else { return }
-        var answers: [ArraySlice<UInt8>: Int] = [:]
+    /// How often APNs has answered notifications for good, by device token.
+    private var answers: [String: Int] {
+        var answers: [String: Int] = [:]
         for record in notifications {
-            guard case .answered(let status, reason: _) = record.ending else { continue }
-            if [200, 400, 410].contains(status) { answers[record.deviceToken, default: 0] += 1 }
+            guard case .answered(let status, reason: _) = record.ending, [200, 400, 410].contains(status) else {
+                continue
+            }
+            answers[String(decoding: record.deviceToken, as: UTF8.self), default: 0] += 1
         }
+        return answers
+    }
+
+    /// What APNs answered for good comes again only where the answer did not arrive, or died with a process.
+    private func judgeRepetitions() {
+        let answers = answers
         let repetitions = answers.values.reduce(0) { $0 + $1 - 1 }
-        if repetitions > worker.counters.uncertain {
-            complain("\(repetitions) answers were repeated, \(worker.counters.uncertain) tries were uncertain")
-            for record in notifications where answers[record.deviceToken, default: 0] > 1 {
-                let token = String(decoding: record.deviceToken, as: UTF8.self)
-                note(
-                    "\(record.receivedAt.nanoseconds / 1_000_000) ms \(token) on \(record.connection): \(record.ending)"
-                )
+        guard repetitions > permitted else { return }
+        complain("\(repetitions) answers were repeated, \(permitted) may be")
+        for record in notifications {
+            let token = String(decoding: record.deviceToken, as: UTF8.self)
+            guard answers[token, default: 0] > 1 else { continue }
+            note("\(record.receivedAt.nanoseconds / 1_000_000) ms \(token) on \(record.connection): \(record.ending)")
+        }
+    }
+
+    /// What the workers that run now have counted, each once.
+    private func judgeWorkers() {
+        for worker in world.running {
+            permitted += Int(worker.counters.uncertain)
+            for case let pool? in worker.roster.pools {
+                let goaways = pool.statistics(at: world.network.now).counters.goaways.keys
+                let errors = Self.protocolErrors.intersection(goaways)
+                if !errors.isEmpty { complain("APNs' side found HTTP/2 broken: \(errors.sorted())") }
+            }
+        }
+    }
+
+    /// How HTTP/2 answers more streams or bytes than it allowed, among other mistakes; no script says so.
+    private static let protocolErrors: Set<String> = [
+        "PROTOCOL_ERROR", "FLOW_CONTROL_ERROR", "STREAM_CLOSED", "FRAME_SIZE_ERROR", "COMPRESSION_ERROR",
+    ]
+
+    /// No minute has more attempts to connect than the pools of a worker may make.
+    private func judgeConnects() {
+        guard let pools = world.worker?.roster.pools.count else { return }
+        // A pool that a reload replaces has a minute of its own.
+        let most = limits.connectsPerMinute * pools * (1 + world.reloads)
+        for outlook in world.outlooks {
+            let times = outlook.connects
+            for index in times.indices.dropFirst(most) where times[index] - times[index - most] < .seconds(60) {
+                return complain("\(most + 1) connects within \(times[index] - times[index - most])")
             }
         }
     }
@@ -226,7 +307,6 @@ final class Checker {
 
     /// No connection got more than its token bucket holds; all bytes take the same time.
     private func judgePermits() {
-        let limits = world.configuration.apns
         // Connections are numbered anew with each script.
         let connections = Dictionary(grouping: world.ledger.records) { record in
             record.receivedAt >= world.scriptSetAt ? -record.connection : record.connection

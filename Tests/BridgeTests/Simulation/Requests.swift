@@ -5,8 +5,7 @@ import Core
 struct SimulatedRequest {
     enum Kind: CaseIterable {
         case good, dead, bad, rejected, troubled, throttled, late, fanOut, expired, shortLived, invalid, oversize,
-            otherApp,
-            lostReply, channel
+            otherApp, lostReply, channel, large
     }
 
     let number: Int
@@ -41,12 +40,13 @@ struct SimulatedRequest {
     ]
     static let script = "token e4e4*: 400 BadCollapseId\n"
 
-    init(number: Int, kind: Kind, random: inout SplitMix64) {
+    /// - Parameter time: when it is published, since the start of the world.
+    init(number: Int, kind: Kind, at time: Duration = .zero, random: inout SplitMix64) {
         self.number = number
         self.kind = kind
         let prefixes: [String] =
             switch kind {
-            case .good, .expired, .shortLived, .otherApp, .lostReply: ["7"]
+            case .good, .expired, .shortLived, .otherApp, .lostReply, .large: ["7"]
             case .dead: ["dead"]
             case .bad: ["bad0"]
             case .rejected: ["e4e4"]
@@ -73,7 +73,8 @@ struct SimulatedRequest {
         let expiration: Int64? =
             switch kind {
             case .expired: 1_000_000_000
-            case .shortLived: World.start.wall.seconds + Int64.random(in: 0...60, using: &random)
+            case .shortLived:
+                World.start.wall.seconds + time.components.seconds + Int64.random(in: 0...60, using: &random)
             default: nil
             }
         body = Self.body(kind, number, deviceTokens, expiration)
@@ -95,8 +96,10 @@ struct SimulatedRequest {
             : "\"device-token\":\"\(deviceTokens[0])\""
         let topic = kind == .otherApp || kind == .shortLived ? "com.example.other" : "com.example.app"
         let expiration = expiration.map { "\"apns-expiration\":\($0)," } ?? ""
+        // More than the smallest flow-control windows, and less than APNs takes.
+        let text = kind == .large ? String(repeating: "x", count: 100 + number * 97 % 3800) : "\(number)"
         return Array(
-            "{\(target),\"apns-topic\":\"\(topic)\",\(expiration)\"payload\":{\"aps\":{\"alert\":\"\(number)\"}}}".utf8)
+            "{\(target),\"apns-topic\":\"\(topic)\",\(expiration)\"payload\":{\"aps\":{\"alert\":\"\(text)\"}}}".utf8)
     }
 
     /// 64 digits that name the notification.

@@ -7,23 +7,6 @@ import TestSupport
 
 /// One run of a worker between a broker and an APNs that both have bad days, all of it drawn from one number.
 final class Simulation {
-    /// What can happen besides the faults that strike by chance.
-    enum Disturbance: CaseIterable {
-        case cutConsumer, cutPublisher, cutAPNs, freezeBroker, freezeAPNs
-        case restartBroker, alarm, cancelConsumers, refusePublishes, holdConfirms, loseDeadLetters, loseResults
-        case endAPNsConnections, moveAPNs, reload
-        case kill, drain
-
-        var isAtBroker: Bool {
-            switch self {
-            case .cutConsumer, .cutPublisher, .freezeBroker, .restartBroker, .alarm, .cancelConsumers, .refusePublishes,
-                .holdConfirms, .loseDeadLetters, .loseResults:
-                true
-            case .cutAPNs, .freezeAPNs, .endAPNsConnections, .moveAPNs, .reload, .kill, .drain: false
-            }
-        }
-    }
-
     private enum Step {
         case publish(SimulatedRequest)
         case begin(Disturbance)
@@ -36,31 +19,44 @@ final class Simulation {
     private var random: SplitMix64
     private var steps: [(at: Duration, step: Step)] = []
     private var used: Set<Disturbance> = []
-    private let script: String
+    private let trouble: Trouble
+    /// How long faults may begin.
+    private let span: Duration
     private let hasAPNsTrouble: Bool
     private let hasBrokerTrouble: Bool
-    private var lossless = true
+    /// When much happens at once; between those hours little does but the passing of time.
+    private var moments: [ClosedRange<Duration>] = []
 
-    /// How long faults may begin; what lasts ends within as long again.
-    private static let trouble = Duration.seconds(30)
+    /// How long the busy times of a run are.
+    private static let busy = Duration.seconds(30)
+    /// What lasts ends within this time. Longer absences of the broker outlast what a worker remembers.
+    private static let longest = Duration.seconds(240)
 
-    init(seed: UInt64) throws {
+    /// - Parameters:
+    ///   - isCalm: nothing goes wrong but what `sabotage` does.
+    init(seed: UInt64, isCalm: Bool = false, sabotage: Sabotage? = nil) throws {
         self.seed = seed
         var random = SplitMix64(seed: seed)
-        hasAPNsTrouble = Bool.random(using: &random)
-        hasBrokerTrouble = Bool.random(using: &random)
-        script = SimulatedRequest.script + (hasAPNsTrouble ? Self.script(&random) : "")
+        hasAPNsTrouble = Bool.random(using: &random) && !isCalm
+        hasBrokerTrouble = Bool.random(using: &random) && !isCalm
+        let isLong = Bool.random(using: &random) && !isCalm
+        span = isLong ? .seconds(Int64.random(in: 8...40, using: &random) * 3600) : Self.busy
+        trouble = hasAPNsTrouble ? Trouble(span: span, random: &random) : .none
         let prefetch = UInt16.random(in: 1...20, using: &random)
         let permits = Int.random(in: 20...200, using: &random)
         let burst = Int.random(in: 1...20, using: &random)
         let connections = Int.random(in: 1...3, using: &random)
-        world = try World(seed: seed, script: script) { configuration in
+        let script = ([SimulatedRequest.script] + trouble.lines).joined(separator: "\n")
+        world = try World(seed: seed, script: script, sabotage: sabotage) { configuration in
+            // Heartbeats are most of what happens in hours.
+            if isLong { configuration.broker.heartbeat = .seconds(1200) }
             configuration.queues[0].prefetch = prefetch
             configuration.apns.permitsPerSecond = permits
             configuration.apns.burst = burst
             configuration.apns.connections = 1...connections
             configuration.apns.requestTimeout = .seconds(5)
         }
+        if isLong { world.broker.heartbeat = 1200 }
         checker = Checker(world)
         world.network.latency = .milliseconds(Int.random(in: 0...40, using: &random))
         world.network.largestPiece = [.max, .max, 1000, 37].randomElement(using: &random) ?? .max
@@ -70,58 +66,54 @@ final class Simulation {
 
     // MARK: The plan
 
-    /// APNs tells no lies: no GOAWAY leaves out what was answered before it.
-    private static func script(_ random: inout SplitMix64) -> String {
-        let lines = [
-            "chance 4%: rst REFUSED_STREAM", "chance 3%: rst INTERNAL_ERROR", "chance 3%: cut", "chance 4%: silence",
-            "chance 4%: goaway Shutdown", "chance 4%: goaway Shutdown last=before",
-            "chance 3%: goaway last=before close=now",
-            "chance 3%: goaway Shutdown announced=300ms", "chance 2%: goaway code=ENHANCE_YOUR_CALM last=this",
-            "chance 5%: 503 ServiceUnavailable", "chance 5%: 500 InternalServerError", "chance 5%: 429 TooManyRequests",
-            "chance 3%: 503 Shutdown", "chance 3%: 403 ExpiredProviderToken", "chance 30%: delay 10ms..3s",
-            "topic com.example.other, first 3 requests: 403 TopicMismatch",
-            "topic com.example.app, first 2 requests: 403 InvalidProviderToken", "connect: settings streams=2",
-            "operation create, chance 20%: cut", "operation create, chance 20%: rst INTERNAL_ERROR",
-            "operation create, chance 20%: delay 5s", "operation create, chance 20%: 503 ServiceUnavailable",
-            "operation create, chance 20%: goaway last=before",
-            "after 5s: goaway", "after 4 requests: goaway Shutdown last=this", "idle 3s: goaway IdleTimeout",
-        ]
-        return lines.filter { _ in Int.random(in: 0..<4, using: &random) == 0 }.joined(separator: "\n")
-    }
+    private var isLong: Bool { span > Self.busy }
 
     private func plan() {
+        moments = isLong ? (0..<Int.random(in: 3...8, using: &random)).map { _ in busyTime() } : [.zero...Self.busy]
         for number in 0..<Int.random(in: 10...40, using: &random) {
             let kind =
                 Bool.random(using: &random)
                 ? .good : SimulatedRequest.Kind.allCases.randomElement(using: &random) ?? .good
-            add(.publish(SimulatedRequest(number: number, kind: kind, random: &random)), within: .zero...Self.trouble)
+            let at = someTime()
+            let request = SimulatedRequest(number: number, kind: kind, at: at, random: &random)
+            steps.append((at, .publish(request)))
         }
         for disturbance in Disturbance.allCases {
             guard disturbance.isAtBroker ? hasBrokerTrouble : hasAPNsTrouble else { continue }
+            // It would last until two heartbeats are missed: longer than a worker remembers.
+            if isLong, disturbance == .freezeBroker { continue }
             for _ in 0..<Int.random(in: 0...3, using: &random) where Bool.random(using: &random) {
                 used.insert(disturbance)
-                let start = add(.begin(disturbance), within: .zero...Self.trouble)
-                add(.end(disturbance), within: start...start + Self.trouble)
+                let start = someTime()
+                steps.append((start, .begin(disturbance)))
+                let length = isLong && Bool.random(using: &random) ? Self.longest : Self.busy
+                steps.append((time(within: start...start + length), .end(disturbance)))
             }
         }
         steps.sort { $0.at < $1.at }
     }
 
-    @discardableResult
-    private func add(_ step: Step, within range: ClosedRange<Duration>) -> Duration {
-        let at = Duration.nanoseconds(
-            Int64.random(in: range.lowerBound.nanoseconds...range.upperBound.nanoseconds, using: &random))
-        steps.append((at, step))
-        return at
+    private func busyTime() -> ClosedRange<Duration> {
+        let start = time(within: .zero...span)
+        return start...start + Self.busy
+    }
+
+    private func someTime() -> Duration {
+        time(within: moments.randomElement(using: &random) ?? .zero...Self.busy)
+    }
+
+    private func time(within range: ClosedRange<Duration>) -> Duration {
+        .nanoseconds(Int64.random(in: range.lowerBound.nanoseconds...range.upperBound.nanoseconds, using: &random))
     }
 
     // MARK: The run
 
     /// - Returns: What was wrong; nothing if all laws were kept.
     func run() throws -> [String] {
+        for line in trouble.lines { checker.note("APNs: \(line)") }
         let limit = Int(world.configuration.queues[0].prefetch)
         // A connection whose end the broker has not seen, or a consumer that it has ended, holds deliveries of its own.
-        let isBounded = used.isDisjoint(with: [.freezeBroker, .cancelConsumers, .kill, .drain])
+        let isBounded = used.isDisjoint(with: [.freezeBroker, .cancelConsumers, .kill, .drain]) && !hasSilence
         world.check = { [unowned self] in checker.step(mayHold: isBounded ? limit : 1000) }
         setChances(isOn: true)
         try world.start()
@@ -133,6 +125,7 @@ final class Simulation {
             checker.conserved()
             guard checker.complaints.isEmpty else { return checker.complaints }
         }
+        world.pass(max(start + span - world.network.now, .zero))
         try heal()
         if !world.pass(atMost: .seconds(3600), until: { world.isQuiet }) {
             checker.complain("an hour after the last fault not everything is finished: \(counters)")
@@ -143,7 +136,8 @@ final class Simulation {
         checker.end(
             .init(
                 apnsTrouble: hasAPNsTrouble, publisherTrouble: hasBrokerTrouble || hasAPNsTrouble,
-                missingQueues: !used.isDisjoint(with: [.loseDeadLetters, .loseResults])))
+                missingQueues: !used.isDisjoint(with: [.loseDeadLetters, .loseResults]),
+                requestsAreHeldUp: trouble.holdsRequestsUp))
         drain(within: .seconds(10))
         return checker.complaints
     }
@@ -160,10 +154,19 @@ final class Simulation {
             if hasTrouble {
                 faults.cut = chance()
                 faults.refusal = chance() * 40
+                faults.blackHole = chance() * 20
+                faults.silence = isSilent(endpoint) ? chance() / 2 : 0
             }
             world.network.faults[endpoint] = faults
         }
     }
+
+    /// Whether connections may fall silent by chance; as with a broker that freezes, hours do not stand it.
+    private func isSilent(_ endpoint: Endpoint) -> Bool {
+        endpoint == World.apns || !isLong
+    }
+
+    private var hasSilence: Bool { hasBrokerTrouble && isSilent(World.broker) }
 
     private func perform(_ step: Step) throws {
         switch step {
@@ -201,14 +204,21 @@ final class Simulation {
             world.isAPNsDown = true
             world.cut(World.apns)
         case .reload: try reload()
-        case .kill:
-            world.kill()
-            try world.start()
+        case .setClock:
+            let error = Int64.random(in: -7200...7200, using: &random)
+            checker.note("the clock is \(error) s ahead")
+            world.clockError = .seconds(error)
+        case .kill: try replaceWorker()
         case .drain:
             drain(within: .seconds(Int.random(in: 0...20, using: &random)))
-            world.kill()
-            try world.start()
+            try replaceWorker()
         }
+    }
+
+    private func replaceWorker() throws {
+        checker.processEnds()
+        world.kill()
+        try world.start()
     }
 
     private func freeze(_ endpoint: Endpoint) {
@@ -228,6 +238,7 @@ final class Simulation {
         case .loseDeadLetters: world.broker.declare("push.dead")
         case .loseResults: world.broker.declare("push.results")
         case .moveAPNs: world.isAPNsDown = false
+        case .setClock: world.clockError = .zero
         case .cutConsumer, .cutPublisher, .cutAPNs, .freezeBroker, .freezeAPNs, .cancelConsumers, .endAPNsConnections,
             .reload, .kill, .drain:
             break

@@ -30,8 +30,14 @@ final class World {
     private(set) var scriptSetAt = Instant.distantFuture
     /// The workers that run, the oldest first.
     private(set) var running: [Worker] = []
-    /// How many were ever started.
-    private(set) var workers = 0
+    /// What each worker that was ever started sees of the network, the first one first.
+    private(set) var outlooks: [WorkerNetwork] = []
+    /// How often the configuration was read again.
+    private(set) var reloads = 0
+    /// How far the workers' wall clock is ahead of APNs's.
+    var clockError = Duration.zero
+    /// How the workers of this world are broken, if they are.
+    private let sabotage: Sabotage?
     private(set) var events: [Worker.Event] = []
     /// Refuse connections.
     var isBrokerDown = false
@@ -50,10 +56,11 @@ final class World {
     var log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
 
     init(
-        seed: UInt64 = 1, script: String = "", declares: [String] = World.queues,
+        seed: UInt64 = 1, script: String = "", declares: [String] = World.queues, sabotage: Sabotage? = nil,
         configure: (inout Configuration) -> Void = { _ in }
     ) throws {
         self.seed = seed
+        self.sabotage = sabotage
         folder = try TemporaryDirectory()
         try folder.write(Credentials.authority.certificatePEM, to: "authority.pem")
         try folder.write(Credentials.signingKeyPEM, to: "AuthKey.p8")
@@ -154,18 +161,29 @@ final class World {
 
     // MARK: What tests do
 
+    /// How many workers were ever started.
+    var workers: Int { outlooks.count }
+
+    /// What both clocks of the workers say.
+    var moment: Moment {
+        var moment = network.moment
+        moment.wall.milliseconds += clockError.nanoseconds / 1_000_000
+        return moment
+    }
+
     /// The worker of a world that has only one.
     var worker: Worker? { running.first }
 
     /// Starts one more process with one worker.
     func start() throws {
-        workers += 1
+        let outlook = WorkerNetwork(network, sabotage)
+        outlooks.append(outlook)
         let plan = try AppPlan(configuration, after: plan)
         self.plan = plan
         running.append(
             try WorkerFactory.worker(
-                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: network,
-                apnsNetwork: network, log: log, seed: seed &+ UInt64(workers), at: network.moment))
+                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: outlook,
+                apnsNetwork: outlook, log: log, seed: seed &+ UInt64(workers), at: moment))
         settle()
     }
 
@@ -175,8 +193,9 @@ final class World {
         try edit(&new)
         let next = try AppPlan(Reload(new, after: configuration).configuration, after: plan)
         for worker in running {
-            worker.reload(next, contexts: try next.makeContexts(after: plan), at: network.moment)
+            worker.reload(next, contexts: try next.makeContexts(after: plan), at: moment)
         }
+        reloads += 1
         configuration = next.configuration
         plan = next
         settle()
@@ -261,14 +280,14 @@ final class World {
     private func turn() -> Bool {
         for worker in running where !worker.hasEnded {
             if let deadline = worker.nextDeadline, deadline <= network.now {
-                worker.expire(at: network.moment)
+                worker.expire(at: moment)
             } else {
-                worker.step(at: network.moment)
+                worker.step(at: moment)
             }
             while let event = worker.nextEvent() { events.append(event) }
             check()
         }
-        for guest in guests { guest.turn(network.moment) }
+        for guest in guests { guest.turn(moment) }
         return nextDeadline.map { $0 <= network.now } ?? false
     }
 }
