@@ -71,7 +71,7 @@ extension ProcessTests {
             let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "Wrong.p8")
             let worker = try stage.start(.init(keyFile: wrong))
             try stage.client.publish((0..<20).map { stage.requests.message($0, to: stage.quorumQueue) })
-            try worker.waitForLine(.errors) { $0.contains("APNs refuses this app") }
+            try worker.waitForLine(.errors) { $0.contains("APNs refuses the credential of this app") }
             try stage.write()
             worker.signal(SIGHUP)
             var accepted = 0

@@ -185,8 +185,10 @@ extension ProcessTests {
             try stage.client.publish(
                 (0..<5).map { stage.requests.message($0, to: stage.quorumQueue, body: Requests.body($0, topic: other)) }
             )
-            let line = try worker.waitForLine(.errors) { $0.contains("APNs refuses this app: it is paused") }
-            #expect(line.contains("reason=InvalidProviderToken status=403 topic=\(other)"), "\(line)")
+            let line = try worker.waitForLine(.errors) {
+                $0.contains("APNs refuses the credential of this app: the app is paused")
+            }
+            #expect(line.contains("cause=InvalidProviderToken ") && line.contains(" topic=\(other)"), "\(line)")
             try stage.client.publish((5..<10).map { stage.requests.message($0, to: stage.quorumQueue) })
             var answered: Set<Int> = []
             try stage.client.consume([stage.resultQueue]) { delivery in

@@ -288,7 +288,7 @@ struct ReloadTests {
 
     @Test("While a worker drains it does not go over any more")
     func draining() throws {
-        let world = try World(script: "token *: delay 5s")
+        let world = try World(script: "token *: delay 1s")
         try world.start()
         try publish(0..<5, to: world)
         world.worker?.startDrain(deadline: world.network.now + .seconds(30))
