@@ -217,6 +217,6 @@ struct PausingTests {
         let told = lines.all.filter { $0.metadata["reason"] != nil }
         #expect(told.map { $0.metadata["reason"]?.description } == ["New", "BadPath", "status 500 without a reason"])
         #expect(told.map(\.level) == [.warning, .error, .warning])
-        #expect(world.worker?.counters.unknownReasons == 3 + 3)
+        #expect(world.worker?.counters.unknownReasons == 6)
     }
 }
