@@ -189,7 +189,7 @@ struct PoolTests {
         arguments: [(503, "Shutdown"), (400, "IdleTimeout")])
     func notProcessedReply(status: UInt16, reason: String) throws {
         let world = try World()
-        world.onRequest = { server, received in
+        world.onRequest = { [unowned world] server, received in
             let isFirst = world.servers.count == 1
             server.reply(received.stream, isFirst ? status : 200, isFirst ? "{\"reason\":\"\(reason)\"}" : "")
         }

@@ -150,6 +150,7 @@ private final class Relay: LoopOwner {
                 _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, size)
                 network.disconnect(end)
                 if let peer = end.peer { network.disconnect(peer) }
+                end.part()
             }
             clients = []
         case .loseTarget:

@@ -121,7 +121,7 @@ struct ReloadTests {
         world.pass(.seconds(1))
         try world.reload { $0.apps[0].credential = world.otherKey }
         var hasPaused = false
-        world.check = { if world.worker?.paused != [] { hasPaused = true } }
+        world.check = { [unowned world] in if world.worker?.paused != [] { hasPaused = true } }
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         #expect(!hasPaused && world.worker?.pipeline.apps.apps[0].lanes[0].refusals.refused == 0)
         let results = world.published(in: "push.results")
@@ -139,7 +139,7 @@ struct ReloadTests {
         world.pass(.seconds(1))
         try world.reload { $0.apps[0].credential = world.otherKey }
         var hasPaused = false
-        world.check = { if world.worker?.paused != [] { hasPaused = true } }
+        world.check = { [unowned world] in if world.worker?.paused != [] { hasPaused = true } }
         #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
         #expect(!hasPaused && outcomes(world) == ["accepted": 6])
     }
