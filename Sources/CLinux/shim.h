@@ -10,7 +10,7 @@
 // glibc hides these behind _GNU_SOURCE.
 extern int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
 extern int pthread_setname_np(pthread_t thread, const char *name);
-extern int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock, const struct timespec *deadline);
+extern int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *deadline);
 extern const char *strerrorname_np(int number);
 extern const char *strerrordesc_np(int number);
 
