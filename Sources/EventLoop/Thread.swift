@@ -52,7 +52,8 @@ package struct Thread: Sendable {
         // and holds the thread to be there for ever.
         let now = SystemClock.now()
         let (seconds, attoseconds) = max(.zero, deadline - now.instant).components
-        let end = now.wall.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        // Both sums are cut to whole milliseconds, and the deadline must not come early.
+        let end = now.wall.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 2
         var time = timespec(tv_sec: Int(end / 1000), tv_nsec: Int(end % 1000) * 1_000_000)
         let result = unsafe pthread_timedjoin_np(handle, nil, &time)
         precondition(result == 0 || result == ETIMEDOUT, "a thread is joined once, and not by itself")
