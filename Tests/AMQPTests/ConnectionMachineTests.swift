@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import AMQP
@@ -91,5 +92,37 @@ struct ConnectionMachineTests {
                 #expect(machine.canPublish == (confirms && machine.state == .open))
             }
         }
+    }
+
+    // MARK: The page
+
+    static let chart: StateChart = {
+        let states = machines(confirms: true)
+        // Blocked or not is no state: it comes and goes in all of them.
+        let ends: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
+            ("we close", { $0.close() }), ("close", { $0.closeReceived() }),
+            (
+                "failed",
+                {
+                    $0.failed()
+                    return .ignore
+                }
+            ),
+        ]
+        let all = inputs + ends
+        return StateChart(states: states.map { "\($0.state)" }, inputs: all.map(\.name)) { state, input in
+            var machine = states[state]
+            let action = all[input].apply(&machine)
+            return .goes(action: action == .ignore ? nil : "\(action)", next: "\(machine.state)")
+        }
+    }()
+
+    @Test("The page of states has each state with its inputs and exits, as a table and as a drawing")
+    func page() throws {
+        let page = try DocumentationPage("states.md")
+        for lines in [Self.chart.table, Self.chart.drawing] {
+            #expect(page.has(lines), "docs/states.md lacks\n\(lines.joined(separator: "\n"))")
+        }
+        #expect(Self.chart.everyStateHasAnExit)
     }
 }

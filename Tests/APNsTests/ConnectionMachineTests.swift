@@ -1,5 +1,6 @@
 import APNs
 import Core
+import TestSupport
 import Testing
 
 @Suite("ConnectionMachine")
@@ -22,8 +23,23 @@ struct ConnectionMachineTests {
         }
     }
 
-    enum Input: Sendable {
+    enum Input: Sendable, CaseIterable {
         case transportOpened, agreed, disagreed, settings, goaway, retire, streamsEnded, early, late, failed
+
+        func apply(to machine: inout ConnectionMachine) -> Action {
+            switch self {
+            case .transportOpened: machine.transportOpened(handshakeDeadline: .seconds(20))
+            case .agreed: machine.protocolNegotiated(isHTTP2: true)
+            case .disagreed: machine.protocolNegotiated(isHTTP2: false)
+            case .settings: machine.settingsReceived()
+            case .goaway: machine.goawayReceived(drainDeadline: .seconds(20))
+            case .retire: machine.retire(drainDeadline: .seconds(20))
+            case .streamsEnded: machine.streamsEnded()
+            case .early: machine.deadlinePassed(at: .seconds(9.999))
+            case .late: machine.deadlinePassed(at: .seconds(10))
+            case .failed: machine.failed()
+            }
+        }
     }
 
     static let table: [(State, Input, Action, Phase)] = [
@@ -76,19 +92,7 @@ struct ConnectionMachineTests {
     func transition(row: Int) {
         let (state, input, action, phase) = Self.table[row]
         var machine = state.machine()
-        let found =
-            switch input {
-            case .transportOpened: machine.transportOpened(handshakeDeadline: .seconds(20))
-            case .agreed: machine.protocolNegotiated(isHTTP2: true)
-            case .disagreed: machine.protocolNegotiated(isHTTP2: false)
-            case .settings: machine.settingsReceived()
-            case .goaway: machine.goawayReceived(drainDeadline: .seconds(20))
-            case .retire: machine.retire(drainDeadline: .seconds(20))
-            case .streamsEnded: machine.streamsEnded()
-            case .early: machine.deadlinePassed(at: .seconds(9.999))
-            case .late: machine.deadlinePassed(at: .seconds(10))
-            case .failed: machine.failed()
-            }
+        let found = input.apply(to: &machine)
         #expect(found == action)
         #expect(machine.phase == phase)
     }
@@ -104,5 +108,44 @@ struct ConnectionMachineTests {
     func speaksHTTP2() {
         let speaking = State.allCases.filter { $0.machine().speaksHTTP2 }
         #expect(speaking == [.speaking, .ready, .draining])
+    }
+
+    // MARK: The page
+
+    /// As docs/states.md calls them.
+    private static let names: [(State, String)] = [
+        (.connecting, "connecting"), (.handshaking, "handshaking"), (.speaking, "awaitingSettings"), (.ready, "ready"),
+        (.draining, "draining"), (.closed, "closed"),
+    ]
+    private static let inputs: [(Input, String)] = [
+        (.transportOpened, "transport opened"), (.agreed, "ALPN gives h2"), (.disagreed, "ALPN gives none"),
+        (.settings, "SETTINGS"), (.goaway, "GOAWAY"), (.retire, "retire"), (.streamsEnded, "no stream is open"),
+        (.late, "deadline passed"), (.failed, "failed"),
+    ]
+
+    private static func name(of machine: borrowing ConnectionMachine) -> String {
+        let phase = machine.phase
+        let speaksHTTP2 = machine.speaksHTTP2
+        let state = names.first { $0.0.machine().phase == phase && $0.0.machine().speaksHTTP2 == speaksHTTP2 }
+        return state?.1 ?? "\(phase)"
+    }
+
+    /// What the machine does; which inputs a state cannot get is ``table``'s to say.
+    static let chart = StateChart(states: names.map(\.1), inputs: inputs.map(\.1)) { state, input in
+        guard table.contains(where: { $0.0 == names[state].0 && $0.1 == inputs[input].0 }) else { return .cannotHappen }
+        var machine = names[state].0.machine()
+        let action = inputs[input].0.apply(to: &machine)
+        return .goes(action: action == .none ? nil : "\(action)", next: name(of: machine))
+    }
+
+    @Test("The page of states has each state with its inputs and exits, as a table and as a drawing")
+    func page() throws {
+        let page = try DocumentationPage("states.md")
+        for lines in [Self.chart.table, Self.chart.drawing] {
+            #expect(page.has(lines), "docs/states.md lacks\n\(lines.joined(separator: "\n"))")
+        }
+        let explained = page.table("| state of a connection to APNs | what it waits for | ends at the latest |")
+        #expect(explained.map { $0[0] } == Self.names.map(\.1))
+        #expect(Self.chart.everyStateHasAnExit)
     }
 }

@@ -1,0 +1,40 @@
+import Foundation
+
+/// A page of `docs`, for tests that hold it to the code.
+package struct DocumentationPage {
+    package let text: String
+
+    /// - Parameter name: such as `apns.md`.
+    package init(_ name: String) throws {
+        text = try String(contentsOf: Self.package.appending(path: "docs/\(name)"), encoding: .utf8)
+    }
+
+    /// Whether it has these lines one after the other.
+    package func has(_ lines: [String]) -> Bool {
+        text.contains("\n" + lines.joined(separator: "\n") + "\n")
+    }
+
+    /// The cells of the table with this head, row by row, without the spaces around them.
+    package func table(_ head: String) -> [[String]] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard let start = lines.firstIndex(of: head[...]) else { return [] }
+        return lines.dropFirst(start + 2).prefix { $0.hasPrefix("|") }.map { row in
+            row.dropFirst().dropLast().split(separator: "|", omittingEmptySubsequences: false).map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+        }
+    }
+
+    /// The repository's root: this file lies three levels below it.
+    private static let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// The text of every Swift file below `Tests`.
+    package static func testSources() throws -> [String] {
+        let tests = package.appending(path: "Tests")
+        guard let files = FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil) else { return [] }
+        return try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.map {
+            try String(contentsOf: $0, encoding: .utf8)
+        }
+    }
+}
