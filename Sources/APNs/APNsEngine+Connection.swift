@@ -169,7 +169,7 @@ extension APNsEngine {
 
     /// The machine is closed: loses what is open, says the last words, and tells the owner.
     func close(_ error: APNsError?) {
-        lossDetail = error.map { "the connection was lost: \($0.message)" } ?? ""
+        lossDetail = error.map { "the connection was lost: \($0.cause)" } ?? ""
         http2.abandon(code: .cancel)
         takeHTTP2Events()
         sayLastWords()

@@ -48,4 +48,9 @@ package struct APNsError: ComponentError {
         self.isTransient = isTransient
         self.goawayReason = goawayReason
     }
+
+    /// What went wrong at the bottom of it, in the words of TLS, HTTP/2 or the transport where they have some.
+    package var cause: String {
+        underlying.map { "\($0)" } ?? message
+    }
 }

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import TLS
 import Testing
 
 @Suite("APNsEngine: loss")
@@ -35,9 +36,9 @@ struct EngineLossTests {
             link.losses.map(\.detail).sorted() == [
                 "APNs did not take the request",
                 "APNs ended the stream without an answer (INTERNAL_ERROR), after it was sent",
-                "the connection was lost: the connection to api.push.apple.com:443 failed, after it was sent; "
+                "the connection was lost: the connection was reset (ECONNRESET), after it was sent; "
                     + "GOAWAY said NO_ERROR Shutdown",
-                "the connection was lost: the connection to api.push.apple.com:443 failed, after it was sent; "
+                "the connection was lost: the connection was reset (ECONNRESET), after it was sent; "
                     + "GOAWAY said NO_ERROR Shutdown",
             ])
         let unsent = try Link()
@@ -46,6 +47,44 @@ struct EngineLossTests {
         unsent.cut()
         #expect(unsent.losses.map(\.processed) == [.no])
         #expect(unsent.losses.first?.detail.hasSuffix("before it was sent") == true)
+    }
+
+    @Test("A loss says in whose words the connection ended: the transport's, those of TLS, of HTTP/2, or our own")
+    func causes() throws {
+        let ends: [(word: String, end: (Link) throws -> Void)] = [
+            ("the connection was reset (ECONNRESET)", { $0.cut() }),
+            ("closed the connection without GOAWAY", { $0.server.hangsUp = true }),
+            ("wrong version number", { $0.engine.receive([UInt8](repeating: 0xFF, count: 64).span, at: $0.now) }),
+            (
+                "the peer broke HTTP/2",
+                { link in
+                    var queue = ByteQueue()
+                    try link.server.tls.write([UInt8](repeating: 0xFF, count: 64).span)
+                    link.server.tls.drain(into: &queue)
+                    queue.withBytes { link.engine.receive($0, at: link.now) }
+                }
+            ),
+            (
+                "is silent: it did not answer a PING in time",
+                { link in
+                    link.server.isDeaf = true
+                    link.pass(.seconds(16))
+                }
+            ),
+        ]
+        for (word, end) in ends {
+            let link = try Link()
+            link.open()
+            link.server.onRequest = { _, _ in }
+            try link.submit()
+            link.pump()
+            try end(link)
+            link.pump()
+            let detail = try #require(link.losses.first?.detail, "\(word)")
+            #expect(detail.hasPrefix("the connection was lost: ") && detail.hasSuffix(", after it was sent"))
+            #expect(detail.contains(word))
+            #expect(link.losses.count == 1)
+        }
     }
 
     @Test("Wherever the wire is cut, each request ends once, and 'not processed' is never said of one that arrived")
