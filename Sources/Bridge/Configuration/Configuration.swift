@@ -78,6 +78,11 @@ extension Configuration {
         /// For 429 of one device, likewise.
         package var throttledDelays: [Duration]
         package var maximumAttempts: Int
+
+        /// Every delay once: the retry queues that each request queue has.
+        package var levels: [Duration] {
+            Set(delays + throttledDelays).sorted()
+        }
     }
 
     package struct APNs: Sendable, Equatable {

@@ -23,6 +23,10 @@ package struct TopologyPlan: Sendable {
         }
         for queue in configuration.queues {
             steps.append(.queue(Self.requests(queue.name, deadLetter: configuration.deadLetter), purpose: "requests"))
+            for delay in configuration.retry.levels {
+                let purpose = "requests that wait \(delay.components.seconds) s to be tried again"
+                steps.append(.queue(Self.retries(queue.name, delay: delay), purpose: purpose))
+            }
         }
         self.steps = steps.enumerated().filter { index, step in !steps[..<index].contains(step) }.map(\.element)
     }
@@ -46,6 +50,23 @@ package struct TopologyPlan: Sendable {
                 "x-queue-type": .string("quorum"),
                 "x-dead-letter-exchange": .string(deadLetter.exchange),
                 "x-dead-letter-routing-key": .string(deadLetter.routingKey),
+                "x-dead-letter-strategy": .string("at-least-once"),
+                "x-overflow": .string("reject-publish"),
+            ])
+    }
+
+    /// A queue that gives each message back to its request queue after a fixed time, and keeps it until that has taken it.
+    ///
+    /// Sources: rabbitmq.com/docs/ttl (a queue with one time-to-live expires in order), rabbitmq.com/docs/quorum-queues
+    /// (at-least-once dead lettering, which needs `reject-publish`).
+    private static func retries(_ name: String, delay: Duration) -> QueueDeclaration {
+        QueueDeclaration(
+            name: RetryEncoder.queue(name, delay: delay),
+            arguments: [
+                "x-queue-type": .string("quorum"),
+                "x-message-ttl": .int32(Int32(delay.components.seconds * 1000)),
+                "x-dead-letter-exchange": .string(""),
+                "x-dead-letter-routing-key": .string(name),
                 "x-dead-letter-strategy": .string("at-least-once"),
                 "x-overflow": .string("reject-publish"),
             ])

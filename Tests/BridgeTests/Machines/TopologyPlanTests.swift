@@ -19,7 +19,27 @@ struct TopologyPlanTests {
             case .binding: "binding"
             }
         }
-        #expect(names == ["push.dead", "push.results", "push.feedback", "push.requests"])
+        let retries = [5, 30, 120, 900, 1800, 3600].map { "push.requests.retry.\($0)s" }
+        #expect(names == ["push.dead", "push.results", "push.feedback", "push.requests"] + retries)
+    }
+
+    @Test("Retry queues give back to their request queue after their time, and keep what it does not take")
+    func retries() throws {
+        let queues = try plan {
+            $0.retry.delays = [.seconds(60), .seconds(5)]
+            $0.retry.throttledDelays = [.seconds(5)]
+        }.steps.compactMap { step in
+            if case .queue(let queue, _) = step, queue.name.contains(".retry.") { queue } else { nil }
+        }
+        #expect(queues.map(\.name) == ["push.requests.retry.5s", "push.requests.retry.60s"])
+        let queue = try #require(queues.last)
+        #expect(queue.durable)
+        #expect(queue.arguments["x-queue-type"] == .string("quorum"))
+        #expect(queue.arguments["x-message-ttl"] == .int32(60_000))
+        #expect(queue.arguments["x-dead-letter-exchange"] == .string(""))
+        #expect(queue.arguments["x-dead-letter-routing-key"] == .string("push.requests"))
+        #expect(queue.arguments["x-dead-letter-strategy"] == .string("at-least-once"))
+        #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
     }
 
     @Test("One queue for several purposes is declared once")
@@ -31,7 +51,7 @@ struct TopologyPlanTests {
         }.steps
         var names: [String] = []
         for case .queue(let queue, _) in steps where !names.contains(queue.name) { names.append(queue.name) }
-        #expect(names == ["push.dead", "push.requests"])
+        #expect(names.prefix(2) == ["push.dead", "push.requests"])
         let queues = steps.compactMap { if case .queue(let queue, _) = $0 { queue } else { nil } }
         #expect(queues.allSatisfy { queue in queues.filter { $0.name == queue.name }.allSatisfy { $0 == queue } })
     }
@@ -41,10 +61,11 @@ struct TopologyPlanTests {
         let steps = try plan {
             $0.results.route = Configuration.Route(exchange: "push", routingKey: "results")
             $0.feedback = nil
+            $0.retry.throttledDelays = $0.retry.delays
         }.steps
         #expect(steps.contains(.exchange(ExchangeDeclaration(name: "push", type: "direct"))))
         #expect(steps.contains(.binding(queue: "results", exchange: "push", routingKey: "results")))
-        #expect(steps.count == 5)
+        #expect(steps.count == 5 + 3)
     }
 
     @Test("Request queues are quorum queues that give up on a message only into the dead letters")
