@@ -1,14 +1,21 @@
 package import AMQP
 package import Core
 
-/// Declares a plan on the broker, step by step. Sans-IO like a worker.
+/// Declares a plan on the broker, or compares it with what is there, step by step. Sans-IO like a worker.
 ///
 /// A step that the broker refuses (a queue exists with other arguments, say) is told and does not stop the others. Lost
 /// connections are made again for as long as the patience lasts.
 package final class TopologyRun {
+    package enum Purpose: Sendable {
+        case apply, compare
+    }
+
     package enum Event {
+        /// Declared, or there already.
         case done(TopologyPlan.Step)
         case refused(TopologyPlan.Step, AMQPError)
+        /// Compared; `nil` for what cannot be: a binding, which AMQP does not let anyone read.
+        case compared(TopologyPlan.Step, DeclarationComparison.Finding?)
         /// The broker cannot be used; `nil` when it is only silent.
         case failed(AMQPError?)
     }
@@ -17,16 +24,20 @@ package final class TopologyRun {
     package static let patience = Duration.seconds(30)
 
     private let steps: [TopologyPlan.Step]
+    private let purpose: Purpose
     private let control: AMQPConnection
     private var next = 0
+    /// Of the next step.
+    private var comparison: DeclarationComparison?
     private var isWaiting = false
     private var lastProgress: Instant
     private var lastLoss: AMQPError?
     private var events = EventQueue<Event>()
     package private(set) var isFinished = false
 
-    package init(_ plan: TopologyPlan, control: AMQPConnection, at now: Instant) {
+    package init(_ plan: TopologyPlan, _ purpose: Purpose, control: AMQPConnection, at now: Instant) {
         steps = plan.steps
+        self.purpose = purpose
         self.control = control
         lastProgress = now
         control.start(at: now)
@@ -50,15 +61,11 @@ package final class TopologyRun {
     package func step(at now: Instant) {
         while let event = control.nextEvent(at: now) {
             switch event {
-            case .engine(.replied(.refused(let error))):
-                events.append(.refused(steps[next], error))
-                advance(at: now)
-            case .engine(.replied):
-                events.append(.done(steps[next]))
-                advance(at: now)
+            case .engine(.replied(let reply)): answered(reply, at: now)
             case .disconnected(_, let error, _):
-                // A step whose answer got lost is asked again: declaring is idempotent.
+                // A step whose answer got lost is asked again: declaring and comparing are idempotent.
                 isWaiting = false
+                comparison = nil
                 lastLoss = error
                 if !error.isTransient { fail(error, at: now) }
             default: break
@@ -66,17 +73,39 @@ package final class TopologyRun {
         }
         if now >= lastProgress + Self.patience { fail(lastLoss, at: now) }
         guard !isFinished, control.isOpen, !isWaiting else { return }
-        guard next < steps.count else {
+        if let request = nextRequest() {
+            isWaiting = true
+            control.request(request, at: now)
+        } else {
             stop(at: now)
-            return
         }
-        isWaiting = true
-        control.request(Self.request(steps[next]), at: now)
     }
 
-    private func advance(at now: Instant) {
+    /// `nil` after the last step.
+    private func nextRequest() -> ControlRequest? {
+        while next < steps.count {
+            guard purpose == .compare else { return steps[next].declaration }
+            if comparison == nil { comparison = steps[next].subject.map(DeclarationComparison.init) }
+            if let request = comparison?.nextRequest { return request }
+            events.append(.compared(steps[next], comparison?.finding))
+            comparison = nil
+            next += 1
+        }
+        return nil
+    }
+
+    private func answered(_ reply: ControlReply, at now: Instant) {
         isWaiting = false
         lastProgress = now
+        guard purpose == .apply else {
+            comparison?.take(reply)
+            return
+        }
+        if case .refused(let error) = reply {
+            events.append(.refused(steps[next], error))
+        } else {
+            events.append(.done(steps[next]))
+        }
         next += 1
     }
 
@@ -96,13 +125,24 @@ package final class TopologyRun {
     package var isClosed: Bool {
         isFinished && control.isClosed
     }
+}
 
-    private static func request(_ step: TopologyPlan.Step) -> ControlRequest {
-        switch step {
+extension TopologyPlan.Step {
+    fileprivate var declaration: ControlRequest {
+        switch self {
         case .exchange(let exchange): .declareExchange(exchange)
         case .queue(let queue, _): .declareQueue(queue)
         case .binding(let queue, let exchange, let key):
             .bindQueue(queue, exchange: exchange, routingKey: key, arguments: FieldTable())
+        }
+    }
+
+    /// What can be compared with the broker's.
+    package var subject: DeclarationComparison.Subject? {
+        switch self {
+        case .exchange(let exchange): .exchange(exchange)
+        case .queue(let queue, _): .queue(queue)
+        case .binding: nil
         }
     }
 }

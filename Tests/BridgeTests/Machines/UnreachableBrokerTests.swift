@@ -19,7 +19,7 @@ struct UnreachableBrokerTests {
     @Test("ends a topology run after its patience, with what was wrong")
     func topology() throws {
         let run = TopologyRun(
-            TopologyPlan(try World.configuration { _ in }), control: connection(.control), at: network.now)
+            TopologyPlan(try World.configuration { _ in }), .apply, control: connection(.control), at: network.now)
         var failures: [AMQPError?] = []
         network.advance(by: TopologyRun.patience + .seconds(1), deadline: { run.nextDeadline }) {
             run.expire(at: network.now)

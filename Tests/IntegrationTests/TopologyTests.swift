@@ -1,0 +1,126 @@
+import AMQP
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("Topology")
+    struct TopologyTests {
+        private let stage: Stage
+
+        init() throws {
+            stage = try Stage(script: "")
+        }
+
+        private func topology(
+            _ file: String, _ arguments: String...
+        ) throws -> (exit: ChildProcess.Exit, lines: [Substring], errors: String) {
+            let process = try ChildProcess(stage.binary, ["topology", "--config", file] + arguments)
+            let exit = try process.waitForExit(within: .seconds(90))
+            return (exit, process.text().split(separator: "\n"), process.text(.errors))
+        }
+
+        /// The configuration of a stage with one request queue, and more at its end.
+        private func configuration(queue: String? = nil, _ more: String = "") throws -> String {
+            try stage.write(Stage.Settings(queues: [queue ?? stage.quorumQueue], more: more))
+        }
+
+        @Test("What was declared is found as it is wanted")
+        func declared() throws {
+            let file = try configuration(
+                "results: { exchange: \(stage.name).exchange, routing_key: \(stage.name).answers }")
+            let applied = try topology(file, "--apply")
+            #expect(applied.exit == .exited(0), "\(applied)")
+            #expect(applied.lines.allSatisfy { $0.hasPrefix("declared   ") }, "\(applied)")
+            let compared = try topology(file, "--compare")
+            #expect(compared.exit == .exited(0), "\(compared)")
+            #expect(compared.lines.contains { $0.hasPrefix("ok         exchange \(stage.name).exchange: direct") })
+            #expect(compared.lines.contains { $0.hasPrefix("ok         queue \(stage.quorumQueue): durable") })
+            #expect(compared.lines.contains { $0.hasPrefix("unreadable binding \(stage.name).exchange -> ") })
+            #expect(compared.lines.last?.hasSuffix("1 unreadable") == true, "\(compared)")
+            try stage.client.ask(.deleteQueue("\(stage.name).answers"))
+            try stage.client.ask(.deleteExchange("\(stage.name).exchange"))
+            try stage.removeQueues()
+        }
+
+        @Test("What is missing is told, ends with 78, and is missing afterwards as well")
+        func missing() throws {
+            let name = "\(stage.name).missing"
+            let file = try configuration(queue: name)
+            for _ in 0..<2 {
+                let compared = try topology(file, "--compare")
+                #expect(compared.exit == .exited(78), "\(compared)")
+                #expect(compared.lines.contains { $0.hasPrefix("missing    queue \(name): durable") }, "\(compared)")
+                #expect(compared.lines.contains { $0.hasPrefix("ok         queue \(stage.deadLetterQueue):") })
+            }
+            try stage.removeQueues()
+        }
+
+        @Test("A classic queue, another time-to-live and another kind of exchange are told in words")
+        func different() throws {
+            let answers = "\(stage.name).answers"
+            let exchange = "\(stage.name).exchange"
+            try stage.client.declare(answers, ["x-queue-type": .string("quorum"), "x-message-ttl": .int32(60_000)])
+            var fanout = ExchangeDeclaration(name: exchange, type: "fanout")
+            fanout.durable = true
+            try stage.client.ask(.declareExchange(fanout))
+            let file = try configuration(
+                queue: stage.classicQueue,
+                """
+                results: { routing_key: \(answers) }
+                feedback: { exchange: \(exchange), routing_key: \(answers) }
+                """)
+            let compared = try topology(file, "--compare")
+            #expect(compared.exit == .exited(78), "\(compared)")
+            let place = try #require(
+                compared.lines.firstIndex { $0.hasPrefix("different  queue \(stage.classicQueue):") }, "\(compared)")
+            #expect(compared.lines[place + 1] == "           x-queue-type is classic, wanted quorum", "\(compared)")
+            #expect(
+                compared.lines[place + 2] == "           x-overflow is not set, wanted reject-publish", "\(compared)")
+            #expect(compared.lines.contains("           x-message-ttl is 60000, wanted not set"), "\(compared)")
+            #expect(compared.lines.contains("           type is fanout, wanted direct"), "\(compared)")
+
+            let machine = try topology(file, "--compare", "--json")
+            #expect(machine.exit == .exited(78))
+            let answer = try #require(
+                JSONSerialization.jsonObject(with: Data(machine.lines.joined().utf8)) as? [String: Any])
+            #expect(answer["ok"] as? Bool == false)
+            let steps = try #require(answer["steps"] as? [[String: Any]])
+            let step = try #require(steps.first { $0["name"] as? String == stage.classicQueue })
+            #expect(step["kind"] as? String == "queue" && step["state"] as? String == "different")
+            let differences = try #require(step["differences"] as? [[String: Any]])
+            #expect(differences[0]["name"] as? String == "x-queue-type")
+            #expect(differences[0]["wanted"] as? String == "quorum" && differences[0]["current"] is NSNull)
+
+            // It stays as it is, and says why.
+            let applied = try topology(file, "--apply")
+            #expect(applied.exit == .exited(65), "\(applied)")
+            #expect(applied.lines.contains { $0.hasPrefix("refused    queue \(stage.classicQueue):") }, "\(applied)")
+            try stage.client.ask(.deleteQueue(answers))
+            try stage.client.ask(.deleteExchange(exchange))
+            try stage.removeQueues()
+        }
+
+        @Test("The plan is printed for programs, too")
+        func plan() throws {
+            let printed = try topology(try configuration(), "--json")
+            #expect(printed.exit == .exited(0))
+            let answer = try #require(
+                JSONSerialization.jsonObject(with: Data(printed.lines.joined().utf8)) as? [String: Any])
+            let steps = try #require(answer["steps"] as? [[String: Any]])
+            let step = try #require(steps.first { $0["name"] as? String == stage.quorumQueue })
+            #expect(step["purpose"] as? String == "requests" && step["state"] == nil)
+            let arguments = try #require(step["arguments"] as? [String: Any])
+            #expect(arguments["x-queue-type"] as? String == "quorum")
+            #expect(arguments["x-dead-letter-routing-key"] as? String == stage.deadLetterQueue)
+            try stage.removeQueues()
+        }
+
+        @Test("Declaring and comparing at once is a wrong command line")
+        func usage() throws {
+            #expect(try topology(try configuration(), "--apply", "--compare").exit == .exited(64))
+            try stage.removeQueues()
+        }
+    }
+}
