@@ -177,6 +177,17 @@ package final class AMQPConnection {
         network.connect(engine, to: address.endpoint, timeout: configuration.connectTimeout)
     }
 
+    private func pause(after error: AMQPError?) -> Duration {
+        // Within a round the next broker is tried at once.
+        guard untried.isEmpty else { return .zero }
+        // A close that a publish has brought about says nothing about the broker.
+        if configuration.role == .publisher, openedAt != nil, error?.isAboutPublish == true {
+            var first = Backoff(base: backoff.base, limit: backoff.limit)
+            return first.next(using: &random)
+        }
+        return backoff.next(using: &random)
+    }
+
     private func makeEngine() -> AMQPEngine {
         configuration.address = address
         let engine = AMQPEngine(configuration: configuration, epoch: epoch, firstSequence: nextSequence)
@@ -195,8 +206,7 @@ package final class AMQPConnection {
             untried = []
             if now - openedAt >= Self.stableAfter { backoff.reset() }
         }
-        // Within a round the next broker is tried at once.
-        let pause = untried.isEmpty ? backoff.next(using: &random) : .zero
+        let pause = pause(after: error)
         state = .waiting(until: now + pause)
         let cause = error ?? AMQPError(.transport, "the connection ended", blame: .remote, isTransient: true)
         return .disconnected(epoch: epoch, cause, retryAt: now + pause)

@@ -60,6 +60,16 @@ extension AMQPError.Code {
 }
 
 extension AMQPError {
+    /// Whether the broker closed a publishing connection because of what was published, so that the same would happen
+    /// again: a missing exchange (404), properties that it does not take (406), a body (311), frames (501 to 505), a
+    /// direct reply-to that it chokes on (541). Source: AMQP 0-9-1, section 1.2 (constants).
+    package var isAboutPublish: Bool {
+        switch replyCode {
+        case 311, 404, 406, 501, 502, 503, 504, 505, 540, 541: true
+        default: false
+        }
+    }
+
     /// What `connection.close` or `channel.close` says.
     ///
     /// Source: AMQP 0-9-1, section 1.2 (constants); rabbitmq.com/docs/channels and /docs/consumers

@@ -14,6 +14,8 @@ final class PendingPublication {
     let publication: Publication
     let kind: Kind
     var refusals = 0
+    /// How often the broker closed the connection while this was outstanding alone.
+    var closes = 0
 
     init(request: InFlightRequest, publication: Publication, kind: Kind) {
         self.request = request

@@ -55,6 +55,7 @@ extension Pipeline {
         var requests = notifications.handles.map { notifications[$0].request }
         requests += unpublished.elements.map(\.request)
         requests += unconfirmed.elements.map(\.request)
+        requests += suspects.elements.map(\.request)
         for entry in later.elements {
             switch entry {
             case .republish(let pending): requests.append(pending.request)

@@ -27,6 +27,8 @@ package final class Pipeline {
     var unconfirmed = SequenceTable<PendingPublication>()
     /// What waits for the publishing connection, oldest first.
     var unpublished = EventQueue<PendingPublication>()
+    /// What goes alone, because the broker may have closed the connection over it.
+    var suspects = SuspectPublishes()
 
     /// What waits for its time.
     enum Later {

@@ -19,6 +19,8 @@ package struct PipelineCounters: Sendable {
     /// Publishes that no queue took.
     package var returned: UInt64 = 0
     package var refusedPublishes: UInt64 = 0
+    /// Publishes that were taken out because the broker closes the connection over them.
+    package var quarantined: UInt64 = 0
     /// Answers whose reason Apple does not document, or that had none.
     package var unknownReasons: UInt64 = 0
     /// Deliveries without a settlement.
@@ -46,6 +48,7 @@ package struct PipelineCounters: Sendable {
         deadLetters += other.deadLetters
         returned += other.returned
         refusedPublishes += other.refusedPublishes
+        quarantined += other.quarantined
         unknownReasons += other.unknownReasons
         unsettled += other.unsettled
         unconfirmed += other.unconfirmed

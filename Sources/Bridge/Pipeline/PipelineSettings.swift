@@ -25,6 +25,8 @@ package struct PipelineSettings: Sendable {
     /// The pause before a refused or returned publish is repeated: the first one, and the longest.
     package var refusalPause = Duration.milliseconds(500)
     package var longestRefusalPause = Duration.seconds(30)
+    /// How long nothing goes where the broker closed the connection over it.
+    package var quarantine = Duration.seconds(60)
 
     /// Where the result of a request without `reply_to` goes.
     package func results(for outcome: Outcome) -> PublishRoute? {

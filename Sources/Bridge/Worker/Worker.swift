@@ -155,7 +155,8 @@ package final class Worker: PipelineDoors {
             case .engine(.unblocked): log.notice("the broker takes publishes again")
             case .disconnected(_, let error, _):
                 isPublisherOpen = false
-                brokerLost("publishing", error)
+                pipeline.publisherLost(error, at: now)
+                if !error.isAboutPublish { brokerLost("publishing", error) }
             case .engine, .closed: break
             }
         }

@@ -69,6 +69,23 @@ package final class Broker {
 
     package var users = ["guest": "guest"]
     package var virtualHosts: Set<String> = ["/"]
+    /// How a publish ends that the broker does not stand: it closes the channel, or the connection.
+    package struct Refusal {
+        let code: UInt16
+        let text: String
+        let closesConnection: Bool
+
+        package static func connection(_ code: UInt16, _ text: String) -> Refusal {
+            Refusal(code: code, text: text, closesConnection: true)
+        }
+
+        package static func channel(_ code: UInt16, _ text: String) -> Refusal {
+            Refusal(code: code, text: text, closesConnection: false)
+        }
+    }
+
+    /// Which publishes it does not stand.
+    package var refuses: (Message) -> Refusal? = { _ in nil }
     package var loginRefusal = LoginRefusal.closeFrame
     package var frameMax: UInt32 = 131_072
     package var channelMax: UInt16 = 2047
@@ -153,11 +170,11 @@ package final class Broker {
         dispatchAll()
     }
 
-    func declareExchange(_ name: String) { exchanges.insert(name) }
+    package func declareExchange(_ name: String) { exchanges.insert(name) }
     func deleteExchange(_ name: String) { exchanges.remove(name) }
     func hasExchange(_ name: String) -> Bool { exchanges.contains(name) }
 
-    func bind(_ queue: String, exchange: String, routingKey: [UInt8]) {
+    package func bind(_ queue: String, exchange: String, routingKey: [UInt8]) {
         bindings.append((exchange, routingKey, queue))
     }
 

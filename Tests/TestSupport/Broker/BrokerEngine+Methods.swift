@@ -309,6 +309,11 @@ extension BrokerEngine {
         guard let publish = incoming else { return }
         incoming = nil
         let exchange = String(decoding: publish.message.exchange, as: UTF8.self)
+        if let refusal = broker.refuses(publish.message) {
+            return refusal.closesConnection
+                ? closeConnection(code: refusal.code, text: refusal.text)
+                : closeChannel(code: refusal.code, text: refusal.text)
+        }
         guard broker.hasExchange(exchange) else {
             return closeChannel(code: 404, text: "NOT_FOUND - no exchange '\(exchange)' in vhost '/'")
         }
