@@ -10,6 +10,13 @@ package protocol LoopOwner: AnyObject {
 
     /// The end of a turn, before output is flushed: takes the engines' events and gives them new work.
     func endTurn(at now: Moment)
+
+    /// Whether so much is under way that turns may be ``EventLoop/busyTurnInterval`` apart; asked once per turn.
+    var isBusy: Bool { get }
+}
+
+extension LoopOwner {
+    package var isBusy: Bool { false }
 }
 
 /// A part of the loop's own that has deadlines and output: a network, a listener.

@@ -17,6 +17,14 @@ package enum SystemClock {
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
+    /// Sleeps until a point on `CLOCK_MONOTONIC`, or a little less long when a signal comes.
+    static func sleep(until instant: Instant) {
+        var time = timespec(
+            tv_sec: Int(instant.nanoseconds / 1_000_000_000), tv_nsec: Int(instant.nanoseconds % 1_000_000_000))
+        let result = unsafe clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil)
+        precondition(result == 0 || result == EINTR, "Linux sleeps by its own clock")
+    }
+
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()
         let result = unsafe clock_gettime(clock, &time)

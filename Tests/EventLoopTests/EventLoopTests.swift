@@ -183,6 +183,40 @@ struct EventLoopTests {
         #expect(loop.turns <= 4, "a loop without work sleeps until its next deadline")
     }
 
+    @Test("the turns of a busy owner begin at least an interval apart, whatever there is to do; others follow at once")
+    func busyTurns() throws {
+        final class Hurried: LoopOwner {
+            let loop: EventLoop
+            let isBusy: Bool
+            var begun: [Instant] = []
+
+            init(_ loop: EventLoop, isBusy: Bool) {
+                self.loop = loop
+                self.isBusy = isBusy
+            }
+
+            var nextDeadline: Instant? { nil }
+
+            func expire(at now: Moment) {}
+
+            func endTurn(at now: Moment) {
+                begun.append(now.instant)
+                if begun.count == 20 { loop.stop() } else { loop.requestTurn() }
+            }
+
+            /// The shortest time from the beginning of a turn to that of the next.
+            var shortest: Duration {
+                zip(begun.dropFirst(), begun).map { $0 - $1 }.min() ?? .zero
+            }
+        }
+        let busy = Hurried(try EventLoop(), isBusy: true)
+        try busy.loop.run(owner: busy)
+        #expect(busy.shortest >= EventLoop.busyTurnInterval)
+        let idle = Hurried(try EventLoop(), isBusy: false)
+        try idle.loop.run(owner: idle)
+        #expect(idle.shortest < EventLoop.busyTurnInterval)
+    }
+
     @Test("a loop that was stopped flushes what the last turn said, and runs again")
     func stopAndRunAgain() throws {
         let fixture = try LoopFixture()

@@ -74,6 +74,13 @@ package final class Worker: PipelineDoors {
         pipeline.probeSoon(at: now)
     }
 
+    /// With so many deliveries in flight it pays to wait for more before the next turn; below, latency counts.
+    package static let busyDeliveries = 128
+
+    package var isBusy: Bool {
+        pipeline.counters.unsettled >= Self.busyDeliveries
+    }
+
     package func nextEvent() -> Event? {
         events.popFirst()
     }

@@ -80,6 +80,10 @@ package final class WorkerThread: LoopOwner {
         worker.expire(at: now)
     }
 
+    package var isBusy: Bool {
+        worker.isBusy
+    }
+
     package func endTurn(at now: Moment) {
         worker.step(at: now)
         while let event = worker.nextEvent() {
