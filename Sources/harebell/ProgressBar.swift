@@ -7,7 +7,7 @@ final class ProgressBar {
     private static let width = 30
 
     private let total: Int
-    private let isShown: Bool
+    let isShown: Bool
     private var nextDraw = Instant(nanoseconds: 0)
 
     init(total: Int, isShown: Bool) {
@@ -18,7 +18,7 @@ final class ProgressBar {
     func show(_ done: Int, at now: Instant) {
         guard isShown, now >= nextDraw else { return }
         nextDraw = now + Self.interval
-        let filled = Self.width * done / max(total, 1)
+        let filled = Self.width * min(done, total) / max(total, 1)
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: Self.width - filled)
         draw("\r\(bar) \(done) of \(total)")
     }

@@ -2,6 +2,7 @@ import AMQP
 import ArgumentParser
 import Bridge
 import Core
+import Glibc
 
 struct TopologyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,8 +12,11 @@ struct TopologyCommand: ParsableCommand {
             Nothing else in Harebell declares a queue. Declaring what exists already with the same arguments changes \
             nothing; with other arguments the broker refuses, says the difference, and the queue stays as it is.
 
+            --probe sends a message through a likeness of each retry queue and waits until it comes out again: no request \
+            queue and no worker sees it.
+
             Exit code 65 if the broker refused a declaration, 69 if it cannot be used, and 78 if --compare found something \
-            missing or different.
+            missing or different, or --probe a message that did not come out in its time.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
@@ -23,16 +27,26 @@ struct TopologyCommand: ParsableCommand {
     @Flag(help: "Compare it with what the broker has, and change nothing.")
     var compare = false
 
+    @Flag(help: "Send a message through a likeness of each retry queue.")
+    var probe = false
+
+    @Option(help: ArgumentHelp("The longest delay that --probe waits for.", valueName: "seconds"))
+    var within = 60
+
     @Flag(help: "One JSON object instead of lines.")
     var json = false
 
     func validate() throws {
-        guard !(apply && compare) else { throw ValidationError("--apply and --compare exclude each other") }
+        guard [apply, compare, probe].count(where: \.self) <= 1 else {
+            throw ValidationError("only one of --apply, --compare and --probe")
+        }
+        guard (1...604_800).contains(within) else { throw ValidationError("--within is 1 to 604800") }
     }
 
     func run() throws {
         let settings = try configuration.load().configuration
         let plan = TopologyPlan(settings)
+        guard !probe else { return try probe(plan, settings.broker) }
         guard apply || compare else {
             if json {
                 sayJSON(plan.steps.map { TopologyReport($0, .planned) })
@@ -86,5 +100,53 @@ struct TopologyCommand: ParsableCommand {
             JSONAnswer.text(of: [
                 ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
             ]))
+    }
+
+    // MARK: Probing
+
+    private func probe(_ plan: TopologyPlan, _ broker: Configuration.Broker) throws {
+        let runner = try LoopRunner()
+        let name = "harebell.probe-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        let run = try RetryProbe(plan, within: .seconds(within), name: name, at: runner.now) { role in
+            try BrokerConnections.connection(
+                role, name: "harebell topology", broker, network: runner.network,
+                seed: UInt64.random(in: 0 ... .max))
+        }
+        let progress = ProgressBar(
+            total: Int(run.longest.components.seconds), isShown: !json && isatty(STDERR_FILENO) == 1)
+        let start = runner.now
+        var reports: [ProbeReport] = run.left.map { ProbeReport($0, .left) }
+        var failed = false
+        try runner.run(
+            nextDeadline: {
+                let tick = progress.isShown ? runner.now + .seconds(1) : nil
+                return [run.nextDeadline, tick].compactMap(\.self).min()
+            }, expire: run.expire(at:), interrupted: { run.stop(at: runner.now) }
+        ) { now in
+            run.step(at: now.instant)
+            while let event = run.nextEvent() {
+                progress.clear()
+                if let report = ProbeReport(event) {
+                    reports.append(report)
+                    if !json { say(report.text) }
+                } else if case .failed(let error) = event {
+                    failed = true
+                    complain(error?.description ?? "the broker does not answer")
+                }
+            }
+            if !run.isClosed { progress.show(Int((now.instant - start).components.seconds), at: now.instant) }
+            return run.isClosed
+        }
+        progress.clear()
+        if failed { throw Status.unavailable }
+        if json {
+            say(
+                JSONAnswer.text(of: [
+                    ("ok", .boolean(!reports.contains(where: \.isWrong))), ("levels", .array(reports.map(\.json))),
+                ]))
+        } else {
+            for report in reports where report.state == .left { say(report.text) }
+        }
+        if reports.contains(where: \.isWrong) { throw Status.configuration }
     }
 }

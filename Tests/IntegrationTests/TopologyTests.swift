@@ -120,7 +120,53 @@ extension ProcessTests {
         @Test("Declaring and comparing at once is a wrong command line")
         func usage() throws {
             #expect(try topology(try configuration(), "--apply", "--compare").exit == .exited(64))
+            #expect(try topology(try configuration(), "--compare", "--probe").exit == .exited(64))
             try stage.removeQueues()
+        }
+
+        @Test(
+            "A probe comes out of each retry queue in its time, out of one with a policy too early, and leaves nothing")
+        func probe() throws {
+            let broker = try PrivateBroker()
+            let stage = try Stage(broker: broker.url, script: "")
+            let queue = stage.quorumQueue
+            let file = try stage.write(
+                Stage.Settings(
+                    queues: [queue], more: "retry: { delays_seconds: [900], throttled_delays_seconds: [1, 2] }"))
+            let before = try broker.control("list_queues", "--silent", "name").split(separator: "\n")
+            let fine = try topology(file, "--probe", "--within", "5")
+            #expect(fine.exit == .exited(0), "\(fine)")
+            #expect(fine.lines.count == 3, "\(fine)")
+            #expect(fine.lines[0].hasPrefix("ok         queue \(queue).retry.1s: came out after 1."), "\(fine)")
+            #expect(fine.lines[1].hasPrefix("ok         queue \(queue).retry.2s: came out after 2."), "\(fine)")
+            #expect(fine.lines[2] == "left       queue \(queue).retry.900s: not waited for, its delay is 900 s")
+
+            try broker.control("set_policy", "short", #"\.retry\.2s"#, #"{"message-ttl":100}"#, "--apply-to", "queues")
+            let early = try topology(file, "--probe", "--within", "5", "--json")
+            #expect(early.exit == .exited(78), "\(early)")
+            let answer = try #require(
+                JSONSerialization.jsonObject(with: Data(early.lines.joined().utf8)) as? [String: Any])
+            let levels = try #require(answer["levels"] as? [[String: Any]])
+            let states = levels.reduce(into: [:]) { $0[$1["delay_seconds"] as? Int ?? 0] = $1["state"] as? String }
+            #expect(states == [1: "ok", 2: "early", 900: "left"])
+            #expect(try broker.control("list_queues", "--silent", "name").split(separator: "\n") == before)
+        }
+
+        @Test("A probe that the broker refuses is told")
+        func refusedProbe() throws {
+            let broker = try PrivateBroker()
+            let stage = try Stage(broker: broker.url, script: "")
+            let file = try stage.write(
+                Stage.Settings(
+                    queues: [stage.quorumQueue], broker: broker.url.replacing("guest:guest", with: "small:small"),
+                    more: "retry: { delays_seconds: [900], throttled_delays_seconds: [1] }"))
+            try broker.control("add_user", "small", "small")
+            try broker.control("set_permissions", "small", #"^harebell\.probe.*"#, ".*", ".*")
+            let refused = try topology(file, "--probe", "--within", "5")
+            #expect(refused.exit == .exited(78), "\(refused)")
+            #expect(
+                refused.lines[0] == "refused    queue \(stage.quorumQueue).retry.1s: its delay is 1 s", "\(refused)")
+            #expect(refused.lines[1].contains("403 ACCESS_REFUSED"), "\(refused)")
         }
     }
 }

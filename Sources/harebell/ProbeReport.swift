@@ -1,0 +1,75 @@
+import Bridge
+import Core
+
+/// What `harebell topology --probe` says about one retry queue, to people and to programs.
+struct ProbeReport {
+    enum State: String {
+        case ok
+        /// It came out long before its time.
+        case early
+        case lost
+        case refused
+        /// Its delay is longer than was to be waited for.
+        case left
+    }
+
+    let level: RetryProbe.Level
+    let state: State
+    private var time: Duration?
+    private var detail: String?
+
+    init(_ level: RetryProbe.Level, _ state: State) {
+        self.level = level
+        self.state = state
+    }
+
+    /// - Returns: `nil` for an event that is about no retry queue.
+    init?(_ event: RetryProbe.Event) {
+        switch event {
+        case .returned(let level, let time):
+            self.init(level, level.isEarly(time) ? .early : .ok)
+            self.time = time
+        case .lost(let level):
+            self.init(level, .lost)
+            detail = "nothing came out in time; what stands in it may be lost"
+        case .refused(let level, let reason):
+            self.init(level, .refused)
+            detail = reason
+        case .failed: return nil
+        }
+        if state == .early { detail = "a policy of the broker has a shorter time-to-live: rabbitmqctl list_policies" }
+    }
+
+    var isWrong: Bool {
+        switch state {
+        case .ok, .left: false
+        case .early, .lost, .refused: true
+        }
+    }
+
+    var text: String {
+        let padding = String(repeating: " ", count: 11 - state.rawValue.count)
+        let delay = level.delay.components.seconds
+        let rest =
+            switch (state, time) {
+            case (.left, _): ": not waited for, its delay is \(delay) s"
+            case (_, let time?): ": came out after \(tenths(time)) s, its delay is \(delay) s"
+            default: ": its delay is \(delay) s"
+            }
+        return state.rawValue + padding + "queue \(level.queue)\(rest)" + (detail.map { "\n           \($0)" } ?? "")
+    }
+
+    private func tenths(_ time: Duration) -> String {
+        let tenths = Int((time.inSeconds * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    var json: JSONAnswer {
+        var members: [(String, JSONAnswer)] = [
+            ("queue", .text(level.queue)), ("delay_seconds", .integer(Int(level.delay.components.seconds))),
+            ("state", .text(state.rawValue)), ("seconds", time.map { .number($0.inSeconds) } ?? .null),
+        ]
+        if let detail { members.append(("detail", .text(detail))) }
+        return .object(members)
+    }
+}
