@@ -1,4 +1,5 @@
 package import Core
+package import TLS
 
 /// Keeps a connection with the broker: an ``AMQPEngine`` for each epoch, one broker after the other, with pauses between.
 ///
@@ -67,6 +68,8 @@ package final class AMQPConnection {
     package var isClosed: Bool { if case .closed = state { true } else { false } }
     package var isBlocked: Bool { engine?.isBlocked ?? false }
     package var canPublish: Bool { engine?.canPublish ?? false }
+    /// What TLS has agreed upon in this epoch; `nil` without TLS, and before.
+    package var security: TLSSummary? { engine?.security }
     /// Delivered in this epoch and not settled.
     package var held: Int { engine?.held ?? 0 }
     /// Published in this epoch and not confirmed.

@@ -72,6 +72,13 @@ extension AMQPEngine {
             try unsafe send(AMQP_BASIC_GET_METHOD) { writer throws(AMQPError) in
                 unsafe amqp_basic_get_t(ticket: 0, queue: try writer.short(queue, "queue name"), no_ack: 0)
             }
+        case .probeReading(let queue):
+            try unsafe send(AMQP_BASIC_CONSUME_METHOD) { writer throws(AMQPError) in
+                unsafe amqp_basic_consume_t(
+                    ticket: 0, queue: try writer.short(queue, "queue name"),
+                    consumer_tag: try writer.short("harebell-probe", "consumer tag"), no_local: 0, no_ack: 0,
+                    exclusive: 0, nowait: 0, arguments: try writer.table(["x-priority": .string("none")]))
+            }
         }
     }
 

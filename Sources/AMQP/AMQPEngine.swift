@@ -1,5 +1,5 @@
 package import Core
-import TLS
+package import TLS
 
 /// Our end of AMQP 0-9-1 on one connection with one channel, without a socket.
 ///
@@ -93,6 +93,8 @@ package final class AMQPEngine: Engine {
     package var isBlocked: Bool { machine.isBlocked }
     /// Delivered and not settled.
     package var held: Int { deliveries.held }
+    /// What TLS has agreed upon; `nil` without TLS, and before.
+    package var security: TLSSummary? { tls?.summary }
     /// The number that the next publish gets.
     package var nextSequence: UInt64 { confirms.nextSequence }
     /// Published and not confirmed.

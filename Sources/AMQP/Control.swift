@@ -14,6 +14,11 @@ package enum ControlRequest: Sendable {
     case deleteExchange(String)
     /// One message, to be settled like a delivery.
     case get(queue: String)
+    /// Whether the user may read from a queue: always refused, with 403 if not, else with 406.
+    ///
+    /// It wants to consume with a priority that is no number. RabbitMQ looks at the permission first, then at the
+    /// arguments, and then there is no consumer. Source: rabbit_channel.erl, `basic.consume`.
+    case probeReading(queue: String)
 }
 
 /// A queue as it is to be.

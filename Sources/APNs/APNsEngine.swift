@@ -108,6 +108,9 @@ package final class APNsEngine: Engine {
         machine.phase
     }
 
+    /// What TLS has agreed upon; `nil` before.
+    package var security: TLSSummary? { tls.summary }
+
     /// Requests without an end yet.
     package var inFlight: Int {
         streams.inFlight

@@ -6,13 +6,20 @@ import EventLoop
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Validates the configuration file, its keys and its certificates.",
+        abstract: "Validates the configuration file, its keys and its certificates, and the way to broker and APNs.",
         discussion: """
             Every problem is told with file:line:column, all of them in one run; then what each app's key or certificate \
-            is good for.
+            is good for. With --connect it also looks at every broker and every service of APNs that the file names, as a \
+            worker would meet them: nothing is changed there, no message is taken and nobody is notified.
+
+            Exit code 78 if something has to be changed, 69 if all that is wrong may pass by itself: a peer that is down, or \
+            the way to it.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
+
+    @Flag(help: "Look at the brokers and at APNs, too.")
+    var connect = false
 
     @Flag(help: "One JSON object instead of lines.")
     var json = false
@@ -20,31 +27,44 @@ struct CheckCommand: ParsableCommand {
     func run() throws {
         var problems: [ConfigurationProblem] = []
         var apps: [CredentialInspection.App] = []
+        var document: ConfigurationDocument?
         let now = SystemClock.now().wall
         do throws(ConfigurationError) {
-            let inspection = try ConfigurationDocument.load(path: configuration.file).inspect(now: now)
+            let loaded = try ConfigurationDocument.load(path: configuration.file)
+            let inspection = loaded.inspect(now: now)
+            document = loaded
             problems = inspection.problems
             apps = inspection.apps
         } catch {
             problems = error.problems
         }
         problems.sort { $0.location < $1.location }
-        let errors = problems.count { $0.severity == .error }
+        // A file that cannot be read as a whole names nothing to connect to.
+        let connections =
+            try connect ? document.map { try ConnectionsReport($0.configuration, showsProgress: !json) } : nil
+        let mistakes = problems.count { $0.severity == .error } + (connections?.count(.wrong) ?? 0)
+        let troubles = connections?.count(.unreachable) ?? 0
         if json {
-            say(
-                JSONAnswer.text(of: [
-                    ("ok", .boolean(errors == 0)), ("problems", .array(problems.map(Self.object))),
-                    ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
-                ]))
+            var members: [(String, JSONAnswer)] = [
+                ("ok", .boolean(mistakes + troubles == 0)), ("problems", .array(problems.map(Self.object))),
+                ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
+            ]
+            if let connections { members.append(("connections", connections.json)) }
+            say(JSONAnswer.text(of: members))
         } else {
             for problem in problems { say(problem.description) }
             for app in apps { say(CredentialReport(app, at: now).text) }
-            let warnings = problems.count - errors
-            say(
-                errors == 0
-                    ? "ok\(warnings == 0 ? "" : ", \(warnings) warnings")" : "\(errors) errors, \(warnings) warnings")
+            if let connections { say(connections.text) }
+            let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
+            say(Self.summary(errors: mistakes + troubles, warnings: warnings))
         }
-        if errors > 0 { throw Status.configuration }
+        if mistakes > 0 { throw Status.configuration }
+        if troubles > 0 { throw Status.unavailable }
+    }
+
+    private static func summary(errors: Int, warnings: Int) -> String {
+        if errors == 0 { return "ok" + (warnings == 0 ? "" : ", \(warnings) warnings") }
+        return "\(errors) errors, \(warnings) warnings"
     }
 
     private static func object(_ problem: ConfigurationProblem) -> JSONAnswer {

@@ -10,16 +10,28 @@ final class LoopRunner: LoopOwner {
     private var expireRun: (Instant) -> Void = { _ in }
     private var stepRun: (Moment) -> Bool = { _ in true }
     let network: SocketNetwork
+    private let resolver: Resolver
 
     private static let handled: [Int32] = [SIGINT, SIGTERM]
 
-    /// - Parameter options: of the sockets that it connects.
-    init(_ options: SocketOptions = SocketOptions()) throws {
+    /// - Parameters:
+    ///   - options: of the sockets that it connects.
+    ///   - lookUp: what answers for names; it runs on a thread of its own.
+    init(
+        _ options: SocketOptions = SocketOptions(),
+        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
+    ) throws {
         SignalSource.ignoreBrokenPipes()
         // Before the resolver's thread starts, which inherits the mask.
         SignalSource.block(Self.handled)
         loop = try EventLoop()
-        network = try SocketNetwork(loop: loop, resolver: try Resolver(), options: options)
+        resolver = try Resolver(lookUp: lookUp)
+        network = try SocketNetwork(loop: loop, resolver: resolver, options: options)
+    }
+
+    /// One more network on the same loop.
+    func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
+        try SocketNetwork(loop: loop, resolver: resolver, options: options)
     }
 
     var now: Instant { loop.now.instant }

@@ -1,0 +1,92 @@
+import APNs
+import Core
+
+/// What the answers of a service mean for the apps that need it, in words.
+///
+/// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple Push
+/// Notification service".
+struct APNsJudge {
+    private let target: APNsTarget
+
+    init(_ target: APNsTarget) {
+        self.target = target
+    }
+
+    // MARK: No answer
+
+    func failure(_ error: APNsError) -> ConnectionFinding {
+        let subject =
+            switch error.code {
+            case .transport: "connection"
+            case .tls, .noHTTP2: "tls"
+            case .certificateRefused: "credential"
+            default: "http/2"
+            }
+        return softened(.failure(subject, error, hint: hint))
+    }
+
+    var silence: ConnectionFinding {
+        softened(ConnectionFinding(.unreachable, "connection", "no answer in time", hint: hint))
+    }
+
+    private var hint: String? {
+        switch target.purpose {
+        case .notifications, .broadcasts: nil
+        case .otherPort: "needed only where the configured port is closed"
+        case .management: "needed only for channels; without it the provider token cannot be judged here"
+        }
+    }
+
+    /// What is not needed for notifications is no reason to refuse the configuration.
+    private func softened(_ finding: ConnectionFinding) -> ConnectionFinding {
+        guard target.isOptional, finding.severity.isError else { return finding }
+        return ConnectionFinding(.warning, finding.subject, finding.text, hint: finding.hint)
+    }
+
+    // MARK: Answers
+
+    func findings(about reply: APNsReply) -> [ConnectionFinding] {
+        let said = "\(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
+        guard reply.isSuccess || reply.reason != nil else {
+            return [
+                ConnectionFinding(
+                    .warning, "answer", "\(said), which APNs does not say: another server may answer in its place",
+                    hint: "check host and port of the endpoint")
+            ]
+        }
+        let answer = ConnectionFinding(.ok, "answer", "\(said): it answers as APNs does, and nobody was notified")
+        return [answer] + (credential(reply, said).map { [$0] } ?? [])
+    }
+
+    /// What the answer says about the credential; `nil` for nothing.
+    private func credential(_ reply: APNsReply, _ said: String) -> ConnectionFinding? {
+        func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> ConnectionFinding {
+            ConnectionFinding(severity, "credential", "\(said): \(text)", hint: hint)
+        }
+        switch reply.reason?.rawValue {
+        case "BadCertificate"?, "BadCertificateEnvironment"?:
+            return found(
+                .wrong, "APNs does not take the app's certificate",
+                hint: "harebell check shows its end, topics and environments; it may have been revoked")
+        case _ where !target.judgesToken: return nil
+        case "ExpiredProviderToken"?:
+            return found(
+                .wrong, "APNs takes a provider token that was signed just now for an old one",
+                hint: "this machine's clock is wrong: set it, and keep it set by NTP")
+        case "InvalidProviderToken"?, "MissingProviderToken"?, "BadEnvironmentKeyIdInToken"?,
+            "BadEnvironmentKeyInToken"?, "UnrelatedKeyIdInToken"?:
+            return found(
+                .wrong, "APNs does not take the provider token of \(target.app.topic)",
+                hint: "check key_id, team_id and the key's environment; the key may have been revoked")
+        case "TopicMismatch"?, "TopicDisallowed"?, "Forbidden"?:
+            return found(
+                .warning, "APNs takes the provider token, but not for \(target.app.topic)",
+                hint: "check the topic, and which apps the key is for")
+        case "FeatureNotEnabled"?:
+            return found(.ok, "APNs takes the provider token, and the clock is right; the app has no broadcasts")
+        case nil where reply.isSuccess:
+            return found(.ok, "APNs takes the provider token of \(target.app.topic), and the clock is right")
+        default: return found(.note, "this says nothing about the provider token")
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import AMQP
+import Core
+
+/// Looks at one broker as a worker would meet it: the way to it, the login, the queues of the plan, the permissions. It
+/// changes nothing and takes no message. Sans-IO like a worker.
+///
+/// It connects once for questions and once for publishing; the first failure ends it.
+final class BrokerCheck {
+    /// How long the broker may leave a question without an answer.
+    private static let patience = Duration.seconds(15)
+    /// For the goodbye after the end.
+    private static let closingTime = Duration.seconds(1)
+
+    /// A question on the control connection.
+    private enum Question {
+        case compare(TopologyPlan.Step, DeclarationComparison)
+        case compareBinding(TopologyPlan.Step)
+        case read(queue: String)
+    }
+
+    private let address: BrokerAddress
+    private let judge: BrokerJudge
+    private let control: AMQPConnection
+    private let publisher: AMQPConnection
+    private let lookedUp: LookedUp
+    /// Once it is connected.
+    private var server: ServerProperties?
+    private var questions: [Question]
+    private var isAsking = false
+    private var isPublished = false
+    private var mayWrite: ConnectionFinding?
+    private(set) var findings: [ConnectionFinding] = []
+    private var deadline: Instant
+    private var isEnding = false
+
+    init(
+        _ address: BrokerAddress, _ configuration: Configuration, lookedUp: @escaping LookedUp, at now: Instant,
+        connect: (AMQPRole) throws -> AMQPConnection
+    ) rethrows {
+        self.address = address
+        self.lookedUp = lookedUp
+        judge = BrokerJudge(configuration)
+        control = try connect(.control)
+        publisher = try connect(.publisher)
+        questions = TopologyPlan(configuration).steps.map { step in
+            step.subject.map { .compare(step, DeclarationComparison($0)) } ?? .compareBinding(step)
+        }
+        questions += configuration.queues.map { .read(queue: $0.name) }
+        // The connection's own patience is for names and TCP, and as long again for the handshakes.
+        deadline = now + configuration.broker.connectTimeout * 2 + Self.patience
+        control.start(at: now)
+    }
+
+    /// Whether everything that is to be known is known, and the connections closed or given up.
+    private(set) var isOver = false
+
+    var nextDeadline: Instant? {
+        isOver ? nil : deadline
+    }
+
+    func step(at now: Moment) {
+        while let event = control.nextEvent(at: now.instant) { take(event, at: now) }
+        while let event = publisher.nextEvent(at: now.instant) { takeFromPublisher(event) }
+        if isEnding {
+            if now.instant >= deadline || (control.isClosed && publisher.isClosed) { isOver = true }
+            return
+        }
+        ask(at: now.instant)
+        publish()
+        if questions.isEmpty, let mayWrite {
+            findings.append(mayWrite)
+            findings += judge.remarks
+            end(at: now.instant)
+        } else if now.instant >= deadline {
+            findings.append(ConnectionFinding(.unreachable, "connection", "the broker does not answer"))
+            end(at: now.instant)
+        }
+    }
+
+    /// Ends it where it is.
+    func stop(at now: Instant) {
+        end(at: now)
+        isOver = true
+    }
+
+    private func end(at now: Instant) {
+        guard !isEnding else { return }
+        isEnding = true
+        deadline = now + Self.closingTime
+        control.close(at: now)
+        publisher.close(at: now)
+    }
+
+    // MARK: Questions
+
+    private func take(_ event: AMQPConnection.Event, at now: Moment) {
+        switch event {
+        case .engine(.opened(let server)):
+            // A refusal closes the channel, and the next one is announced likewise.
+            guard self.server == nil else { break }
+            self.server = server
+            opened(server, at: now.wall)
+            publisher.start(at: now.instant)
+            deadline = now.instant + Self.patience
+        case .engine(.replied(let reply)):
+            isAsking = false
+            deadline = now.instant + Self.patience
+            answered(reply)
+        case .disconnected(_, let error, _):
+            guard !isEnding else { break }
+            if server == nil, let found = ConnectionFinding.addresses(of: address.endpoint, lookedUp) {
+                findings.append(found)
+            }
+            findings.append(.failure(Self.subject(of: error), error))
+            end(at: now.instant)
+        default: break
+        }
+    }
+
+    private func opened(_ server: ServerProperties, at now: WallTime) {
+        if let found = ConnectionFinding.addresses(of: address.endpoint, lookedUp) { findings.append(found) }
+        if let security = control.security { findings.append(.secured(security, at: now)) }
+        findings.append(
+            ConnectionFinding(.ok, "login", "user \"\(address.user)\", virtual host \"\(address.virtualHost)\""))
+        findings.append(judge.version(server))
+    }
+
+    /// What went wrong, by where it went wrong.
+    private static func subject(of error: AMQPError) -> String {
+        switch error.code {
+        case .transport: "connection"
+        case .tls: "tls"
+        case .accessRefused: "login"
+        case .notAllowed: "virtual host"
+        default: "connection"
+        }
+    }
+
+    private func ask(at now: Instant) {
+        guard control.isOpen, !isAsking else { return }
+        while let question = questions.first {
+            switch question {
+            case .compare(let step, let comparison):
+                if let request = comparison.nextRequest {
+                    isAsking = true
+                    return control.request(request, at: now)
+                }
+                guard let finding = comparison.finding, let server else { return }
+                findings += judge.findings(about: step, finding, server)
+            case .compareBinding(let step): findings += judge.findings(about: step)
+            case .read(let queue):
+                isAsking = true
+                return control.request(.probeReading(queue: queue), at: now)
+            }
+            questions.removeFirst()
+        }
+    }
+
+    private func answered(_ reply: ControlReply) {
+        switch questions.first {
+        case .compare(let step, var comparison)?:
+            comparison.take(reply)
+            questions[0] = .compare(step, comparison)
+        case .read(let queue)?:
+            questions.removeFirst()
+            if case .refused(let error) = reply, let found = judge.reading(queue, error) { findings.append(found) }
+        case .compareBinding?, nil: break
+        }
+    }
+
+    // MARK: Publishing
+
+    /// A message that no queue takes: its name is nobody's, it asks to be returned, and it expires at once.
+    private func publish() {
+        guard !isPublished, mayWrite == nil, publisher.canPublish else { return }
+        var properties = PublicationProperties()
+        properties.messageID = ArraySlice("harebell.check".utf8)
+        properties.type = ArraySlice("harebell.check".utf8)
+        properties.expiration = ArraySlice("0".utf8)
+        let nobody = "harebell.check-\(UInt64.random(in: 0 ... .max))"
+        do {
+            _ = try publisher.publish(
+                Publication(routingKey: ArraySlice(nobody.utf8), properties: properties, body: []))
+            isPublished = true
+        } catch {
+            preconditionFailure("so little can be written: \(error)")
+        }
+    }
+
+    private func takeFromPublisher(_ event: AMQPConnection.Event) {
+        guard !isEnding, mayWrite == nil else { return }
+        switch event {
+        case .engine(.confirmed(_, .lost)): break
+        case .engine(.confirmed): mayWrite = judge.writing(nil)
+        case .engine(.blocked(let reason)): mayWrite = judge.blocked(reason)
+        case .disconnected(_, let error, _): mayWrite = judge.writing(error)
+        default: break
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import AMQP
+import Core
+
+/// What a broker's answers mean for a worker, in words.
+///
+/// Sources: rabbitmq.com/docs/quorum-queues (delivery limits, at-least-once dead lettering), the release notes of 4.0
+/// (the default delivery limit), rabbitmq.com/docs/consumers (the consumer timeout), rabbitmq.com/docs/access-control.
+struct BrokerJudge {
+    private let queues: Set<String>
+    private let exchanges: [String]
+    private let apply = "harebell topology --config FILE --apply declares it"
+
+    init(_ configuration: Configuration) {
+        queues = Set(configuration.queues.map(\.name))
+        let routes = [configuration.deadLetter, configuration.results.route, configuration.feedback].compactMap(\.self)
+        exchanges = routes.map(\.exchange).filter { !$0.isEmpty }.reduce(into: []) { names, name in
+            if !names.contains(name) { names.append(name) }
+        }
+    }
+
+    // MARK: The broker
+
+    func version(_ server: ServerProperties) -> ConnectionFinding {
+        let name = "\(server.product) \(server.version)"
+        guard server.product == "RabbitMQ", let version = Version(server.version) else {
+            return ConnectionFinding(.note, "version", "\(name): Harebell is tested with RabbitMQ")
+        }
+        guard version >= Version(major: 3, minor: 10) else {
+            return ConnectionFinding(
+                .warning, "version",
+                "\(name) has no at-least-once dead lettering: what waits in a retry queue can be lost",
+                hint: "RabbitMQ 3.10 or newer")
+        }
+        return ConnectionFinding(.ok, "version", name)
+    }
+
+    /// Major and minor.
+    private struct Version: Comparable {
+        let major: Int
+        let minor: Int
+
+        init(major: Int, minor: Int) {
+            self.major = major
+            self.minor = minor
+        }
+
+        init?(_ text: String) {
+            let parts = text.split(separator: ".").prefix(2).map { Int($0) }
+            guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
+            self.init(major: major, minor: minor)
+        }
+
+        static func < (left: Version, right: Version) -> Bool {
+            (left.major, left.minor) < (right.major, right.minor)
+        }
+    }
+
+    /// What holds for every broker.
+    var remarks: [ConnectionFinding] {
+        var remarks = exchanges.map { name in
+            ConnectionFinding(
+                .note, "publishing to \(name)",
+                "not tried, because a message might reach a queue: the user needs the write permission")
+        }
+        remarks.append(
+            ConnectionFinding(
+                .note, "consumer timeout",
+                "AMQP does not tell it: it has to be longer than a delivery is held. RabbitMQ's default is 30 minutes",
+                hint: "rabbitmqctl environment shows consumer_timeout"))
+        return remarks
+    }
+
+    // MARK: Queues
+
+    func findings(
+        about step: TopologyPlan.Step, _ finding: DeclarationComparison.Finding, _ server: ServerProperties
+    ) -> [ConnectionFinding] {
+        let subject = step.subjectText
+        switch finding {
+        case .asWanted(let messages, let consumers):
+            return [ConnectionFinding(.ok, subject, "as wanted\(step.counts(messages, consumers))")]
+                + limit(of: step, [], server)
+        case .missing: return [ConnectionFinding(.wrong, subject, "missing", hint: apply)]
+        case .different(let differences, let rest, let messages, let consumers):
+            return [
+                ConnectionFinding(
+                    isHarmful(differences, to: step) ? .wrong : .warning, subject,
+                    (differences.map(\.description) + [rest?.message].compactMap(\.self)).joined(separator: "; ")
+                        + step.counts(messages, consumers),
+                    hint: "RabbitMQ never changes what exists: empty it and delete it, then \(apply)")
+            ] + deadLetters(of: step, differences) + limit(of: step, differences, server)
+        case .hidden:
+            return [
+                ConnectionFinding(
+                    .note, subject, "it is there; how it was declared can be seen only with the configure permission")
+            ]
+        case .refused(let error): return [.failure(subject, error)]
+        }
+    }
+
+    func findings(about binding: TopologyPlan.Step) -> [ConnectionFinding] {
+        [
+            ConnectionFinding(
+                .note, binding.subjectText, "AMQP has no way to read a binding",
+                hint: "harebell topology --config FILE --apply makes it where it is missing")
+        ]
+    }
+
+    /// Whether what is put into a queue does not come out again as planned.
+    private func isHarmful(_ differences: [Inequivalence], to step: TopologyPlan.Step) -> Bool {
+        guard case .queue(let queue, _) = step, queue.arguments["x-message-ttl"] != nil else { return false }
+        let needed = ["x-message-ttl", "x-dead-letter-exchange", "x-dead-letter-routing-key"]
+        return differences.contains { needed.contains($0.name) }
+    }
+
+    private func deadLetters(of step: TopologyPlan.Step, _ differences: [Inequivalence]) -> [ConnectionFinding] {
+        guard case .queue(let queue, _) = step, queues.contains(queue.name),
+            differences.contains(where: { $0.name == "x-dead-letter-exchange" && $0.current == nil })
+        else { return [] }
+        return [
+            ConnectionFinding(
+                .warning, "dead letters of \(queue.name)",
+                "it has no dead-letter exchange: unless a policy names one, a request that the broker gives up is lost")
+        ]
+    }
+
+    /// After how many returns a request queue gives a request up.
+    private func limit(
+        of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
+    ) -> [ConnectionFinding] {
+        guard case .queue(let queue, _) = step, queues.contains(queue.name), let version = Version(server.version)
+        else { return [] }
+        func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> [ConnectionFinding] {
+            [ConnectionFinding(severity, "delivery limit of \(queue.name)", text, hint: hint)]
+        }
+        let type = differences.first { $0.name == "x-queue-type" }
+        guard type == nil else {
+            return found(.note, "only quorum queues have one: a request that kills its worker comes back for ever")
+        }
+        switch (differences.first { $0.name == "x-delivery-limit" }?.current, version.major) {
+        case (nil, ..<4): return found(.ok, "none, unless a policy sets one")
+        case (nil, _): return found(.ok, "20, as RabbitMQ 4 has it, unless a policy sets another")
+        case ("-1"?, ..<4):
+            return found(
+                .wrong, "-1 means here: a request is given up after its first failed delivery",
+                hint: "only RabbitMQ 4 takes -1 for no limit; leave x-delivery-limit out")
+        case ("-1"?, _): return found(.ok, "none")
+        case (let limit?, _): return found(.ok, limit)
+        }
+    }
+
+    // MARK: Permissions
+
+    /// - Parameter error: the answer to a wish to consume that cannot be granted.
+    /// - Returns: `nil` where the queue is missing, which was told before.
+    func reading(_ queue: String, _ error: AMQPError) -> ConnectionFinding? {
+        switch error.code {
+        case .preconditionFailed: ConnectionFinding(.ok, "consuming \(queue)", "permitted")
+        case .notFound: nil
+        default: .failure("consuming \(queue)", error, hint: "the user needs the read permission")
+        }
+    }
+
+    /// - Parameter error: why the connection ended that had published; `nil` if it was told that no queue took the message.
+    func writing(_ error: AMQPError?) -> ConnectionFinding {
+        let subject = "publishing"
+        guard let error else { return ConnectionFinding(.ok, subject, "permitted, through the default exchange") }
+        return .failure(
+            subject, error,
+            hint: error.code == .accessRefused ? "the user needs the write permission for amq.default" : nil)
+    }
+
+    func blocked(_ reason: String) -> ConnectionFinding {
+        ConnectionFinding(
+            .warning, "publishing", "the broker takes no messages for now: \(reason)",
+            hint: "it is short of memory or disk: rabbitmq-diagnostics alarms")
+    }
+}
+
+extension TopologyPlan.Step {
+    fileprivate var subjectText: String {
+        switch self {
+        case .exchange(let exchange): "exchange \(exchange.name)"
+        case .queue(let queue, _): "queue \(queue.name)"
+        case .binding(let queue, let exchange, _): "binding \(exchange) -> \(queue)"
+        }
+    }
+
+    fileprivate func counts(_ messages: UInt32, _ consumers: UInt32) -> String {
+        guard case .queue = self else { return "" }
+        return "; \(messages) message\(messages == 1 ? "" : "s"), \(consumers) consumer\(consumers == 1 ? "" : "s")"
+    }
+}

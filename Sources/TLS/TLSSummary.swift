@@ -1,0 +1,14 @@
+/// What a handshake has agreed upon, for people who want to see it.
+package struct TLSSummary: Sendable, Equatable {
+    /// `TLSv1.2` or `TLSv1.3`.
+    package let version: String
+    /// The peer's own.
+    package let certificate: Certificate?
+}
+
+extension TLSSession {
+    /// `nil` until the handshake is complete.
+    package var summary: TLSSummary? {
+        isEstablished ? TLSSummary(version: version, certificate: peerCertificate) : nil
+    }
+}

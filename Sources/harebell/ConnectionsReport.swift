@@ -1,0 +1,89 @@
+import Bridge
+import Core
+import EventLoop
+import Glibc
+
+/// The connections part of `harebell check --connect`: looks, and says what was found to people and to programs.
+struct ConnectionsReport {
+    private let reports: [ConnectionReport]
+
+    /// - Parameter showsProgress: on a terminal, while it looks.
+    init(_ configuration: Configuration, showsProgress: Bool) throws {
+        let answers = Guarded<[String: [String]]>([:])
+        let runner = try LoopRunner(lookUp: { endpoint in
+            let answer = AddressLookup.system(endpoint)
+            if case .success(let addresses) = answer {
+                answers.withLock { $0[endpoint.host] = addresses.map(\.endpoint.host) }
+            }
+            return answer
+        })
+        let check = ConnectionCheck(
+            configuration, broker: runner.network, apns: try runner.makeNetwork(configuration.apns.socketOptions),
+            lookedUp: { endpoint in answers.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
+            at: SystemClock.now())
+        let progress = ProgressBar(
+            total: check.progress.of, isShown: showsProgress && isatty(STDERR_FILENO) == 1)
+        try runner.run(
+            nextDeadline: { check.nextDeadline }, expire: { _ in }, interrupted: { check.stop(at: runner.now) }
+        ) { now in
+            check.step(at: now)
+            progress.show(check.progress.done, at: now.instant)
+            return check.isOver
+        }
+        progress.clear()
+        reports = check.reports
+    }
+
+    private var findings: [ConnectionFinding] { reports.flatMap(\.findings) }
+
+    func count(_ severities: ConnectionFinding.Severity...) -> Int {
+        findings.count { severities.contains($0.severity) }
+    }
+
+    // MARK: People
+
+    private static let severityWidth = ConnectionFinding.Severity.allCases.map(\.rawValue.count).max() ?? 0
+
+    /// A block for each place.
+    var text: String {
+        reports.map { report in
+            let width = report.findings.map(\.subject.count).max() ?? 0
+            let head = "\(report.peer == .broker ? "broker" : "apns") \(report.endpoint): \(report.purpose)"
+            let lines = report.findings.enumerated().map { index, finding in
+                // One hint for several findings stands below the last of them.
+                let isLast = report.findings.dropFirst(index + 1).first?.hint != finding.hint
+                return Self.line(finding, width, showsHint: isLast)
+            }
+            return ([head] + lines).joined(separator: "\n")
+        }.joined(separator: "\n")
+    }
+
+    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> String {
+        let start = "    \(padded(finding.severity.rawValue, severityWidth))  \(padded(finding.subject, width))  "
+        guard showsHint, let hint = finding.hint else { return start + finding.text }
+        return start + finding.text + "\n" + String(repeating: " ", count: start.count) + "→ \(hint)"
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    // MARK: Programs
+
+    var json: JSONAnswer {
+        .array(
+            reports.map { report in
+                .object([
+                    ("peer", .text(report.peer.rawValue)), ("endpoint", .text(report.endpoint.description)),
+                    ("purpose", .text(report.purpose)), ("findings", .array(report.findings.map(Self.object))),
+                ])
+            })
+    }
+
+    private static func object(_ finding: ConnectionFinding) -> JSONAnswer {
+        .object([
+            ("severity", .text(finding.severity.rawValue)), ("subject", .text(finding.subject)),
+            ("text", .text(finding.text)), ("hint", finding.hint.map { .text($0) } ?? .null),
+        ])
+    }
+}

@@ -1,0 +1,278 @@
+import AMQP
+import Core
+import EventLoop
+import Foundation
+import Simulator
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("check --connect")
+    struct ConnectionCheckTests {
+        private let stage: Stage
+
+        init() throws {
+            stage = try Stage(script: "")
+        }
+
+        private struct Answer {
+            let exit: ChildProcess.Exit
+            let output: String
+            let errors: String
+
+            /// Whether a line has the severity, the subject and the words, in this order.
+            func says(_ severity: String, _ subject: String, _ words: String = "") -> Bool {
+                output.split(separator: "\n").contains { line in
+                    guard let place = line.firstRange(of: "  \(subject)  ") else { return false }
+                    return line.hasPrefix("    \(severity) ")
+                        && (words.isEmpty || line[place.upperBound...].contains(words))
+                }
+            }
+        }
+
+        private func check(_ file: String, _ arguments: String...) throws -> Answer {
+            let process = try ChildProcess(stage.binary, ["check", "--config", file, "--connect"] + arguments)
+            let exit = try process.waitForExit(within: .seconds(90))
+            return Answer(exit: exit, output: process.text(), errors: process.text(.errors))
+        }
+
+        private func settings(_ edit: (inout Stage.Settings) -> Void = { _ in }) -> Stage.Settings {
+            var settings = Stage.Settings(queues: [stage.quorumQueue])
+            // No warning of the file's own.
+            settings.drainDeadline = 60
+            edit(&settings)
+            return settings
+        }
+
+        // MARK: All is well
+
+        @Test("A broker with every queue and an APNs that takes the key end with 0, and nothing is left behind")
+        func fine() throws {
+            let answer = try check(try stage.write(settings()))
+            #expect(answer.exit == .exited(0), "\(answer)")
+            #expect(answer.says("ok", "login", "user \"guest\", virtual host \"/\""), "\(answer)")
+            #expect(answer.says("ok", "version", "RabbitMQ 3."), "\(answer)")
+            #expect(answer.says("ok", "queue \(stage.quorumQueue)", "as wanted; 0 messages, 0 consumers"), "\(answer)")
+            #expect(answer.says("ok", "queue \(stage.quorumQueue).retry.900s", "as wanted"), "\(answer)")
+            #expect(answer.says("ok", "delivery limit of \(stage.quorumQueue)", "none"), "\(answer)")
+            #expect(answer.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(answer)")
+            #expect(answer.says("ok", "publishing", "permitted, through the default exchange"), "\(answer)")
+            #expect(answer.says("note", "consumer timeout"), "\(answer)")
+            #expect(answer.says("ok", "tls", "TLSv1.3, the certificate of "), "\(answer)")
+            #expect(answer.says("ok", "http/2", "at once for now"), "\(answer)")
+            #expect(answer.says("ok", "answer", "403 MissingProviderToken: it answers as APNs does"), "\(answer)")
+            #expect(
+                answer.says("ok", "credential", "200: APNs takes the provider token of \(Requests.topic)"), "\(answer)")
+            #expect(answer.output.hasSuffix("\nok\n"), "\(answer)")
+            for queue in stage.quorumQueues { #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)") }
+            #expect(stage.simulator.ledger.records.allSatisfy { $0.deviceToken.isEmpty })
+            try stage.removeQueues()
+        }
+
+        @Test("A program reads the same as one object")
+        func json() throws {
+            let answer = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }), "--json")
+            #expect(answer.exit == .exited(78), "\(answer)")
+            let object = try #require(
+                JSONSerialization.jsonObject(with: Data(answer.output.utf8)) as? [String: Any], "\(answer)")
+            #expect(object["ok"] as? Bool == false)
+            let connections = try #require(object["connections"] as? [[String: Any]])
+            #expect(connections.map { $0["peer"] as? String } == ["broker", "apns", "apns"])
+            #expect(connections[1]["endpoint"] as? String == "127.0.0.1:\(stage.simulator.port)")
+            #expect(connections[1]["purpose"] as? String == "notifications of \(Requests.topic)")
+            let findings = try #require(connections[0]["findings"] as? [[String: Any]])
+            let missing = try #require(findings.first { $0["subject"] as? String == "queue \(stage.name).none" })
+            #expect(missing["severity"] as? String == "wrong" && missing["text"] as? String == "missing")
+            #expect((missing["hint"] as? String)?.hasPrefix("harebell topology --config FILE --apply") == true)
+            try stage.removeQueues()
+        }
+
+        // MARK: The broker
+
+        @Test("A wrong password is wrong, and shown nowhere")
+        func password() throws {
+            let url = stage.url.replacing("guest:guest", with: "guest:wrong-one")
+            let answer = try check(try stage.write(settings { $0.broker = url }))
+            #expect(answer.exit == .exited(78), "\(answer)")
+            #expect(answer.says("wrong", "login", "403 ACCESS_REFUSED"), "\(answer)")
+            #expect(!answer.output.contains("wrong-one") && !answer.errors.contains("wrong-one"))
+            try stage.removeQueues()
+        }
+
+        @Test("A virtual host that does not exist is wrong")
+        func virtualHost() throws {
+            let url = stage.url.replacing("/%2f", with: "/nowhere")
+            let answer = try check(try stage.write(settings { $0.broker = url }))
+            #expect(answer.exit == .exited(78), "\(answer)")
+            #expect(answer.says("wrong", "virtual host", "nowhere"), "\(answer)")
+            try stage.removeQueues()
+        }
+
+        @Test("A port where nobody listens is unreachable, and everything else is looked at all the same")
+        func closedPort() throws {
+            let url = "amqp://guest:guest@localhost:\(try freePort())/%2f"
+            let answer = try check(try stage.write(settings { $0.broker = url }))
+            #expect(answer.exit == .exited(69), "\(answer)")
+            #expect(answer.says("ok", "dns", "127.0.0.1"), "\(answer)")
+            #expect(answer.says("unreachable", "connection", "Connection refused"), "\(answer)")
+            #expect(answer.says("ok", "credential"), "\(answer)")
+            try stage.removeQueues()
+        }
+
+        @Test("A port that speaks no TLS is told for amqps, one that speaks TLS for amqp")
+        func wrongScheme() throws {
+            let secure = stage.url.replacing("amqp://", with: "amqps://")
+            let plain = "amqp://guest:guest@127.0.0.1:\(stage.simulator.port)/%2f"
+            for (url, subject) in [(secure, "tls"), (plain, "connection")] {
+                let answer = try check(try stage.write(settings { $0.broker = url }))
+                #expect(answer.exit != .exited(0), "\(answer)")
+                #expect(answer.says("wrong", subject) || answer.says("unreachable", subject), "\(answer)")
+            }
+            try stage.removeQueues()
+        }
+
+        @Test("A missing queue is wrong, a classic one a warning")
+        func queues() throws {
+            let missing = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }))
+            #expect(missing.exit == .exited(78), "\(missing)")
+            #expect(missing.says("wrong", "queue \(stage.name).none", "missing"), "\(missing)")
+            #expect(missing.output.contains("→ harebell topology --config FILE --apply declares it"), "\(missing)")
+
+            // Its retry queues are there, it is a classic one.
+            let delays = "retry: { delays_seconds: [60], throttled_delays_seconds: [60] }"
+            let queue = stage.classicQueue
+            let file = try stage.write(
+                settings {
+                    $0.queues = [queue]
+                    $0.more = delays
+                })
+            #expect(
+                try ChildProcess(stage.binary, ["topology", "--config", file, "--apply"]).waitForExit() == .exited(65))
+            let classic = try check(file)
+            #expect(classic.exit == .exited(0), "\(classic)")
+            #expect(classic.says("warning", "queue \(queue)", "x-queue-type is classic, wanted quorum"), "\(classic)")
+            #expect(classic.says("note", "delivery limit of \(queue)", "only quorum queues have one"), "\(classic)")
+            #expect(classic.output.contains("ok, 1 warnings\n"), "\(classic)")
+            try stage.client.ask(.deleteQueue("\(queue).retry.60s"))
+            try stage.removeQueues()
+        }
+
+        @Test("A retry queue that keeps its messages longer, or sends them elsewhere, is wrong")
+        func retryQueue() throws {
+            let queue = stage.quorumQueue
+            try stage.client.declare(
+                "\(queue).retry.60s",
+                [
+                    "x-queue-type": .string("quorum"), "x-message-ttl": .int32(90_000),
+                    "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string("elsewhere"),
+                    "x-dead-letter-strategy": .string("at-least-once"), "x-overflow": .string("reject-publish"),
+                ])
+            let answer = try check(
+                try stage.write(
+                    settings { $0.more = "retry: { delays_seconds: [60], throttled_delays_seconds: [60] }" }))
+            #expect(answer.exit == .exited(78), "\(answer)")
+            #expect(
+                answer.says("wrong", "queue \(queue).retry.60s", "x-message-ttl is 90000, wanted 60000"), "\(answer)")
+            #expect(
+                answer.says(
+                    "wrong", "queue \(queue).retry.60s", "x-dead-letter-routing-key is elsewhere, wanted \(queue)"),
+                "\(answer)")
+            try stage.client.ask(.deleteQueue("\(queue).retry.60s"))
+            try stage.removeQueues()
+        }
+
+        @Test("RabbitMQ 3 gives a request up after one failed delivery where the limit is -1")
+        func deliveryLimit() throws {
+            let queue = "\(stage.name).limited"
+            try stage.client.declare(
+                queue,
+                [
+                    "x-queue-type": .string("quorum"), "x-delivery-limit": .int32(-1),
+                    "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string(stage.deadLetterQueue),
+                    "x-dead-letter-strategy": .string("at-least-once"), "x-overflow": .string("reject-publish"),
+                ])
+            let answer = try check(try stage.write(settings { $0.queues = [queue] }))
+            #expect(answer.says("warning", "queue \(queue)", "x-delivery-limit is -1, wanted not set"), "\(answer)")
+            #expect(answer.says("wrong", "delivery limit of \(queue)", "after its first failed delivery"), "\(answer)")
+            try stage.client.ask(.deleteQueue(queue))
+            try stage.removeQueues()
+        }
+
+        @Test("Missing permissions are told one by one")
+        func permissions() throws {
+            let broker = try PrivateBroker()
+            let stage = try Stage(broker: broker.url, script: "")
+            try broker.control("add_user", "small", "small")
+            try broker.control("set_permissions", "small", "^$", "^$", "^$")
+            let url = broker.url.replacing("guest:guest", with: "small:small")
+            let file = try stage.write(Stage.Settings(queues: [stage.quorumQueue], broker: url))
+            let none = try check(file)
+            #expect(none.exit == .exited(78), "\(none)")
+            #expect(none.says("wrong", "consuming \(stage.quorumQueue)", "403 ACCESS_REFUSED"), "\(none)")
+            #expect(none.output.contains("→ the user needs the read permission"), "\(none)")
+            #expect(none.says("wrong", "publishing", "403 ACCESS_REFUSED"), "\(none)")
+            #expect(none.output.contains("→ the user needs the write permission for amq.default"), "\(none)")
+
+            try broker.control("set_permissions", "small", "^$", ".*", ".*")
+            let enough = try check(file)
+            #expect(enough.exit == .exited(0), "\(enough)")
+            #expect(enough.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(enough)")
+            #expect(enough.says("ok", "publishing", "permitted"), "\(enough)")
+            #expect(
+                enough.says("note", "queue \(stage.quorumQueue)", "only with the configure permission"), "\(enough)")
+        }
+
+        // MARK: APNs
+
+        @Test("An authority that is not trusted is wrong")
+        func authority() throws {
+            let stranger = CertificateAuthority(commonName: "Stranger", now: SystemClock.now().wall)
+            let file = try stage.directory.write(stranger.certificatePEM, to: "stranger.pem")
+            let answer = try check(try stage.write(settings { $0.authorityFile = file }))
+            #expect(answer.exit == .exited(78), "\(answer)")
+            #expect(answer.says("wrong", "tls", "an authority that is not trusted here"), "\(answer)")
+            try stage.removeQueues()
+        }
+
+        @Test("A certificate for another name is wrong")
+        func name() throws {
+            var options = SimulatorOptions()
+            options.names = ["apns.example"]
+            options.addresses = []
+            let other = try SimulatorServer(options)
+            defer { other.stop() }
+            let trusted = try stage.directory.write(try #require(other.authorityPEM), to: "own.pem")
+            let app = """
+                  - topic: com.example.elsewhere
+                    endpoint: https://127.0.0.1:\(other.port)
+                    ca_file: \(trusted)
+                    token: { key_file: \(stage.otherKeyFile), key_id: \(Stage.otherKeyID), team_id: \(Stage.teamID) }
+
+                """
+            let answer = try check(try stage.write(settings { $0.moreApps = app }))
+            #expect(answer.exit == .exited(78), "\(answer)")
+            #expect(answer.says("wrong", "tls", "is not for 127.0.0.1: it names apns.example"), "\(answer)")
+            try stage.removeQueues()
+        }
+
+        @Test("A closed port is unreachable, a wrong key wrong")
+        func reachedOrTaken() throws {
+            let app = """
+                  - topic: com.example.elsewhere
+                    endpoint: https://127.0.0.1:\(try freePort())
+                    token: { key_file: \(stage.otherKeyFile), key_id: \(Stage.otherKeyID), team_id: \(Stage.teamID) }
+
+                """
+            let closed = try check(try stage.write(settings { $0.moreApps = app }))
+            #expect(closed.exit == .exited(69), "\(closed)")
+            #expect(closed.says("unreachable", "connection", "Connection refused"), "\(closed)")
+
+            let wrong = try check(try stage.write(settings { $0.keyFile = stage.otherKeyFile }))
+            #expect(wrong.exit == .exited(78), "\(wrong)")
+            #expect(wrong.says("wrong", "credential", "403 InvalidProviderToken"), "\(wrong)")
+            #expect(wrong.output.contains("→ check key_id, team_id and the key's environment"), "\(wrong)")
+            try stage.removeQueues()
+        }
+    }
+}
