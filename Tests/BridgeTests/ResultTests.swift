@@ -29,6 +29,7 @@ private func delivery(
         switch entry.value {
         case .text(let text): return Delivery.Header.text(name, place(text))
         case .int32(let value): return Delivery.Header.integer(name, Int64(value))
+        case .int64(let value): return Delivery.Header.integer(name, value)
         case .boolean(let value): return Delivery.Header.boolean(name, value)
         default: return Delivery.Header.other(name)
         }
@@ -288,7 +289,8 @@ struct ResultTests {
                     firstSeen: WallTime(milliseconds: 0), now: WallTime(milliseconds: 0))
                 let retry = try #require(
                     RetryEncoder.encode(
-                        first, attempts: 1, queue: "q", firstSeen: WallTime(milliseconds: 0), delay: .seconds(5)))
+                        first, RetryEncoder.Note(attempts: 1), queue: "q", firstSeen: WallTime(milliseconds: 0),
+                        delay: .seconds(5)))
                 for copy in [deadLetter, retry] {
                     var returned = original
                     returned.headers = try headers(copy.properties)
@@ -465,31 +467,62 @@ struct ResultTests {
     struct Retries {
         @Test("A copy goes to the retry queue of its delay and counts its attempts")
         func copy() throws {
-            var original = properties(messageID: "m", headers: ["harebell-attempts": .int32(2)])
+            var original = properties(
+                messageID: "m", headers: ["harebell-attempts": .int32(2), "harebell-parked": .int32(1)])
             original.expiration = Array("1".utf8)
             let first = try delivery(original, exchange: "work", routingKey: "push.a", body: "[]")
-            #expect(RetryEncoder.attempts(of: first) == 2)
-            #expect(RetryEncoder.attempts(of: try delivery()) == 0)
+            #expect(RequestHistory(first).attempts == 2)
+            var note = RetryEncoder.Note(attempts: 3)
+            note.processed = .unknown
+            note.expiresAt = WallTime(milliseconds: 5)
+            note.done = DoneBitmap(notifications: 9, leaving: [0])
             let found = try #require(
                 RetryEncoder.encode(
-                    first, attempts: 3, queue: "q", firstSeen: WallTime(milliseconds: 0), delay: .seconds(900)))
+                    first, note, queue: "q", firstSeen: WallTime(milliseconds: 0), delay: .seconds(900)))
             #expect(found.exchange.isEmpty)
             #expect(text(found.routingKey) == "q.retry.900s")
             #expect(text(found.body) == "[]")
             #expect(found.properties.expiration == nil)
             #expect(
                 try headers(found.properties) == [
-                    "harebell-attempts": .int32(3), "harebell-orig-expiration": .string("1"),
-                    "harebell-queue": .string("q"), "harebell-exchange": .string("work"),
-                    "harebell-routing-key": .string("push.a"), "harebell-first-seen": .string("1970-01-01T00:00:00Z"),
+                    "harebell-attempts": .int32(3), "harebell-parked": .int32(2),
+                    "harebell-orig-expiration": .string("1"), "harebell-queue": .string("q"),
+                    "harebell-exchange": .string("work"), "harebell-routing-key": .string("push.a"),
+                    "harebell-first-seen": .string("1970-01-01T00:00:00Z"), "harebell-processed": .string("unknown"),
+                    "harebell-expires-at": .int64(5), "harebell-done": .string("fe01"),
                 ])
+            var copy = MessageProperties()
+            copy.headers = try headers(found.properties)
+            let history = RequestHistory(try delivery(copy))
+            #expect(history.parkings == 2 && history.attempts == 3 && history.processed == .unknown)
+            #expect(history.expiresAt == WallTime(milliseconds: 5))
+            #expect(text(history.done) == "fe01")
+        }
+
+        @Test("What a dead letter says of attempts does not count in its replay, nor does what is no count")
+        func notParked() throws {
+            for headers: FieldTable in [
+                [
+                    "harebell-attempts": .int32(6), "harebell-expires-at": .int64(1),
+                    "harebell-processed": .string("unknown"),
+                ],
+                ["harebell-attempts": .string("6"), "harebell-parked": .string("1")],
+                ["harebell-attempts": .int32(6), "harebell-parked": .int32(-1)], [:],
+            ] {
+                let history = RequestHistory(try delivery(properties(headers: headers)))
+                #expect(history.attempts == 0 && history.parkings == 0)
+                #expect(history.processed == .no && history.expiresAt == nil)
+            }
+            let large = properties(
+                headers: ["harebell-attempts": .int64(.max), "harebell-parked": .int64(.max)])
+            #expect(RequestHistory(try delivery(large)).attempts == Int(Int32.max))
         }
 
         @Test("A request whose headers fill a frame already cannot be put aside")
         func tooLarge() throws {
             let large: FieldTable = ["x": .text([UInt8](repeating: 0x61, count: 111_000))]
             let found = RetryEncoder.encode(
-                try delivery(properties(headers: large)), attempts: 1, queue: "q",
+                try delivery(properties(headers: large)), RetryEncoder.Note(attempts: 1), queue: "q",
                 firstSeen: WallTime(milliseconds: 0), delay: .seconds(5))
             #expect(found == nil)
         }

@@ -73,7 +73,8 @@ extension Configuration {
     }
 
     package struct Retry: Sendable, Equatable {
-        /// For 5xx: one retry queue each, in the order of the attempts; the last one repeats. At least one.
+        /// For 5xx: one retry queue each; a request takes the next one each time that it is parked, and the last one repeats.
+        /// At least one.
         package var delays: [Duration]
         /// For 429 of one device, likewise.
         package var throttledDelays: [Duration]

@@ -16,6 +16,8 @@ package struct RedeliveryKey: Hashable {
         hasher.combine(bytes: delivery.exchange)
         hasher.combine(bytes: delivery.routingKey)
         hasher.combine(bytes: delivery.body)
+        // The copy that comes back from a retry queue is not a redelivery of what was parked.
+        hasher.combine(RequestHistory(delivery).copy)
         hash = hasher.finalize()
     }
 }

@@ -12,10 +12,37 @@ package final class InFlightRequest {
     package var notifications = 1
     package var failures = 0
     package var firstFailure: (id: NotificationID?, report: Report)?
+    /// The places of those whose outcome calls for a dead letter in a fan-out.
+    var failed: [Int] = []
+    /// What was tried before this delivery.
+    package let history: RequestHistory
+    /// Notifications that wait for the next round.
+    var parked: [ParkedNotification] = []
 
     package init(delivery: Delivery, arrived: Moment) {
         self.delivery = delivery
         self.arrived = arrived
+        history = RequestHistory(delivery)
+    }
+
+    /// What is left out of a copy of a fan-out; `nil` where nothing is.
+    func doneBitmap(leaving positions: [Int]) -> DoneBitmap? {
+        guard !positions.isEmpty, positions.count < notifications else { return nil }
+        return DoneBitmap(notifications: notifications, leaving: positions)
+    }
+
+    /// When it expires by its AMQP expiration, counted from its timestamp, else from when it arrived here first: the broker
+    /// drops what expires in a queue, and this is for what expires while it is held or parked.
+    var expiresAt: WallTime? {
+        if let known = history.expiresAt { return known }
+        guard let text = delivery.expiration, let lifetime = Int64(String(decoding: text, as: UTF8.self)), lifetime > 0
+        else { return nil }
+        guard let timestamp = delivery.timestamp else { return arrived.wall.adding(milliseconds: lifetime) }
+        guard let seconds = Int64(exactly: timestamp) else { return nil }
+        let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        // Timestamps are whole seconds, rounded down.
+        return overflow
+            ? nil : WallTime(milliseconds: milliseconds).adding(milliseconds: 999)?.adding(milliseconds: lifetime)
     }
 }
 
@@ -33,12 +60,12 @@ package final class InFlightNotification {
     package let topic: ArraySlice<UInt8>
     /// What is wrong with the payload by Apple's tables, for the result.
     package var finding: String?
-    /// Tries that counted: those that APNs may have worked on.
-    package private(set) var attempts = 0
-    /// Tries that ended in trouble, whether they counted or not: they are what is limited.
+    /// Attempts: the tries that APNs may have worked on, and rounds in which it took none; of earlier rounds as well.
+    package private(set) var attempts: Int
+    /// Tries of this round that ended in trouble, whether they counted or not: they are what is limited in this process.
     package private(set) var troubles = 0
     /// What APNs did with all the tries together: `unknown` if that is unknown of one of them.
-    package private(set) var processed = Processed.no
+    package private(set) var processed: Processed
     package var firstTry: Instant?
     /// Its pool's name for it, from when it is handed over until its end there.
     package var ticket: UInt32?
@@ -56,6 +83,8 @@ package final class InFlightNotification {
         app = match.app
         lane = AppLane.index(of: notification)
         topic = match.topic
+        attempts = request.history.attempts
+        processed = request.history.processed
     }
 
     /// A try ended.
@@ -65,9 +94,22 @@ package final class InFlightNotification {
         if self.processed != .unknown { self.processed = processed }
     }
 
+    /// No more tries in this process: the round counts, though APNs may have worked on none of them.
+    package func roundEnded() {
+        if attempts == request.history.attempts { attempts += 1 }
+    }
+
     /// A try ended in a way that may be tried again.
     package func tried(inVain processed: Processed) {
         troubles += 1
         tried(processed)
+    }
+}
+
+extension WallTime {
+    /// - Returns: `nil` beyond what can be told, which is no time that anybody waits for.
+    fileprivate func adding(milliseconds: Int64) -> WallTime? {
+        let (sum, overflow) = self.milliseconds.addingReportingOverflow(milliseconds)
+        return overflow ? nil : WallTime(milliseconds: sum)
     }
 }

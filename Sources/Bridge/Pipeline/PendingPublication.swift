@@ -8,6 +8,8 @@ final class PendingPublication {
         case routedResult(report: Report, id: NotificationID?)
         case feedback
         case deadLetter
+        /// The copy that waits in a retry queue.
+        case retry
     }
 
     let request: InFlightRequest

@@ -83,13 +83,23 @@ extension Pipeline {
     func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
         let all = decoded.notifications
         request.notifications = all.count
-        request.open = all.count
+        var done: DoneBitmap?
+        if let text = request.history.done {
+            done = DoneBitmap(text, notifications: all.count)
+            guard done != nil else {
+                let failure = DecodingFailure("harebell-done: says nothing of \(all.count) notifications")
+                return refuse(request, failure, id: notificationID(of: request.delivery), at: now)
+            }
+        }
+        request.open = all.count - (done?.count ?? 0)
         var finding: String?
-        for index in all.indices {
+        var checked: Int?
+        for index in all.indices where done?.contains(index) != true {
             // The payload of a fan-out is one: it is checked once.
-            if index == 0 || !all[index].isForPayload(of: all[index - 1]) {
+            if checked.map({ !all[index].isForPayload(of: all[$0]) }) ?? true {
                 finding = self.finding(in: all[index], at: now)
             }
+            checked = index
             let position = all.count == 1 ? nil : index
             let id = RequestKey.notificationID(
                 for: all[index], position: position, of: request.delivery,

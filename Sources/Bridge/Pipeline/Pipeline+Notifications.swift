@@ -35,12 +35,8 @@ extension Pipeline {
     /// Whether its `apns-expiration` has passed; 0 means one attempt, whenever that is.
     func hasExpired(_ entry: InFlightNotification, at now: Moment) -> Bool {
         if let expiration = entry.notification.expiration, expiration > 0, expiration < now.wall.seconds { return true }
-        guard let timestamp = entry.request.delivery.timestamp, let text = entry.request.delivery.expiration,
-            let lifetime = Int64(String(decoding: text, as: UTF8.self)), let sent = Int64(exactly: timestamp)
-        else { return false }
-        // The broker drops what expires in a queue; this is for what expires while it is held here.
-        let (end, overflow) = sent.multipliedReportingOverflow(by: 1000)
-        return !overflow && lifetime > 0 && end < now.wall.milliseconds - 999 - lifetime
+        guard let end = entry.request.expiresAt else { return false }
+        return end < now.wall
     }
 
     /// APNs answered a notification.
@@ -62,23 +58,25 @@ extension Pipeline {
         case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, reply, rule, at: now)
         case .unregister, .doubtToken: finish(handle, entry, .unregistered, reply, rule, at: now)
         case .reject: finish(handle, entry, .rejected, reply, rule, at: now)
-        case .resend: unsuccessful(handle, entry, reply, .no, at: now)
+        case .resend: unsuccessful(handle, entry, reply, .no, .short, at: now)
         // What met an error may have been worked on; that is nobody's harm but where another try would do it again.
         case .retryLater where reply.status >= 500 && !entry.notification.target.maySendAgain:
-            unsuccessful(handle, entry, reply, .unknown, at: now)
-        case .retryLater: unsuccessful(handle, entry, reply, .yes, at: now)
+            unsuccessful(handle, entry, reply, .unknown, .long(.service), at: now)
+        case .retryLater:
+            let trouble: RetryLadder.Trouble = reply.status == 429 ? .throttled : .service
+            unsuccessful(handle, entry, reply, .yes, .long(trouble), at: now)
         }
     }
 
     /// An answer that may be another one later.
     private func unsuccessful(
-        _ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, _ processed: Processed, at now: Moment
+        _ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, _ processed: Processed, _ trouble: Trouble,
+        at now: Moment
     ) {
-        guard !isTriedAgain(handle, entry, after: processed, at: now) else { return }
+        guard !isTriedAgain(handle, entry, after: processed, trouble, at: now) else { return }
         var report = report(.undelivered, entry, reply)
         report.processed = entry.processed
-        report.detail = "given up after \(entry.troubles) \(entry.troubles == 1 ? "try" : "tries")"
-        finish(handle, report, at: now)
+        tryLater(handle, entry, report, after: processed, trouble, at: now)
     }
 
     /// Whether an answer that a channel does not exist is what the request wants: it was asked to delete it, and may have been
@@ -125,11 +123,19 @@ extension Pipeline {
             refused(handle, entry, rule, reason, at: now)
             return
         }
-        guard !isTriedAgain(handle, entry, after: loss.processed, at: now) else { return }
-        finish(
-            handle,
+        guard !isTriedAgain(handle, entry, after: loss.processed, .short, at: now) else { return }
+        tryLater(
+            handle, entry,
             Report(outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: loss.detail),
-            at: now)
+            after: loss.processed, .short, at: now)
+    }
+
+    /// How long trouble is likely to last.
+    private enum Trouble {
+        /// Another try, on another connection, may do better at once.
+        case short
+        /// Nothing gets better within seconds.
+        case long(RetryLadder.Trouble)
     }
 
     private func isRepeatable(_ entry: InFlightNotification, after processed: Processed) -> Bool {
@@ -137,13 +143,41 @@ extension Pipeline {
     }
 
     /// A try ended in vain.
+    ///
+    /// - Returns: Whether it is tried again in this process.
     private func isTriedAgain(
-        _ handle: UInt32, _ entry: InFlightNotification, after processed: Processed, at now: Moment
+        _ handle: UInt32, _ entry: InFlightNotification, after processed: Processed, _ trouble: Trouble, at now: Moment
     ) -> Bool {
         if processed == .unknown { counters.uncertain += 1 }
         entry.tried(inVain: processed)
         ended(handle, entry, showing: .none, at: now)
+        guard case .short = trouble else { return false }
         return isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
+    }
+
+    /// A round of tries in this process was in vain: the next one begins from a retry queue, unless this was the last.
+    private func tryLater(
+        _ handle: UInt32, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
+        _ trouble: Trouble, at now: Moment
+    ) {
+        var report = report
+        if isRepeatable(entry, after: processed) {
+            entry.roundEnded()
+            report.attempts = entry.attempts
+            if entry.attempts < settings.ladder.maximumAttempts {
+                return park(handle, report, whatFor(trouble, entry), at: now)
+            }
+        }
+        if report.detail == nil {
+            report.detail = "given up after \(entry.attempts) \(entry.attempts == 1 ? "attempt" : "attempts")"
+        }
+        finish(handle, report, at: now)
+    }
+
+    private func whatFor(_ trouble: Trouble, _ entry: InFlightNotification) -> RetryLadder.Trouble {
+        if case .long(let trouble) = trouble { return trouble }
+        let hasTriesLeft = entry.troubles < settings.retry.maximumAttempts
+        return hasTriesLeft && waitingRetries >= maximumWaitingRetries ? .crowd : .service
     }
 
     /// A notification expired in the line for APNs.
@@ -158,18 +192,25 @@ extension Pipeline {
     ///   device that is asked too often must not be the app's only probe for ever.
     private func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         if let closed = apps.apps[entry.app].closedLane(of: entry.lane) {
-            guard entry.troubles < settings.retry.maximumAttempts else { return false }
+            guard entry.troubles < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed)
             return true
         }
         guard let began = entry.firstTry else { preconditionFailure("what ended was tried") }
         let elapsed = now.instant - began
-        guard let pause = settings.retry.pause(afterAttempts: entry.troubles, elapsed: elapsed, using: &random) else {
+        guard hasAttemptsLeft(entry), waitingRetries < maximumWaitingRetries,
+            let pause = settings.retry.pause(afterAttempts: entry.troubles, elapsed: elapsed, using: &random)
+        else {
             return false
         }
         counters.retries += 1
+        waitingRetries += 1
         later.insert(.retry(handle), due: now.instant + pause)
         return true
+    }
+
+    private func hasAttemptsLeft(_ entry: InFlightNotification) -> Bool {
+        entry.attempts < settings.ladder.maximumAttempts
     }
 
     /// The most reasons that are remembered as logged.

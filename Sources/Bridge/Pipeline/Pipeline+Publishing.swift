@@ -70,6 +70,7 @@ extension Pipeline {
         switch confirmation {
         case .acked:
             counters.unconfirmed -= 1
+            if case .retry = pending.kind { pending.request.parked = [] }
             closeOne(of: pending.request, at: now)
         case .nacked:
             counters.refusedPublishes += 1
@@ -123,7 +124,7 @@ extension Pipeline {
     }
 
     /// No queue took a publish. A result goes where the configuration sends results, then to the dead letters with its
-    /// request; a dead letter waits until somebody makes its queue.
+    /// request; what should have been parked ends; a dead letter waits until somebody makes its queue.
     func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         switch pending.kind {
         case .result(let report, let id):
@@ -144,6 +145,7 @@ extension Pipeline {
                 metadata: ["reply": "\(reply)"])
             counters.unconfirmed -= 1
             closeOne(of: pending.request, at: now)
+        case .retry: retryReturned(pending, reply, at: now)
         case .deadLetter:
             pending.refusals += 1
             log.error(

@@ -4,7 +4,12 @@ import Core
 extension Pipeline {
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
     func finish(_ handle: UInt32, _ report: Report, givesFeedback: Bool = true, at now: Moment) {
-        let entry = notifications.remove(handle)
+        conclude(notifications.remove(handle), report, givesFeedback: givesFeedback, at: now)
+    }
+
+    func conclude(
+        _ entry: InFlightNotification, _ report: Report, givesFeedback: Bool = true, at now: Moment
+    ) {
         var report = report
         if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
         conclude(
@@ -46,6 +51,7 @@ extension Pipeline {
         }
         if settings.callsForDeadLetter(report.outcome) {
             request.failures += 1
+            if let position { request.failed.append(position) }
             if request.firstFailure == nil { request.firstFailure = (id, report) }
         }
         closeOne(of: request, at: now)
@@ -66,6 +72,8 @@ extension Pipeline {
         if let (id, report) = request.firstFailure {
             request.firstFailure = nil
             deadLetter(request, id: id, report: report, at: now)
+        } else if !request.parked.isEmpty {
+            publishRetry(request, at: now)
         } else {
             complete(request)
         }
@@ -81,7 +89,10 @@ extension Pipeline {
         let publication = settings.deadLetters.encode(
             request.delivery, report: report, id: id, queue: settings.queues[request.delivery.queue].name,
             decoder: settings.queues[request.delivery.queue].decoder.name, firstSeen: request.arrived.wall,
-            now: now.wall)
+            done: request.doneBitmap(leaving: request.failed), now: now.wall)
+        // What is parked may fail as well, and then has a dead letter of its own.
+        request.failures = 0
+        request.failed = []
         publish(publication, for: request, .deadLetter, at: now)
     }
 

@@ -21,6 +21,13 @@ package final class Pipeline {
     var orphans = OrphanedRequests()
     var later = DeadlineQueue<Later>()
     var findingLog = LogLimit(interval: .seconds(60))
+    var parkingLog = LogLimit(interval: .seconds(60))
+    /// Retry queues that took nothing, each logged once.
+    var missingRetryQueues: Set<String> = []
+    /// Notifications that wait for their next try in this process, and how many may: the rest is parked, lest prefetch be
+    /// full of them.
+    var waitingRetries = 0
+    let maximumWaitingRetries: Int
     /// Reasons that were logged, each once.
     var announced: Set<String> = []
 
@@ -47,8 +54,13 @@ package final class Pipeline {
         self.log = log
         random = SplitMix64(seed: seed)
         counters = PipelineCounters(queues: settings.queues.count)
-        completed = CompletedRequests(prefetch: settings.queues.reduce(0) { $0 + Int($1.prefetch) })
+        let prefetch = settings.queues.reduce(0) { $0 + Int($1.prefetch) }
+        completed = CompletedRequests(prefetch: prefetch)
+        maximumWaitingRetries = max(1, prefetch / Self.waitingRetriesDivisor)
     }
+
+    /// A fifth of all that prefetch allows.
+    private static let waitingRetriesDivisor = 5
 
     /// Whether nothing is left to do for any delivery.
     package var isIdle: Bool {
@@ -73,7 +85,9 @@ package final class Pipeline {
         while budget > 0, let entry = later.popDue(at: now.instant) {
             budget -= 1
             switch entry {
-            case .retry(let handle): send(handle, at: now)
+            case .retry(let handle):
+                waitingRetries -= 1
+                send(handle, at: now)
             case .republish(let pending): publish(pending, at: now)
             case .decode(let request): decode(request, at: now)
             case .release(let app, let lane): budget -= release(app, lane, atMost: max(budget, 1), at: now)

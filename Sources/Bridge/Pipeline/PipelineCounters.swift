@@ -8,6 +8,8 @@ package struct PipelineCounters: Sendable {
     package var outcomes: [UInt64] = Array(repeating: 0, count: Outcome.allCases.count)
     /// Tries in this process after short or long trouble.
     package var retries: UInt64 = 0
+    /// Notifications put into retry queues.
+    package var parked: UInt64 = 0
     /// Redeliveries of requests that were finished, or still in flight, here.
     package var duplicatesAvoided: UInt64 = 0
     /// Tries that APNs may or may not have worked on.
@@ -41,6 +43,7 @@ package struct PipelineCounters: Sendable {
         for index in deliveries.indices { deliveries[index] += other.deliveries[index] }
         for index in outcomes.indices { outcomes[index] += other.outcomes[index] }
         retries += other.retries
+        parked += other.parked
         duplicatesAvoided += other.duplicatesAvoided
         uncertain += other.uncertain
         ignored += other.ignored

@@ -14,7 +14,10 @@ package struct PipelineSettings: Sendable {
     package var publishResults: Configuration.Results.Publish
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
+    /// Tries in this process.
     package var retry = RetryPolicy()
+    /// Attempts from the retry queues.
+    package var ladder: RetryLadder
     package var validation: Configuration.PayloadValidation
     /// From which share of refused device tokens on an app pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
@@ -70,6 +73,7 @@ extension PipelineSettings {
         publishResults = configuration.results.publish
         feedback = configuration.feedback.map { PublishRoute($0) }
         deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)
+        ladder = RetryLadder(configuration.retry)
         validation = configuration.apns.validate
         tokenRefusals = configuration.apns.badTokenPause
         maximumMessage = configuration.broker.maximumMessage

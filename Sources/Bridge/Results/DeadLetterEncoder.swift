@@ -22,9 +22,10 @@ package struct DeadLetterEncoder: Sendable {
     ///   - queue: the name of the queue that the delivery came from.
     ///   - decoder: the name of the decoder that read it.
     ///   - firstSeen: when it arrived here; an earlier one in its headers, from a failure before, is kept.
+    ///   - done: what a replay leaves out, because it has not failed; `nil` for nothing.
     package func encode(
         _ delivery: Delivery, report: Report, id: NotificationID?, queue: String, decoder: String, firstSeen: WallTime,
-        now: WallTime
+        done: DoneBitmap? = nil, now: WallTime
     ) -> Publication {
         var properties = Republishing.properties(of: delivery)
         var report = report
@@ -34,6 +35,8 @@ package struct DeadLetterEncoder: Sendable {
             var headers = reduction == .foreign ? FieldTable() : original
             Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
             mark(&headers, report, id: id, decoder: decoder, now: now)
+            headers[RequestHistory.Header.done] = done.map { .text($0.text) }
+            for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
             properties.headers = headers
             do {
                 let encoded = try PublicationProperties(properties)

@@ -1,12 +1,22 @@
 package import AMQP
 package import Core
 
-/// Writes the copy of a request that waits in a retry queue: the request itself, and how often it has been tried.
+/// Writes the copy of a request that waits in a retry queue: the request itself, how often it has been tried, and what of
+/// it has ended.
 package enum RetryEncoder {
-    /// The counted attempts that a copy carries, 0 in a request that has not been put aside yet.
-    package static func attempts(of delivery: Delivery) -> Int {
-        guard case .integer(let attempts) = delivery.header("harebell-attempts") else { return 0 }
-        return Int(clamping: max(0, attempts))
+    /// What a copy says beside its request.
+    package struct Note {
+        /// The attempts that count, those of earlier rounds included.
+        package var attempts: Int
+        package var processed = Processed.no
+        /// When it expires by its AMQP expiration.
+        package var expiresAt: WallTime?
+        /// `nil` where everything is still to be sent.
+        package var done: DoneBitmap?
+
+        package init(attempts: Int) {
+            self.attempts = attempts
+        }
     }
 
     /// - Parameters:
@@ -15,12 +25,17 @@ package enum RetryEncoder {
     ///   - delay: the fixed delay of the retry queue, in whole seconds.
     /// - Returns: `nil` if our headers do not fit into a frame beside the request's own.
     package static func encode(
-        _ delivery: Delivery, attempts: Int, queue: String, firstSeen: WallTime, delay: Duration
+        _ delivery: Delivery, _ note: Note, queue: String, firstSeen: WallTime, delay: Duration
     ) -> Publication? {
+        typealias Header = RequestHistory.Header
         var properties = Republishing.properties(of: delivery)
         var headers = properties.headers ?? FieldTable()
         Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
-        headers["harebell-attempts"] = .int32(Int32(clamping: attempts))
+        headers[Header.parkings] = .int32(Int32(clamping: RequestHistory(delivery).parkings + 1))
+        headers[Header.attempts] = .int32(Int32(clamping: note.attempts))
+        headers[Header.processed] = note.processed == .no ? nil : .string(note.processed.name.description)
+        headers[Header.expiresAt] = note.expiresAt.map { .int64($0.milliseconds) }
+        headers[Header.done] = note.done.map { .text($0.text) }
         properties.headers = headers
         do {
             let encoded = try PublicationProperties(properties)

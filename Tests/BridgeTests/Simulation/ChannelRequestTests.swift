@@ -160,7 +160,7 @@ struct ChannelRequestTests {
             ("503 ServiceUnavailable", "undelivered"), ("429 TooManyRequests", "undelivered"),
         ])
     func reasons(answer: String, outcome: String) throws {
-        let world = try World(script: "operation create: \(answer)")
+        let world = try World(script: "operation create: \(answer)") { $0.retry.maximumAttempts = 2 }
         try world.start()
         let result = try result(world, Self.create)
         let processed = answer.hasPrefix("50") ? "unknown" : "yes"
@@ -169,7 +169,7 @@ struct ChannelRequestTests {
         #expect(Self.channels(world).isEmpty)
     }
 
-    @Test("Short trouble passes: what APNs answers to a later try counts")
+    @Test("Trouble passes: what APNs answers to a later attempt counts")
     func retried() throws {
         let world = try World(script: "operation create, first 2 requests: 429 TooManyRequests")
         try world.start()

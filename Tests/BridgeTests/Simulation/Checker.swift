@@ -17,8 +17,17 @@ final class Checker {
         var results: [String: Set<String>] = [:]
         var copies = 0
         var deadLetters = 0
+        /// Copies that went into retry queues, and those of them that the worker knows of.
+        var parked = 0
+        var parkedConfirmed = 0
+        /// How often it was parked as the copies say, and how many attempts it had then.
+        var parkings: Set<Int> = []
+        var attempts = 0
         var feedback: Set<String> = []
         var takenBackAt: Instant?
+
+        /// Whether the request itself and all of its copies are settled.
+        var isOver: Bool { acknowledgements > parked }
     }
 
     private static let failures: Set<String> = ["rejected", "invalid", "undelivered"]
@@ -27,6 +36,7 @@ final class Checker {
     private(set) var trace: [String] = []
     private var fates: [String: Fate] = [:]
     private let world: World
+    /// Requests, and the copies of them that were parked.
     private var published = 0
     private var acknowledged = 0
     /// Which request a device token belongs to.
@@ -34,6 +44,7 @@ final class Checker {
     /// How many answers may come again: those that the workers did not hear, and those that died with a worker.
     private var permitted = 0
     private let limits: Limits
+    private let maximumAttempts: Int
 
     /// What no connection, and no worker, may exceed.
     struct Limits {
@@ -51,6 +62,7 @@ final class Checker {
     init(_ world: World, limits: Limits? = nil) {
         self.world = world
         self.limits = limits ?? Limits(world.configuration)
+        maximumAttempts = world.configuration.retry.maximumAttempts
         world.broker.observe = { [unowned self] in observed($0) }
     }
 
@@ -89,7 +101,7 @@ final class Checker {
 
     /// Every request is settled, or its queue has it, or a connection.
     func conserved() {
-        let queued = world.broker.messages(in: "push.requests").count
+        let queued = world.broker.messages(in: "push.requests").count + world.parked.count
         let held = world.broker.unsettledCount
         if queued + held + acknowledged != published {
             complain("\(queued) queued + \(held) held + \(acknowledged) settled are not \(published) published")
@@ -106,6 +118,8 @@ final class Checker {
             note("take back \(name(message))")
             fates[name(message)]?.takenBackAt = world.network.now
         case .acknowledged(let message, _): settled(name(message))
+        case .enqueued(let message, let queue) where queue.contains(".retry."): parked(message, in: queue)
+        case .enqueued: break
         case .confirmed(let message): confirmed(message)
         }
     }
@@ -135,7 +149,11 @@ final class Checker {
             outcome = String(decoding: text, as: UTF8.self)
         }
         note("confirm \(name) \(outcome) in \(queue)")
-        if fates[name]?.acknowledgements ?? 0 > 0, world.workers == 1 {
+        if queue.contains(".retry.") {
+            fates[name]?.parkedConfirmed += 1
+            return
+        }
+        if fates[name]?.isOver == true, world.workers == 1 {
             complain("\(name) was settled before its publish to \(queue) was confirmed")
         }
         switch queue {
@@ -147,12 +165,55 @@ final class Checker {
         }
     }
 
+    /// A copy of a request waits for its next round.
+    private func parked(_ message: Broker.Message, in queue: String) {
+        let name = name(message)
+        note("park \(name) in \(queue)")
+        guard let fate = fates[name], let headers = message.decodedProperties?.headers,
+            case .int32(let attempts)? = headers["harebell-attempts"],
+            case .int32(let parkings)? = headers["harebell-parked"]
+        else { return complain("what is parked is no copy of a request") }
+        published += 1
+        fates[name]?.parked += 1
+        if attempts >= maximumAttempts {
+            complain("\(name) is parked after \(attempts) of \(maximumAttempts) attempts")
+        }
+        if fates[name]?.parkings.insert(Int(parkings)).inserted == false {
+            // Nobody knew whether the first one had arrived: both are sent.
+            permitted += fate.request.deviceTokens.count
+        } else if Int(attempts) < fate.attempts {
+            complain("\(name) is parked after \(attempts) attempts, and had \(fate.attempts) before")
+        }
+        fates[name]?.attempts = max(fate.attempts, Int(attempts))
+        judgeLeft(fate, headers)
+    }
+
+    /// What is to be sent again has no result.
+    private func judgeLeft(_ fate: Fate, _ headers: FieldTable) {
+        let count = fate.request.results
+        var done: DoneBitmap?
+        if case .text(let text)? = headers["harebell-done"] {
+            done = DoneBitmap(text[...], notifications: count)
+            if done == nil { return complain("\(fate.request.name) is parked with a bitmap that does not fit") }
+        }
+        let ended = fate.results.keys.filter { id in
+            guard count > 1 else { return true }
+            guard let position = id.split(separator: "-").last.flatMap({ Int($0) }) else { return false }
+            return done?.contains(position) != true
+        }
+        if !ended.isEmpty, world.workers == 1, fate.parked == fate.parkings.count {
+            complain("\(fate.request.name) is parked with notifications that have a result: \(ended)")
+        }
+    }
+
     private func settled(_ name: String) {
         note("settle \(name)")
         acknowledged += 1
         guard let fate = fates[name] else { return complain("what was settled is no request: \(name)") }
         fates[name]?.acknowledgements += 1
-        if fate.acknowledgements > 0 { complain("\(name) was settled twice") }
+        if fate.isOver { complain("\(name) was settled twice") }
+        // Everything is in a copy that the worker knows of, but for what has a result.
+        if fate.acknowledgements < fate.parkedConfirmed { return }
         if fate.results.count < fate.request.results, fate.deadLetters == 0 {
             complain("\(name) was settled with \(fate.results.count) of \(fate.request.results) results confirmed")
         }
@@ -169,7 +230,7 @@ final class Checker {
     /// The processes are about to be killed: what APNs has answered and the broker does not know of is sent again.
     func processEnds() {
         judgeWorkers()
-        for (token, count) in answers where fates[owners[token] ?? ""]?.acknowledgements == 0 {
+        for (token, count) in answers where fates[owners[token] ?? ""]?.isOver == false {
             permitted += min(count, 1)
         }
     }
@@ -199,7 +260,9 @@ final class Checker {
 
     private func judge(_ fate: Fate, _ expectations: Expectations) {
         let request = fate.request
-        if fate.acknowledgements != 1 { complain("\(request.name) was settled \(fate.acknowledgements) times") }
+        if fate.acknowledgements != 1 + fate.parked {
+            complain("\(request.name) was settled \(fate.acknowledgements) times, and parked \(fate.parked) times")
+        }
         if fate.results.count > request.results {
             complain("\(request.name) has \(fate.results.count) results for \(request.results) notifications")
         }

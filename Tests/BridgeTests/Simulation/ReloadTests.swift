@@ -132,7 +132,8 @@ struct ReloadTests {
     @Test("GOAWAY for the old credential pauses nothing either", arguments: ["", "close=now"])
     func outdatedGoaway(close: String) throws {
         let world = try World(
-            script: Self.keys + "after 3s: goaway BadCertificate \(close)\ntoken 75*, attempt 1: delay 5s")
+            script: Self.keys + "after 3s: goaway BadCertificate \(close)\ntoken 75*, attempt 1: delay 5s"
+        ) { $0.queues[0].prefetch = 100 }
         try world.start()
         try publish(0..<1, to: world)
         try publish(50..<55, to: world)

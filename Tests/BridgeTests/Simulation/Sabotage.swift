@@ -8,7 +8,7 @@ enum Sabotage: CaseIterable {
     case settlesTwice
     case neverSettles
     /// One publish is lost in the worker, which believes that it was confirmed.
-    case losesResult, losesDeadLetter, losesFeedback
+    case losesResult, losesDeadLetter, losesFeedback, losesRetry
     case publishesTwice
 
     /// A part of what the checker says about it.
@@ -17,19 +17,20 @@ enum Sabotage: CaseIterable {
         case .settlesAtOnce: "was settled with 0 of"
         case .settlesTwice: "the protocol was broken"
         case .neverSettles: "not everything is finished"
-        case .losesResult: "results confirmed"
+        case .losesResult, .losesRetry: "results confirmed"
         case .losesDeadLetter: "without a dead letter"
         case .losesFeedback: "without feedback"
         case .publishesTwice: "results instead of"
         }
     }
 
-    /// The queue of the publish that is lost or repeated.
+    /// The queue of the publish that is lost or repeated, or what its name starts with.
     fileprivate var queue: String? {
         switch self {
         case .losesResult, .publishesTwice: "push.results"
         case .losesDeadLetter: "push.dead"
         case .losesFeedback: "push.feedback"
+        case .losesRetry: "push.requests.retry."
         case .settlesAtOnce, .settlesTwice, .neverSettles: nil
         }
     }
@@ -122,7 +123,8 @@ final class SabotagedEngine: Engine {
         case .ack where sabotage == .settlesTwice: return [frame, frame]
         case .publish:
             publishes += 1
-            guard victim == nil, let queue = sabotage.queue, AMQPFrames.routingKey(frame) == queue else { break }
+            guard victim == nil, let queue = sabotage.queue, AMQPFrames.routingKey(frame).hasPrefix(queue)
+            else { break }
             victim = publishes
             publish = [frame]
             return []

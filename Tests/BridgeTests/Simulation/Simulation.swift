@@ -46,6 +46,15 @@ final class Simulation {
         let permits = Int.random(in: 20...200, using: &random)
         let burst = Int.random(in: 1...20, using: &random)
         let connections = Int.random(in: 1...3, using: &random)
+        // Of their own, so that what else is drawn stays as it was.
+        var retries = SplitMix64(seed: seed &+ 1_000_000_007)
+        func ladder(_ longest: Int64) -> [Duration] {
+            (0..<Int.random(in: 1...3, using: &retries)).map { _ in
+                .seconds(Int64.random(in: 1...longest, using: &retries))
+            }
+        }
+        let (delays, throttledDelays) = (ladder(120), ladder(20))
+        let attempts = Int.random(in: 1...5, using: &retries)
         let script = ([SimulatedRequest.script] + trouble.lines).joined(separator: "\n")
         world = try World(seed: seed, script: script, sabotage: sabotage) { configuration in
             // Heartbeats are most of what happens in hours.
@@ -55,6 +64,9 @@ final class Simulation {
             configuration.apns.burst = burst
             configuration.apns.connections = 1...connections
             configuration.apns.requestTimeout = .seconds(5)
+            configuration.retry.delays = delays
+            configuration.retry.throttledDelays = throttledDelays
+            configuration.retry.maximumAttempts = attempts
         }
         if isLong { world.broker.heartbeat = 1200 }
         checker = Checker(world)
@@ -136,14 +148,15 @@ final class Simulation {
         checker.end(
             .init(
                 apnsTrouble: hasAPNsTrouble, publisherTrouble: hasBrokerTrouble || hasAPNsTrouble,
-                missingQueues: !used.isDisjoint(with: [.loseDeadLetters, .loseResults]),
+                missingQueues: !used.isDisjoint(with: [.loseDeadLetters, .loseResults, .loseRetries]),
                 requestsAreHeldUp: trouble.holdsRequestsUp))
         drain(within: .seconds(10))
         return checker.complaints
     }
 
     private var counters: String {
-        "\(world.broker.messages(in: "push.requests").count) queued, \(world.broker.unsettledCount) held by connections, "
+        "\(world.broker.messages(in: "push.requests").count) queued, \(world.parked.count) parked, "
+            + "\(world.broker.unsettledCount) held by connections, "
             + "\(world.worker.map { "\($0.counters)" } ?? "no worker")"
     }
 
@@ -199,6 +212,9 @@ final class Simulation {
         case .holdConfirms: world.broker.holdsConfirms = true
         case .loseDeadLetters: world.broker.delete("push.dead")
         case .loseResults: world.broker.delete("push.results")
+        case .loseRetries:
+            // What lies in a queue that is deleted is lost, by its owner.
+            if world.parked.isEmpty { world.deleteRetryQueues() }
         case .endAPNsConnections: world.apns.disturb([.goaway(.init(reason: "Shutdown"))], at: world.network.now)
         case .moveAPNs:
             world.isAPNsDown = true
@@ -237,6 +253,7 @@ final class Simulation {
             }
         case .loseDeadLetters: world.broker.declare("push.dead")
         case .loseResults: world.broker.declare("push.results")
+        case .loseRetries: world.declareRetryQueues()
         case .moveAPNs: world.isAPNsDown = false
         case .setClock: world.clockError = .zero
         case .cutConsumer, .cutPublisher, .cutAPNs, .freezeBroker, .freezeAPNs, .cancelConsumers, .endAPNsConnections,

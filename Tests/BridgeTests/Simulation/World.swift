@@ -56,7 +56,8 @@ final class World {
     var log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
 
     init(
-        seed: UInt64 = 1, script: String = "", declares: [String] = World.queues, sabotage: Sabotage? = nil,
+        seed: UInt64 = 1, script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,
+        sabotage: Sabotage? = nil,
         configure: (inout Configuration) -> Void = { _ in }
     ) throws {
         self.seed = seed
@@ -71,7 +72,26 @@ final class World {
         network.label = "(seed \(seed))"
         apns = try Self.apns(script, seed: seed, ledger, channels, at: network.moment)
         for queue in declares { broker.declare(queue) }
+        if hasRetryQueues { declareRetryQueues() }
         network.accept = { [unowned self] endpoint in accept(endpoint) }
+    }
+
+    /// The retry queues as `harebell topology` makes them.
+    func declareRetryQueues() {
+        for case .queue(let queue, _) in TopologyPlan(original).steps where queue.name.contains(Self.retries) {
+            broker.declare(queue.name, arguments: queue.arguments)
+        }
+    }
+
+    func deleteRetryQueues() {
+        for name in broker.queues.keys where name.contains(Self.retries) { broker.delete(name) }
+    }
+
+    private static let retries = "push.requests.retry."
+
+    /// What waits in the retry queues.
+    var parked: [Broker.Message] {
+        broker.queues.keys.sorted().filter { $0.contains(Self.retries) }.flatMap { broker.messages(in: $0) }
     }
 
     static let queues = ["push.requests", "push.results", "push.feedback", "push.dead", "replies"]
@@ -268,7 +288,7 @@ final class World {
 
     /// Whether the broker and the worker have nothing left to do.
     var isQuiet: Bool {
-        broker.messages(in: "push.requests").isEmpty && broker.unsettledCount == 0
+        broker.messages(in: "push.requests").isEmpty && parked.isEmpty && broker.unsettledCount == 0
             && running.allSatisfy { $0.counters.unsettled == 0 }
     }
 

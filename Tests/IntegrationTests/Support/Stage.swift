@@ -77,7 +77,22 @@ final class Stage {
         try client.declare(
             classicQueue,
             ["x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string(deadLetterQueue)])
+        for delay in Self.retryDelays {
+            try client.declare(
+                "\(classicQueue).retry.\(delay)s",
+                [
+                    "x-message-ttl": .int32(Int32(delay * 1000)), "x-dead-letter-exchange": .string(""),
+                    "x-dead-letter-routing-key": .string(classicQueue),
+                ])
+        }
         try client.declare(resultQueue, ["x-queue-type": .string("quorum")])
+    }
+
+    /// In seconds.
+    static let retryDelays = [1, 2]
+
+    func retryQueues(of queue: String) -> [String] {
+        Self.retryDelays.map { "\(queue).retry.\($0)s" }
     }
 
     /// Those that are quorum queues.
@@ -87,7 +102,10 @@ final class Stage {
 
     /// Removes the queues, which others may share a broker with.
     func removeQueues() throws {
-        for queue in [quorumQueue, classicQueue, resultQueue, deadLetterQueue] { try client.ask(.deleteQueue(queue)) }
+        let retries = retryQueues(of: quorumQueue) + retryQueues(of: classicQueue)
+        for queue in [quorumQueue, classicQueue, resultQueue, deadLetterQueue] + retries {
+            try client.ask(.deleteQueue(queue))
+        }
     }
 
     // MARK: Configurations
@@ -103,6 +121,8 @@ final class Stage {
         var authorityFile: String?
         var keyFile: String?
         var keyID = Stage.keyID
+        /// `retry.max_attempts`.
+        var attempts = 6
         /// YAML for more apps.
         var moreApps = ""
         /// YAML at the top level.
@@ -130,6 +150,10 @@ final class Stage {
             broker: { endpoints: ["\(settings.broker ?? url)"] }
             queues:
             \(queues.joined())dead_letter: { routing_key: \(deadLetterQueue) }
+            retry:
+              delays_seconds: \(Self.retryDelays)
+              throttled_delays_seconds: [1]
+              max_attempts: \(settings.attempts)
             workers: \(settings.workers)
             drain_deadline_seconds: \(settings.drainDeadline)
             admin: null

@@ -56,6 +56,8 @@ package final class Broker {
         case acknowledged(Message, queue: String)
         /// A message went back to its queue, by the client's wish or because its channel is gone.
         case returned(Message, queue: String)
+        /// A client's publish went into a queue.
+        case enqueued(Message, queue: String)
         /// The client was told that a message of its own is safe in a queue.
         case confirmed(Message)
     }

@@ -320,7 +320,12 @@ extension BrokerEngine {
         let queues = broker.route(exchange: exchange, routingKey: publish.message.routingKey)
         if queues.isEmpty, publish.mandatory { giveBack(publish.message) }
         let isAccepted = !queues.contains { $0.rejectsPublishes }
-        if isAccepted { for queue in queues { broker.enqueue(publish.message, into: queue, at: now) } }
+        if isAccepted {
+            for queue in queues {
+                broker.observe?(.enqueued(publish.message, queue: queue.name))
+                broker.enqueue(publish.message, into: queue, at: now)
+            }
+        }
         if let count = publishes {
             publishes = count + 1
             if isAccepted, !queues.isEmpty { unconfirmed[count + 1] = publish.message }

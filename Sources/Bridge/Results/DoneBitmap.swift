@@ -1,0 +1,49 @@
+import Core
+
+/// Which notifications of a fan-out are not sent again: a copy of its request leaves out what has ended.
+///
+/// As text it is lower-case hexadecimal digits, two for every eight notifications in their order: notification `n` is bit
+/// `n % 8`, counted from the least significant one, of byte `n / 8`. Bits beyond the last notification are 0.
+package struct DoneBitmap: Equatable, Sendable {
+    private var bytes: [UInt8]
+    /// Notifications that are done.
+    package let count: Int
+
+    /// Of a fan-out of `notifications`, all are done but those at `positions`.
+    package init(notifications: Int, leaving positions: some Sequence<Int>) {
+        bytes = [UInt8](repeating: .max, count: (notifications + 7) / 8)
+        if notifications % 8 != 0 { bytes[bytes.count - 1] = 1 << UInt8(notifications % 8) - 1 }
+        for position in positions { bytes[position / 8] &= ~(1 << UInt8(position % 8)) }
+        count = bytes.reduce(0) { $0 + $1.nonzeroBitCount }
+    }
+
+    /// - Returns: `nil` if `text` is not one for so many notifications, or leaves none of them.
+    package init?(_ text: ArraySlice<UInt8>, notifications: Int) {
+        guard text.count == (notifications + 7) / 8 * 2 else { return nil }
+        bytes = []
+        bytes.reserveCapacity(text.count / 2)
+        var high: UInt8?
+        for digit in text {
+            guard let value = digit.hexDigit else { return nil }
+            if let first = high {
+                bytes.append(first << 4 | value)
+                high = nil
+            } else {
+                high = value
+            }
+        }
+        if notifications % 8 != 0, let last = bytes.last, last >> UInt8(notifications % 8) != 0 { return nil }
+        count = bytes.reduce(0) { $0 + $1.nonzeroBitCount }
+        guard count < notifications else { return nil }
+    }
+
+    package func contains(_ position: Int) -> Bool {
+        bytes[position / 8] >> UInt8(position % 8) & 1 != 0
+    }
+
+    package var text: [UInt8] {
+        bytes.flatMap { byte in
+            [byte >> 4, byte & 0xF].map { $0 < 10 ? UInt8(ascii: "0") + $0 : UInt8(ascii: "a") - 10 + $0 }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import AMQP
+import Core
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// With retry queues of one second and two.
+    @Suite("Retries through the broker")
+    struct RetryTests {
+        private static let count = 20
+
+        private static func publish(_ stage: Stage, to queue: String, beginning: String = "7") throws {
+            try stage.client.publish(
+                (0..<count).map { stage.requests.message($0, to: queue, body: Requests.body($0, beginning: beginning)) }
+            )
+        }
+
+        private static func results(_ stage: Stage) throws -> [Conservation.Result] {
+            var results: [Conservation.Result] = []
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                results.append(try Conservation.Result(delivery))
+                return results.count == count
+            }
+            return results
+        }
+
+        private static func end(_ worker: ChildProcess) throws {
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+        }
+
+        @Test(
+            "What APNs is too busy for comes back from the retry queue and is accepted, under one apns-id",
+            arguments: ["503 ServiceUnavailable", "500 InternalServerError", "429 TooManyRequests"])
+        func comesBack(answer: String) throws {
+            let stage = try Stage(script: "attempt 1: \(answer)")
+            let worker = try stage.start()
+            for queue in [stage.quorumQueue, stage.classicQueue] {
+                try Self.publish(stage, to: queue)
+                let results = try Self.results(stage)
+                #expect(results.allSatisfy { $0.outcome == "accepted" && $0.attempts == 2 })
+                #expect(Set(results.map(\.messageID)).count == Self.count)
+            }
+            try Self.end(worker)
+            #expect(Set(stage.simulator.ledger.records.map(\.apnsID)).count == 2 * Self.count)
+            #expect(stage.simulator.ledger.records.count == 4 * Self.count)
+            #expect(try FaultRun.total("parked", of: worker) == 2 * Self.count)
+            try stage.removeQueues()
+        }
+
+        @Test(
+            "What fails at every attempt is undelivered with a dead letter, which keeps nothing of the broker's headers"
+        )
+        func exhausted() throws {
+            let stage = try Stage(script: "token *: 503 ServiceUnavailable")
+            var settings = Stage.Settings()
+            settings.attempts = 3
+            let worker = try stage.start(settings)
+            try Self.publish(stage, to: stage.quorumQueue)
+            let results = try Self.results(stage)
+            #expect(results.allSatisfy { $0.outcome == "undelivered" && $0.attempts == 3 && $0.processed == "yes" })
+            try Self.end(worker)
+            let letters = try stage.client.takeAll(stage.deadLetterQueue)
+            #expect(letters.count == Self.count)
+            for letter in letters {
+                #expect(letter.header("harebell-attempts") == .integer(3))
+                #expect(letter.header("harebell-first-seen") != nil)
+                var foreign: [String] = []
+                letter.forEachHeader { name, _ in
+                    let name = String(decoding: name, as: UTF8.self)
+                    if name.hasPrefix("x-") || name == "harebell-parked" { foreign.append(name) }
+                }
+                #expect(foreign == [])
+            }
+            try stage.removeQueues()
+        }
+
+        @Test("Without its retry queue a request ends as a dead letter that names it, and nothing is stuck")
+        func missingQueue() throws {
+            let stage = try Stage(script: "token *: 503 ServiceUnavailable")
+            let missing = stage.retryQueues(of: stage.quorumQueue)[0]
+            try stage.client.ask(.deleteQueue(missing))
+            let worker = try stage.start()
+            try Self.publish(stage, to: stage.quorumQueue)
+            let results = try Self.results(stage)
+            for result in results {
+                #expect(result.outcome == "undelivered" && result.attempts == 1)
+                #expect(result.detail?.contains("the retry queue \(missing) took nothing") == true)
+                #expect(result.detail?.contains("topology --apply") == true)
+            }
+            try Self.end(worker)
+            #expect(try stage.client.takeAll(stage.deadLetterQueue).count == Self.count)
+            let told = worker.text(.errors).split(separator: "\n").count { $0.contains("a retry queue takes nothing") }
+            #expect(told == 1, "\(worker.report)")
+            try stage.client.declare(missing)
+            try stage.removeQueues()
+        }
+
+        @Test("Fan-outs with mixed outcomes survive SIGKILL between their rounds: each device token has its result")
+        func fanOut() throws {
+            let stage = try Stage(
+                script: "token aa*, attempt 1: 503 ServiceUnavailable\ntoken e4e40*: 400 BadCollapseId\n"
+                    + "token 7*: delay 2ms..20ms")
+            var settings = Stage.Settings()
+            settings.prefetch = 20
+            var worker = try stage.start(settings)
+            let beginnings = ["7", "aa", "dead", "7", "aa", "e4e40"]
+            let requests = 100
+            try stage.client.publish(
+                (0..<requests).map { request in
+                    let tokens = beginnings.indices.map { position in
+                        let number = request * beginnings.count + position
+                        return "\"\(Requests.deviceToken(number, beginning: beginnings[position]))\""
+                    }
+                    let body = """
+                        {"device-tokens":[\(tokens.joined(separator: ","))],"apns-topic":"\(Requests.topic)",\
+                        "payload":{"aps":{"badge":1}}}
+                        """
+                    return stage.requests.message(request, to: stage.quorumQueue, body: body)
+                })
+            for share in [100, 250] {
+                try eventually("\(share) accepted; \(worker.report)", within: .seconds(60)) {
+                    stage.simulator.ledger.statistics.accepted >= share ? true : nil
+                }
+                worker.signal(SIGKILL)
+                try worker.waitForExit()
+                worker = try stage.start(settings)
+            }
+            var outcomes: [String: Set<String>] = [:]
+            try stage.client.consume([stage.resultQueue], within: .seconds(120)) { delivery in
+                let id = String(decoding: delivery.messageID ?? [], as: UTF8.self)
+                outcomes[id, default: []].insert(try Conservation.Result(delivery).outcome)
+                return outcomes.count == requests * beginnings.count
+            }
+            try Self.end(worker)
+            for outcomes in outcomes.values { #expect(outcomes.count == 1) }
+            for (outcome, share) in [("accepted", 4), ("unregistered", 1), ("rejected", 1)] {
+                #expect(outcomes.values.count { $0 == [outcome] } == share * requests, "\(outcome)")
+            }
+            for queue in [stage.quorumQueue] + stage.retryQueues(of: stage.quorumQueue) {
+                #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)")
+            }
+            // Every request has one that failed, and a dead letter that leaves out the others.
+            let letters = try stage.client.takeAll(stage.deadLetterQueue)
+            #expect(Set(letters.compactMap { $0.messageID.map(Array.init) }).count == requests)
+            #expect(letters.allSatisfy { $0.header("harebell-done") == .text(ArraySlice("1f".utf8)) })
+            try stage.removeQueues()
+        }
+    }
+}
