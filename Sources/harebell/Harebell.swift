@@ -18,4 +18,16 @@ struct Harebell: ParsableCommand {
             RunCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self, ChannelsCommand.self,
             TokenCommand.self, SimulateCommand.self, LoadCommand.self, ConfigCommand.self,
         ])
+
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            // What the parser threw, or a command on purpose, has a code; anything else would end with 1.
+            guard exitCode(for: error) == .failure else { exit(withError: error) }
+            complain("\(error)")
+            exit(withError: Status.unforeseen(error))
+        }
+    }
 }

@@ -33,9 +33,9 @@ struct RunCommand: ParsableCommand {
         ) { say("ready") }
         switch try application.run() {
         case .drained: return
-        case .unavailable: throw Status.unavailable
-        case .badConfiguration: throw Status.configuration
-        case .cutShort: throw Status.internal
+        case .failed(.unavailable): throw Status.unavailable
+        case .failed(.configuration): throw Status.configuration
+        case .failed(.internal), .cutShort: throw Status.internal
         }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Bridge
 import Glibc
+import TLS
 
 /// How a command ends. Source: sysexits.h.
 enum Status {
@@ -8,6 +9,12 @@ enum Status {
     static let unavailable = ExitCode(69)
     static let `internal` = ExitCode(70)
     static let configuration = ExitCode(78)
+
+    /// For an error that no command dealt with. Those of TLS are about a file that the configuration names: what a peer
+    /// does ends a connection, not a command.
+    static func unforeseen(_ error: any Error) -> ExitCode {
+        error is TLSError ? configuration : `internal`
+    }
 }
 
 /// Writes a line to standard error.

@@ -88,6 +88,8 @@ package final class ChildProcess {
         if poll() == nil { kill(processID, signal) }
     }
 
+    package var hasEnded: Bool { poll() != nil }
+
     /// How it ended, once it has.
     ///
     /// - Throws: ``TestSupportError`` with what the process said, after `limit`.

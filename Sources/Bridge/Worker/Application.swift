@@ -11,9 +11,8 @@ package final class Application: LoopOwner {
     /// How the process ends.
     package enum End: Equatable {
         case drained
-        /// The broker or APNs refused us before we were ready.
-        case unavailable
-        case badConfiguration
+        /// A worker could not start or go on.
+        case failed(WorkerReport.Failure)
         /// The drain deadline passed, or a second signal came, before everything was settled; or a worker did not end.
         case cutShort
     }
@@ -133,9 +132,9 @@ package final class Application: LoopOwner {
             onReady()
         case .notReady:
             isReady[report.worker] = false
-        case .failed(let message, let isConfiguration):
+        case .failed(let failure, let message):
             log.critical("\(message)", metadata: ["worker": "\(report.worker)"])
-            end = isConfiguration ? .badConfiguration : .unavailable
+            end = .failed(failure)
             if !isDraining { drain() }
         case .ended(let counters, let inOrder):
             totals.add(counters)

@@ -1,4 +1,5 @@
 import Core
+import TLS
 
 /// What the control thread tells a worker.
 package enum WorkerCommand: Sendable {
@@ -12,13 +13,28 @@ package enum WorkerCommand: Sendable {
 
 /// What a worker tells the control thread.
 package struct WorkerReport: Sendable {
+    /// What keeps a worker from working.
+    package enum Failure: Sendable {
+        /// A file that the configuration names cannot be used.
+        case configuration
+        /// The broker refuses in a way that waiting does not mend.
+        case unavailable
+        /// This machine's own limits or set-up: `EMFILE`, `ENOMEM` …
+        case `internal`
+
+        /// Of an error that ended a worker's thread.
+        init(_ error: any Error) {
+            self = error is TLSError ? .configuration : .internal
+        }
+    }
+
     package enum Event: Sendable {
         /// Every queue is being consumed (again).
         case ready
         /// Some queue is not being consumed any more.
         case notReady
-        /// The worker cannot start; the process is to end.
-        case failed(message: String, isConfiguration: Bool)
+        /// The worker cannot start or go on; the process is to end.
+        case failed(Failure, message: String)
         /// The worker has ended: in order, or cut short by its drain deadline or a command with deliveries unsettled.
         case ended(PipelineCounters, inOrder: Bool)
     }

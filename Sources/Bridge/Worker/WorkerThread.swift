@@ -34,11 +34,8 @@ package final class WorkerThread: LoopOwner {
             let thread = try WorkerThread(task)
             try thread.loop.run(owner: thread)
             report(.ended(thread.worker.counters, inOrder: !thread.worker.wasCutShort))
-        } catch let error as TLSError {
-            report(.failed(message: error.description, isConfiguration: true))
-            report(.ended(counters, inOrder: true))
         } catch {
-            report(.failed(message: "\(error)", isConfiguration: false))
+            report(.failed(WorkerReport.Failure(error), message: "\(error)"))
             report(.ended(counters, inOrder: true))
         }
     }
@@ -90,7 +87,7 @@ package final class WorkerThread: LoopOwner {
             switch event {
             case .ready: report(.ready)
             case .notReady: report(.notReady)
-            case .failed(let error): report(.failed(message: Self.message(error), isConfiguration: false))
+            case .failed(let error): report(.failed(.unavailable, message: Self.message(error)))
             }
         }
         if worker.hasEnded { loop.stop() }

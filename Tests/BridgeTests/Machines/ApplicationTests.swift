@@ -13,18 +13,16 @@ struct ApplicationTests {
         let end = Mutex<Result<Application.End, any Error>?>(nil)
     }
 
-    @Test("A worker that never ends is given up after its deadlines, and the process ends all the same")
-    func stuckWorker() throws {
+    /// Runs the control thread until its end, with this in the place of its workers.
+    private func end(
+        workers: Int, _ worker: @escaping WorkerThread.Body
+    ) throws -> Application.End {
         let world = try World()
         var configuration = world.configuration
-        configuration.workers = 2
+        configuration.workers = workers
         configuration.drainDeadline = .zero
         let plan = try AppPlan(configuration)
-        var ends: [Int32] = [0, 0]
-        #expect(unsafe pipe(&ends) == 0)
-        let (blocking, writing) = (ends[0], ends[1])
         let shared = Shared()
-        let start = ContinuousClock.now
         // A thread of its own, whose signals are blocked.
         try Thread.start(name: "application") {
             let result = Result { () throws -> Application.End in
@@ -32,24 +30,44 @@ struct ApplicationTests {
                 let application = try Application(
                     plan, file: "harebell.yaml", log: log, threshold: LogThreshold(.info)
                 ) {}
-                return try application.run { task in
-                    if task.index == 0 {
-                        let events: [WorkerReport.Event] = [
-                            .failed(message: "as a test wants it", isConfiguration: false),
-                            .ended(PipelineCounters(queues: 1), inOrder: true),
-                        ]
-                        for event in events { task.reports.post(WorkerReport(worker: 0, event: event)) }
-                    } else {
-                        var byte: UInt8 = 0
-                        _ = unsafe read(blocking, &byte, 1)
-                    }
-                }
+                return try application.run(worker: worker)
             }
             shared.end.withLock { $0 = result }
         }.join()
+        return try #require(shared.end.withLock { $0 }).get()
+    }
+
+    /// A worker that cannot start.
+    @Sendable private static func fail(_ task: WorkerThread.Task, _ failure: WorkerReport.Failure) {
+        let events: [WorkerReport.Event] = [
+            .failed(failure, message: "as a test wants it"), .ended(PipelineCounters(queues: 1), inOrder: true),
+        ]
+        for event in events { task.reports.post(WorkerReport(worker: task.index, event: event)) }
+    }
+
+    @Test(
+        "What keeps a worker from starting is what the process ends with",
+        arguments: [WorkerReport.Failure.configuration, .unavailable, .internal])
+    func failure(_ failure: WorkerReport.Failure) throws {
+        #expect(try end(workers: 1) { Self.fail($0, failure) } == .failed(failure))
+    }
+
+    @Test("A worker that never ends is given up after its deadlines, and the process ends all the same")
+    func stuckWorker() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(unsafe pipe(&ends) == 0)
+        let (blocking, writing) = (ends[0], ends[1])
+        let start = ContinuousClock.now
+        let end = try end(workers: 2) { task in
+            if task.index == 0 {
+                Self.fail(task, .unavailable)
+            } else {
+                var byte: UInt8 = 0
+                _ = unsafe read(blocking, &byte, 1)
+            }
+        }
         close(writing)
-        let end = try #require(shared.end.withLock { $0 }).get()
-        #expect(end == .unavailable)
+        #expect(end == .failed(.unavailable))
         let elapsed = ContinuousClock.now - start
         #expect(elapsed >= DrainMachine.closeTimeout + Application.endTimeout)
         #expect(elapsed < DrainMachine.closeTimeout + Application.endTimeout + .seconds(20))

@@ -1,0 +1,90 @@
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("Exit codes")
+    struct ExitCodeTests {
+        private let directory: TemporaryDirectory
+        private let binary: String
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            binary = try #require(TestEnvironment.binary)
+        }
+
+        /// A configuration whose broker listens nowhere.
+        private func configuration(scheme: String = "amqp", _ broker: String = "") throws -> String {
+            let key = try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+            return try directory.write(
+                """
+                broker: { endpoints: ["\(scheme)://127.0.0.1:1/%2f"], \(broker) }
+                queues: [{ name: none }]
+                admin: null
+                apps:
+                  - topic: com.example.app
+                    token: { key_file: \(key), key_id: LEDGER1234, team_id: TEAM123456 }
+                """, to: "harebell.yaml")
+        }
+
+        private func payload() throws -> String {
+            try directory.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload.json")
+        }
+
+        /// Starts a command that may have so many descriptors open.
+        private func start(_ arguments: [String], descriptors: Int) throws -> ChildProcess {
+            try ChildProcess(
+                "/bin/sh", ["-c", "ulimit -n \"$0\"; exec \"$@\"", String(descriptors), binary] + arguments)
+        }
+
+        @Test("a file for TLS with the broker that cannot be read is 78, whichever command wants it")
+        func brokerFiles() throws {
+            let nowhere = directory.file("nowhere.pem")
+            let file = try configuration(scheme: "amqps", "tls: { ca_file: \(nowhere) }")
+            for arguments in [
+                ["run"], ["check"], ["topology", "--apply"], ["load", "--queue", "none", "--count", "1"],
+                ["send", "--device-token", "00aa", "--payload", try payload(), "--queue", "none"],
+            ] {
+                let process = try ChildProcess(binary, arguments + ["--config", file])
+                #expect(try process.waitForExit() == .exited(78), "\(arguments): \(process.report)")
+                #expect(process.report.contains(nowhere), "\(arguments): \(process.report)")
+                #expect(process.report.contains("No such file or directory"), "\(arguments): \(process.report)")
+            }
+        }
+
+        @Test("a machine that has no descriptor left is 70, whichever command wants one")
+        func noDescriptors() throws {
+            let file = try configuration()
+            for arguments in [
+                ["run", "--config", file], ["topology", "--apply", "--config", file],
+                ["load", "--queue", "none", "--count", "1", "--config", file], ["channels", "list", "--config", file],
+                ["send", "--device-token", "00aa", "--payload", try payload(), "--config", file],
+                ["simulate", "--port", "0"],
+            ] {
+                // One more than standard input, output and errors: enough to read a file.
+                let process = try start(arguments, descriptors: 4)
+                #expect(try process.waitForExit() == .exited(70), "\(arguments): \(process.report)")
+                #expect(process.text(.errors).contains("(EMFILE)"), "\(arguments): \(process.report)")
+                #expect(process.text().isEmpty, "\(arguments): \(process.report)")
+            }
+        }
+
+        @Test("a worker that finds no descriptor for itself ends the process with 70, as the control thread does")
+        func noDescriptorsForWorker() throws {
+            let arguments = ["run", "--config", try configuration()]
+            var hasWorkerFailed = false
+            for descriptors in 4..<64 {
+                let process = try start(arguments, descriptors: descriptors)
+                let hasEnded = try eventually("its end or a try to connect; \(process.report)", within: .seconds(30)) {
+                    if process.hasEnded { return true }
+                    return process.text(.errors).contains("the consuming connection is lost") ? false : nil
+                }
+                guard hasEnded else { break }
+                #expect(process.exit == .exited(70), "\(descriptors): \(process.report)")
+                #expect(process.text(.errors).contains("(EMFILE)"), "\(descriptors): \(process.report)")
+                if process.text(.errors).contains("worker=0") { hasWorkerFailed = true }
+            }
+            #expect(hasWorkerFailed)
+        }
+    }
+}
