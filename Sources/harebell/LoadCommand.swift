@@ -10,7 +10,8 @@ struct LoadCommand: ParsableCommand {
         abstract: "Publishes a load, collects the replies, prints throughput, latencies, losses and duplicates.",
         discussion: """
             Each message carries reply_to, a queue of this run's own. The run survives a restart of the broker and of the \
-            worker; what comes back twice is counted as a duplicate. Exit code 65 if a message was not answered.
+            worker; what comes back twice is counted as a duplicate, and a reply to nothing that was published as a \
+            stranger. Exit code 65 if a message was not answered.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
@@ -90,7 +91,8 @@ struct LoadCommand: ParsableCommand {
                 JSONAnswer.text(of: [
                     ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
                     ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
-                    ("seconds", .number(seconds)), ("per_second", .number(throughput)),
+                    ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
+                    ("per_second", .number(throughput)),
                     ("p50_ms", .number(milliseconds(0.5))), ("p90_ms", .number(milliseconds(0.9))),
                     ("p99_ms", .number(milliseconds(0.99))), ("p999_ms", .number(milliseconds(0.999))),
                     ("max_ms", .number(milliseconds(1))),
@@ -102,6 +104,7 @@ struct LoadCommand: ParsableCommand {
             for outcome in outcomes { say("             \(outcome.value) \(outcome.key)") }
             say("missing      \(ledger.missing)")
             say("duplicates   \(ledger.duplicates)")
+            say("strangers    \(ledger.strangers)")
             let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1)]
             say(
                 "latency      " + shares.map { "\($0.0) \(fixed(milliseconds($0.1), 1))" }.joined(separator: "  ")

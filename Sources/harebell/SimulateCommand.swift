@@ -54,6 +54,9 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "production or development.")
     var environment = "production"
 
+    @Flag(help: "What it has seen as one JSON object.")
+    var json = false
+
     func validate() throws {
         guard (certificate == nil) == (privateKey == nil) else {
             throw ValidationError("--certificate and --private-key go together")
@@ -102,16 +105,7 @@ struct SimulateCommand: ParsableCommand {
             service.context.synchronize(at: now)
             return isOver
         }
-        say(Self.summary(service.context.ledger.statistics))
-    }
-
-    private static func summary(_ statistics: SimulatorStatistics) -> String {
-        let answers = statistics.answers.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }
-        let reasons = statistics.reasons.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }
-        return """
-            connections \(statistics.connections), requests \(statistics.requests), duplicates \(statistics.duplicates)
-            answers: \(answers.joined(separator: ", "))
-            reasons: \(reasons.joined(separator: ", "))
-            """
+        let summary = SimulatorSummary(service.context.ledger.statistics)
+        say(json ? summary.json : summary.text)
     }
 }

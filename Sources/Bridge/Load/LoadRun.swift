@@ -38,8 +38,6 @@ package final class LoadRun {
     package let plan: LoadPlan
     package private(set) var ledger: LoadLedger
     package private(set) var end: End?
-    /// Publishes that no queue took, or that the broker refused for another reason.
-    package private(set) var refused = 0
 
     /// It is gone with the run.
     private let replies: ReplyQueue
@@ -157,7 +155,6 @@ package final class LoadRun {
         case .acked: break
         case .lost, .nacked: again.append(index)
         case .returned(_, let text):
-            refused += 1
             finish(.failed("queue \"\(settings.queue)\" takes no messages (\(text)); does it exist?"))
         }
     }

@@ -1,0 +1,50 @@
+import Simulator
+
+/// What a simulator has seen and done, for people and for programs.
+struct SimulatorSummary {
+    private typealias Counter = (key: String, count: Int)
+
+    /// Those that belong together, line by line.
+    private let lines: [[Counter]]
+    private let answers: [Counter]
+    private let reasons: [Counter]
+
+    init(_ seen: SimulatorStatistics) {
+        lines = [
+            [
+                ("connections", seen.connections), ("open", seen.openConnections), ("resumed", seen.resumedConnections),
+                ("refused", seen.refusedConnections), ("failed", seen.failedConnections),
+            ],
+            [
+                ("requests", seen.requests), ("repeated", seen.repeated), ("duplicates", seen.duplicates),
+                ("lost", seen.lost), ("ceded", seen.ceded),
+            ],
+            [("silences", seen.silences), ("resets", seen.resets), ("goaways", seen.goaways), ("cuts", seen.cuts)],
+            [
+                ("token_updates", seen.tokenUpdates), ("pings", seen.pings), ("pongs", seen.pongs),
+                ("priority_frames", seen.priorityFrames), ("wrongly_indexed_headers", seen.wronglyIndexedHeaders),
+            ],
+            [("header_bytes", seen.headerBytes), ("payload_bytes", seen.payloadBytes)],
+        ]
+        answers = seen.answers.sorted { $0.key < $1.key }.map { (String($0.key), $0.value) }
+        reasons = seen.reasons.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    var text: String {
+        func list(_ counters: [Counter], _ sign: String) -> String {
+            counters.map { "\($0.count)\(sign)\($0.key.replacing("_", with: " "))" }.joined(separator: ", ")
+        }
+        let answers = ["answers: \(list(answers, " × "))", "reasons: \(list(reasons, " × "))"]
+        return (lines.map { list($0, " ") } + answers).joined(separator: "\n")
+    }
+
+    var json: String {
+        func members(_ counters: [Counter]) -> [(String, JSONAnswer)] {
+            counters.map { ($0.key, .integer($0.count)) }
+        }
+        return JSONAnswer.text(
+            of: lines.flatMap(members) + [
+                ("answers", .object(members(answers))), ("reasons", .object(members(reasons))),
+            ])
+    }
+}

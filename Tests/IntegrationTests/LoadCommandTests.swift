@@ -1,0 +1,109 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("harebell load")
+    struct LoadCommandTests {
+        private static func launch(_ stage: Stage, _ arguments: [String]) throws -> ChildProcess {
+            try ChildProcess(stage.binary, ["load", "--config", stage.directory.file("harebell.yaml")] + arguments)
+        }
+
+        /// Runs it to its end.
+        private static func load(_ stage: Stage, _ arguments: [String]) throws -> ChildProcess {
+            let process = try launch(stage, arguments)
+            try process.waitForExit(within: .seconds(120))
+            return process
+        }
+
+        private static func object(_ process: ChildProcess) throws -> [String: Any] {
+            let object = try JSONSerialization.jsonObject(with: Data(process.text().utf8))
+            return try #require(object as? [String: Any], "\(process.report)")
+        }
+
+        @Test("a load that is answered in full ends with 0 and prints its ledger, as JSON or as a table")
+        func complete() throws {
+            let stage = try Stage(script: "token 7*: delay 2ms..20ms")
+            var settings = Stage.Settings()
+            settings.drainDeadline = 40
+            let worker = try stage.start(settings)
+            let asJSON = try Self.load(
+                stage, ["--queue", stage.quorumQueue, "--count", "200", "--rate", "1000", "--json"])
+            #expect(asJSON.exit == .exited(0), "\(asJSON.report)")
+            #expect(asJSON.text(.errors).isEmpty, "\(asJSON.report)")
+            let object = try Self.object(asJSON)
+            for (key, count) in [
+                ("published", 200), ("answered", 200), ("missing", 0), ("duplicates", 0), ("strangers", 0),
+            ] {
+                #expect(object[key] as? Int == count, "\(key): \(asJSON.report)")
+            }
+            #expect(object["outcomes"] as? [String: Int] == ["accepted": 200])
+            let latencies = try ["p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms"].map { key in
+                try #require(object[key] as? Double, "\(key)")
+            }
+            // APNs takes 2 ms at least.
+            #expect(latencies.sorted() == latencies && latencies[0] > 2, "\(latencies)")
+            // 200 messages at 1000 a second, less the first ten or so.
+            let seconds = try #require(object["seconds"] as? Double)
+            let perSecond = try #require(object["per_second"] as? Double)
+            #expect(seconds > 0.15 && abs(perSecond * seconds - 200) < 0.01)
+
+            let asTable = try Self.load(stage, ["--queue", stage.quorumQueue, "--count", "100", "--mix", "varied"])
+            #expect(asTable.exit == .exited(0), "\(asTable.report)")
+            let lines = asTable.text().split(separator: "\n").map(String.init)
+            #expect(lines.first == "published    100", "\(lines)")
+            #expect(lines.contains { $0.hasPrefix("answered     100 in ") && $0.hasSuffix(" a second") }, "\(lines)")
+            for line in [
+                "             95 accepted", "             2 invalid", "             2 unregistered BadDeviceToken",
+                "             1 unregistered Unregistered", "missing      0", "duplicates   0", "strangers    0",
+            ] {
+                #expect(lines.contains(line), "\(line): \(lines)")
+            }
+            let names = ["latency      p50 ", "  p90 ", "  p99 ", "  p99.9 ", "  max "]
+            #expect(lines.last.map { line in names.allSatisfy(line.contains) } == true, "\(lines)")
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("a load that nobody answers ends with 65, by itself or by a signal, and says what is missing")
+        func unanswered() throws {
+            let stage = try Stage()
+            try stage.write()
+            let impatient = try Self.load(
+                stage, ["--queue", stage.classicQueue, "--count", "5", "--patience", "1", "--json"])
+            #expect(impatient.exit == .exited(65), "\(impatient.report)")
+            let object = try Self.object(impatient)
+            #expect(object["published"] as? Int == 5 && object["missing"] as? Int == 5, "\(impatient.report)")
+            #expect(object["max_ms"] as? Double == 0, "\(impatient.report)")
+
+            let interrupted = try Self.launch(stage, ["--queue", stage.quorumQueue, "--count", "7"])
+            try eventually("seven messages; \(interrupted.report)", within: .seconds(30)) {
+                try stage.client.count(stage.quorumQueue) == 7 ? true : nil
+            }
+            interrupted.signal(SIGTERM)
+            #expect(try interrupted.waitForExit() == .exited(65), "\(interrupted.report)")
+            #expect(interrupted.text().contains("missing      7\n"), "\(interrupted.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("a queue that is not there, and a broker that is not, end it with 69 and what to look at")
+        func unavailable() throws {
+            let stage = try Stage()
+            try stage.write()
+            let missing = try Self.load(stage, ["--queue", "\(stage.name).none", "--count", "1"])
+            #expect(missing.exit == .exited(69), "\(missing.report)")
+            #expect(
+                missing.text(.errors).contains(
+                    "queue \"\(stage.name).none\" takes no messages (NO_ROUTE); does it exist?"), "\(missing.report)")
+            var settings = Stage.Settings()
+            settings.broker = "amqp://guest:guest@127.0.0.1:1/%2f"
+            try stage.write(settings)
+            let silent = try Self.load(stage, ["--queue", stage.quorumQueue, "--count", "1", "--patience", "1"])
+            #expect(silent.exit == .exited(69), "\(silent.report)")
+            #expect(silent.text(.errors).contains("cannot connect to 127.0.0.1:1"), "\(silent.report)")
+            try stage.removeQueues()
+        }
+    }
+}

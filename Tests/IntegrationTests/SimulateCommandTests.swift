@@ -1,0 +1,122 @@
+import Foundation
+import Glibc
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("harebell simulate")
+    struct SimulateCommandTests {
+        private let directory: TemporaryDirectory
+        private let binary: String
+        private let key = SigningKey.generate()
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            binary = try #require(TestEnvironment.binary)
+        }
+
+        /// Starts one on a free port that believes ``key`` alone, and waits until it listens.
+        private func start(_ arguments: [String] = []) throws -> (process: ChildProcess, port: Substring) {
+            let publicKey = try directory.write(key.publicKeyPEM, to: "public.pem")
+            let process = try ChildProcess(
+                binary,
+                [
+                    "simulate", "--port", "0", "--ca-file", directory.file("ca.pem"), "--public-key", publicKey,
+                    "--key-id", "LEDGER1234", "--team-id", "TEAM123456",
+                ] + arguments)
+            try process.waitForLine("ready")
+            let lines = process.text().split(separator: "\n")
+            try #require(lines.count == 2 && lines[0].hasPrefix("port "), "\(process.report)")
+            return (process, lines[0].dropFirst(5))
+        }
+
+        /// How `harebell send` to it ends, for someone who trusts what `--ca-file` wrote.
+        private func send(_ token: String, _ port: Substring) throws -> ChildProcess.Exit {
+            try directory.write(key.pkcs8PEM, to: "AuthKey.p8")
+            let configuration = try directory.write(
+                """
+                apps:
+                  - topic: com.example.app
+                    endpoint: https://127.0.0.1:\(port)
+                    ca_file: ca.pem
+                    token: { key_file: AuthKey.p8, key_id: LEDGER1234, team_id: TEAM123456 }
+                """, to: "harebell.yaml")
+            let payload = try directory.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload.json")
+            let process = try ChildProcess(
+                binary, ["send", "--config", configuration, "--device-token", token, "--payload", payload])
+            return try process.waitForExit()
+        }
+
+        @Test("tells its port, is trusted by its CA file, and on SIGTERM ends with 0 and what it has seen")
+        func summary() throws {
+            let (process, port) = try start()
+            #expect(try send("00aa", port) == .exited(0))
+            #expect(try send("dead00", port) == .exited(65))
+            process.signal(SIGTERM)
+            #expect(try process.waitForExit() == .exited(0), "\(process.report)")
+            let lines = process.text().split(separator: "\n").dropFirst(2)
+            #expect(lines.first == "2 connections, 0 open, 0 resumed, 0 refused, 0 failed", "\(process.report)")
+            for line in [
+                "2 requests, 0 repeated, 0 duplicates, 0 lost, 0 ceded", "0 silences, 0 resets, 0 goaways, 0 cuts",
+                "answers: 1 × 200, 1 × 410", "reasons: 1 × Unregistered",
+            ] {
+                #expect(lines.contains { $0 == line }, "\(line): \(process.report)")
+            }
+            #expect(process.text(.errors).isEmpty, "\(process.report)")
+        }
+
+        @Test("with --json the last line is one object, also on SIGINT")
+        func json() throws {
+            let script = try directory.write("after 1 requests: goaway\n", to: "script")
+            let (process, port) = try start(["--script", script, "--json"])
+            #expect(try send("bad0", port) == .exited(65))
+            process.signal(SIGINT)
+            #expect(try process.waitForExit() == .exited(0), "\(process.report)")
+            let lines = process.text().split(separator: "\n")
+            #expect(lines.count == 3, "\(process.report)")
+            let last = try #require(lines.last)
+            let object = try #require(try JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any])
+            for (name, count) in [
+                ("connections", 1), ("open", 0), ("failed", 0), ("requests", 1), ("duplicates", 0), ("goaways", 1),
+                ("priority_frames", 0), ("wrongly_indexed_headers", 0), ("payload_bytes", 25),
+            ] {
+                #expect(object[name] as? Int == count, "\(name): \(process.report)")
+            }
+            #expect(object["answers"] as? [String: Int] == ["400": 1])
+            #expect(object["reasons"] as? [String: Int] == ["BadDeviceToken": 1])
+        }
+
+        @Test("a port that somebody has is 69")
+        func takenPort() throws {
+            let (first, port) = try start()
+            let second = try ChildProcess(binary, ["simulate", "--port", String(port)])
+            #expect(try second.waitForExit() == .exited(69), "\(second.report)")
+            #expect(second.text(.errors).contains("127.0.0.1:\(port): Address already in use"), "\(second.report)")
+            #expect(second.text().isEmpty)
+            first.signal(SIGTERM)
+            #expect(try first.waitForExit() == .exited(0), "\(first.report)")
+        }
+
+        @Test("a script or a file that cannot be used is 78, with its place")
+        func badFiles() throws {
+            let script = try directory.write("token *: 200\ntoken *: nonsense\n", to: "bad.script")
+            let noKey = try directory.write("not a key\n", to: "no.pem")
+            let nowhere = directory.file("nowhere/file")
+            for (arguments, words) in [
+                (["--script", script], "\(script):2:"), (["--script", nowhere], "cannot read \(nowhere)"),
+                (
+                    ["--public-key", noKey, "--key-id", "LEDGER1234", "--team-id", "TEAM123456"],
+                    "the key LEDGER1234 cannot be read"
+                ),
+                (["--client-ca", nowhere], nowhere), (["--ca-file", nowhere], "cannot write \(nowhere)"),
+                (["--certificate", nowhere, "--private-key", nowhere], nowhere),
+            ] {
+                let process = try ChildProcess(binary, ["simulate", "--port", "0"] + arguments)
+                #expect(try process.waitForExit() == .exited(78), "\(arguments): \(process.report)")
+                #expect(process.text(.errors).contains(words), "\(arguments): \(process.report)")
+                #expect(process.text().isEmpty, "\(process.report)")
+            }
+        }
+    }
+}
