@@ -1,3 +1,4 @@
+import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -19,7 +20,31 @@ extension ProcessTests {
             let deliveries = try run.totals("deliveries")
             #expect(deliveries.reduce(0, +) == FaultRun.count)
             #expect(deliveries.allSatisfy { $0 > 0 }, "\(deliveries)")
+            let tokens = Set(run.stage.simulator.ledger.records.map(\.fields.authorization))
+            #expect(tokens.count == 2, "the workers of a process share one provider token")
             try run.stage.removeQueues()
+        }
+
+        @Test("each worker has two connections to the broker with one channel each, and they bear its name")
+        func brokerConnections() throws {
+            let broker = try PrivateBroker()
+            let stage = try Stage(broker: broker.url)
+            var settings = Stage.Settings()
+            settings.workers = 2
+            let worker = try stage.start(settings)
+            let lines = try broker.control("-q", "list_connections", "channels", "client_properties")
+                .split(separator: "\n").filter { $0.contains("harebell consume ") || $0.contains("harebell publish ") }
+            #expect(lines.count == 4, "\(lines)")
+            for index in 0..<settings.workers {
+                for role in ["consume", "publish"] {
+                    let own = lines.filter {
+                        $0.contains("harebell \(role) ") && $0.contains("/\(worker.processID)-\(index)/")
+                    }
+                    #expect(own.count == 1 && own[0].hasPrefix("1\t"), "\(role) \(index): \(lines)")
+                }
+            }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
         }
 
         @Test("when one of two processes is killed, the other one takes over what it held")

@@ -102,6 +102,32 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
+        @Test("The plan is printed without a broker, a line for each step")
+        func text() throws {
+            var settings = Stage.Settings(queues: [stage.quorumQueue], broker: "amqp://guest:guest@127.0.0.1:1/%2f")
+            settings.more = "results: { exchange: \(stage.name).exchange, routing_key: \(stage.name).answers }"
+            let printed = try topology(try stage.write(settings))
+            #expect(printed.exit == .exited(0), "\(printed)")
+            for line in [
+                "exchange \(stage.name).exchange: direct, durable", "queue \(stage.quorumQueue): durable, ",
+                "binding \(stage.name).exchange -> \(stage.name).answers: routing key \(stage.name).answers",
+            ] {
+                #expect(printed.lines.count { $0.hasPrefix(line) } == 1, "\(line): \(printed)")
+            }
+            try stage.removeQueues()
+        }
+
+        @Test("Declaring twice says and changes the same")
+        func twice() throws {
+            let file = try configuration()
+            let first = try topology(file, "--apply")
+            let second = try topology(file, "--apply")
+            #expect(first.exit == .exited(0) && second.exit == .exited(0), "\(first) \(second)")
+            #expect(!first.lines.isEmpty && first.lines == second.lines)
+            #expect(try topology(file, "--compare").exit == .exited(0))
+            try stage.removeQueues()
+        }
+
         @Test("The plan is printed for programs, too")
         func plan() throws {
             let printed = try topology(try configuration(), "--json")
