@@ -1,6 +1,6 @@
 import Core
-import Glibc
 import TLS
+import TestSupport
 import Testing
 
 @Suite
@@ -10,9 +10,9 @@ struct ContextTests {
     @Test("identity and trust are read from files")
     func files() throws {
         let directory = try TemporaryDirectory()
-        let certificate = try directory.write("server.pem", Self.issued.certificatePEM)
-        let key = try directory.write("server.key", Self.issued.privateKeyPEM)
-        let authority = try directory.write("ca.pem", Pair.authority.certificatePEM)
+        let certificate = try directory.write(Self.issued.certificatePEM, to: "server.pem")
+        let key = try directory.write(Self.issued.privateKeyPEM, to: "server.key")
+        let authority = try directory.write(Pair.authority.certificatePEM, to: "ca.pem")
         let pair = try Pair(
             Pair.client(trust: .file(authority)),
             Pair.server(identity: .pem(certificateFile: certificate, privateKeyFile: key)))
@@ -23,7 +23,7 @@ struct ContextTests {
     @Test("certificate and key may stand in one file")
     func oneFile() throws {
         let directory = try TemporaryDirectory()
-        let both = try directory.write("both.pem", Self.issued.privateKeyPEM + Self.issued.certificatePEM)
+        let both = try directory.write(Self.issued.privateKeyPEM + Self.issued.certificatePEM, to: "both.pem")
         let identity = TLSContext.Identity.pem(certificateFile: both, privateKeyFile: both)
         #expect(try Pair(Pair.client(), Pair.server(identity: identity)).connect() == (nil, nil))
     }
@@ -31,7 +31,7 @@ struct ContextTests {
     @Test("a missing file is named")
     func missing() throws {
         let directory = try TemporaryDirectory()
-        let certificate = try directory.write("server.pem", Self.issued.certificatePEM)
+        let certificate = try directory.write(Self.issued.certificatePEM, to: "server.pem")
         let path = "\(directory.path)/missing"
         #expect(
             failure(trust: .file(path)).message == "cannot read the CA file \(path): No such file or directory")
@@ -94,7 +94,7 @@ struct ContextTests {
     @Test("an identity is read from a PKCS #12 file, however old its ciphers are", arguments: [false, true])
     func pkcs12(isLegacy: Bool) throws {
         let directory = try TemporaryDirectory()
-        let file = try directory.write("app.p12", isLegacy ? PKCS12Files.legacy : PKCS12Files.modern)
+        let file = try directory.write(isLegacy ? PKCS12Files.legacy : PKCS12Files.modern, to: "app.p12")
         let identity = TLSContext.Identity.pkcs12(file: file, password: "secret")
         let certificate = try identity.certificate()
         #expect(certificate.subjectUID == "com.example.legacy")
@@ -108,15 +108,15 @@ struct ContextTests {
     @Test("a PKCS #12 file with another password, or damaged, is refused")
     func badPKCS12() throws {
         let directory = try TemporaryDirectory()
-        let file = try directory.write("app.p12", PKCS12Files.modern)
+        let file = try directory.write(PKCS12Files.modern, to: "app.p12")
         for password in ["", "other"] {
             let failure = failure(identity: .pkcs12(file: file, password: password))
             #expect(failure.code == .wrongPassword)
             #expect(failure.message == "the password of the PKCS #12 file \(file) is wrong")
         }
-        let cut = try directory.write("cut.p12", Array(PKCS12Files.modern.dropLast(100)))
+        let cut = try directory.write(Array(PKCS12Files.modern.dropLast(100)), to: "cut.p12")
         #expect(failure(identity: .pkcs12(file: cut, password: "secret")).code == .badPKCS12)
-        let text = try directory.write("text.p12", Self.issued.certificatePEM)
+        let text = try directory.write(Self.issued.certificatePEM, to: "text.p12")
         #expect(
             failure(identity: .pkcs12(file: text, password: "secret")).message
                 == "the PKCS #12 file \(text) is no PKCS #12 file, or a damaged one")
@@ -131,39 +131,5 @@ struct ContextTests {
         } catch {
             return error
         }
-    }
-}
-
-/// A directory that goes with its last owner.
-final class TemporaryDirectory {
-    let path: String
-
-    init() throws {
-        var template = Array("/tmp/harebell-tls-XXXXXX\0".utf8.map { CChar($0) })
-        path = try unsafe #require(mkdtemp(&template).map { unsafe String(cString: $0) })
-    }
-
-    func write(_ name: String, _ text: String) throws -> String {
-        try write(name, Array(text.utf8))
-    }
-
-    func write(_ name: String, _ bytes: [UInt8]) throws -> String {
-        let file = "\(path)/\(name)"
-        let stream = try unsafe #require(fopen(file, "w"))
-        #expect(unsafe fwrite(bytes, 1, bytes.count, stream) == bytes.count)
-        #expect(unsafe fclose(stream) == 0)
-        return file
-    }
-
-    deinit {
-        guard let directory = unsafe opendir(path) else { return }
-        while let entry = unsafe readdir(directory) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
-                unsafe $0.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
-            }
-            if name != ".", name != ".." { unsafe unlink("\(path)/\(name)") }
-        }
-        unsafe closedir(directory)
-        unsafe rmdir(path)
     }
 }

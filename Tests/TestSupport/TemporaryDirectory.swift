@@ -26,9 +26,14 @@ package final class TemporaryDirectory: Sendable {
     /// - Returns: its path.
     @discardableResult
     package func write(_ text: String, to name: String) throws -> String {
+        try write(Array(text.utf8), to: name)
+    }
+
+    /// Writes bytes likewise.
+    @discardableResult
+    package func write(_ bytes: [UInt8], to name: String) throws -> String {
         let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
-        guard FileManager.default.createFile(atPath: file(name), contents: Data(text.utf8), attributes: attributes)
-        else {
+        guard FileManager.default.createFile(atPath: file(name), contents: Data(bytes), attributes: attributes) else {
             throw TestSupportError("could not write \(file(name))")
         }
         return file(name)
