@@ -128,7 +128,7 @@ package final class APNsEngine: Engine {
     package var freeStreams: Int {
         guard phase == .ready else { return 0 }
         let limit = maximumConcurrentStreams
-        return max(0, (isAuthenticated ? limit : min(limit, 1)) - streams.inFlight)
+        return max(0, min((isAuthenticated ? limit : min(limit, 1)) - streams.inFlight, http2.remainingStreamIDs))
     }
 
     /// Whether APNs has not taken a provider token on this connection yet.
@@ -163,7 +163,7 @@ package final class APNsEngine: Engine {
         } catch {
             throw APNsError(http2: error)
         }
-        if http2.nextStreamIDExhausted { retire(at: now) }
+        if http2.remainingStreamIDs == 0 { retire(at: now) }
     }
 
     /// Takes no more requests; closes once the open ones have ended, at the latest at the drain deadline.

@@ -251,9 +251,11 @@ package final class HTTP2ClientSession {
         unsafe nghttp2_session_want_read(raw.pointer) != 0
     }
 
-    /// Whether every stream identifier has been used (RFC 9113, section 5.1.1): a new connection is needed.
-    package var nextStreamIDExhausted: Bool {
-        unsafe nghttp2_session_get_next_stream_id(raw.pointer) > UInt32(Int32.max)
+    /// How many requests the stream identifiers still last for; with none a new connection is needed (RFC 9113,
+    /// section 5.1.1).
+    package var remainingStreamIDs: Int {
+        let next = unsafe Int(nghttp2_session_get_next_stream_id(raw.pointer))
+        return next > Int(Int32.max) ? 0 : (Int(Int32.max) - next) / 2 + 1
     }
 
     // MARK: The end of a request

@@ -149,9 +149,9 @@ struct LifecycleTests {
         settings.firstStreamID = .max - 2
         let pair = try Pair(client: settings)
         #expect(try pair.post(1) == .max - 2)
-        #expect(!pair.client.nextStreamIDExhausted)
+        #expect(pair.client.remainingStreamIDs == 1)
         #expect(try pair.post(2) == .max)
-        #expect(pair.client.nextStreamIDExhausted)
+        #expect(pair.client.remainingStreamIDs == 0)
         let error = #expect(throws: HTTP2Error.self) { try pair.post(3) }
         #expect(error?.code == .streamIDNotAvailable)
         #expect(pair.client.openStreams == 2)

@@ -16,11 +16,24 @@ enum Fixture {
             role: .client, trust: trust ?? .pem(authority.certificatePEM), protocols: ["h2"], checkedAt: start.wall)
     }
 
-    static func serverContext(protocols: [String] = ["h2"]) throws -> TLSContext {
-        try TLSContext(
-            role: .server, trust: .none,
-            identity: .pemText(certificates: server.certificatePEM, privateKey: server.privateKeyPEM),
-            protocols: protocols)
+    /// - Parameters:
+    ///   - names: other hosts than the endpoint's.
+    ///   - validUntil: how long after the start its certificate is good.
+    ///   - client: the authority whose certificates it insists on.
+    static func serverContext(
+        protocols: [String] = ["h2"], names: [String]? = nil, validUntil: Duration? = nil,
+        issuer: CertificateAuthority? = nil, clientsOf client: CertificateAuthority? = nil,
+        versions: ClosedRange<TLSContext.Version> = .tls12 ... .tls13
+    ) throws -> TLSContext {
+        var identity = server
+        if names != nil || validUntil != nil || issuer != nil {
+            let end = validUntil.map { WallTime(milliseconds: start.wall.milliseconds + $0.nanoseconds / 1_000_000) }
+            identity = (issuer ?? authority).issue(names: names ?? [endpoint.host], validUntil: end, usage: .server)
+        }
+        return try TLSContext(
+            role: .server, trust: client.map { .pem($0.certificatePEM) } ?? .none,
+            identity: .pemText(certificates: identity.certificatePEM, privateKey: identity.privateKeyPEM),
+            protocols: protocols, requiresPeerCertificate: client != nil, versions: versions)
     }
 
     /// An APNs that knows Apple's rules.

@@ -51,6 +51,12 @@ final class World {
     /// What each new server does with requests.
     var onRequest: (TestServer, TestServer.Received) -> Void = { $0.reply($1.stream) }
     var settings = HTTP2ServerSession.Settings()
+    /// What each new server does before it hears anything.
+    var onDial: (TestServer) -> Void = { _ in }
+    /// Who each new server is to its clients.
+    var serverContext: TLSContext
+    /// Takes the place of all servers.
+    var stranger: (() -> any Engine)?
     var refusesConnects = false
     var latency = Duration.milliseconds(5)
     /// What the pool has told.
@@ -65,7 +71,6 @@ final class World {
 
     private var wires: [Wire] = []
     private var refused: [APNsEngine] = []
-    private let serverContext: TLSContext
 
     init(
         tokens: ProviderTokenSource? = nil, seed: UInt64 = 1,
@@ -96,9 +101,11 @@ final class World {
     }
 
     private func makeServer() throws -> any Engine {
+        if let stranger { return stranger() }
         if let simulator { return try simulator.makeEngine() }
         let server = try TestServer(context: serverContext, settings: settings) { [unowned self] in onRequest($0, $1) }
         servers.append(server)
+        onDial(server)
         return server
     }
 
@@ -140,7 +147,9 @@ final class World {
         var instants = [pool.nextDeadline].compactMap { $0 }
         for wire in wires {
             if wire.isOpen { instants += wire.pieces.map(\.due) } else { instants.append(wire.opensAt) }
-            if let deadline = wire.engine.nextDeadline { instants.append(deadline) }
+            for end in [wire.engine, wire.server] as [any Engine] {
+                if let deadline = end.nextDeadline { instants.append(deadline) }
+            }
         }
         return instants.min()
     }
@@ -178,8 +187,11 @@ final class World {
         if !wire.isOpen, wire.opensAt <= now.instant {
             wire.isOpen = true
             wire.engine.transportOpened(at: now.instant)
+            wire.server.transportOpened(at: now.instant)
         }
-        if let deadline = wire.engine.nextDeadline, deadline <= now.instant { wire.engine.expire(at: now.instant) }
+        for end in [wire.engine, wire.server] as [any Engine] {
+            if let deadline = end.nextDeadline, deadline <= now.instant { end.expire(at: now.instant) }
+        }
         while let piece = wire.pieces.first, piece.due <= now.instant, !wire.isClosed {
             wire.pieces.removeFirst()
             let receiver: any Engine = piece.toServer ? wire.server : wire.engine

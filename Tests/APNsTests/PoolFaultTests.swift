@@ -1,0 +1,247 @@
+import APNs
+import Core
+import HTTP2
+import Simulator
+import TLS
+import Testing
+
+/// What an APNs on a bad day does to streams, frames and answers, and what becomes of the requests.
+@Suite("A pool and its peer's faults")
+struct PoolFaultTests {
+    private func counters(_ world: World) -> PoolCounters {
+        world.pool.statistics(at: world.now.instant).counters
+    }
+
+    private func world(
+        _ script: String, _ configure: (inout APNsPool.Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(tokens: Fixture.tokens(), configure: configure)
+        world.simulator = try Fixture.simulator("set payload-checks off\n" + script)
+        return world
+    }
+
+    private func ledger(_ world: World) throws -> SimulatorStatistics {
+        try #require(world.simulator).ledger.statistics
+    }
+
+    // MARK: Answers
+
+    @Test(
+        "However an answer is bent, its status counts, and its reason where it can be read",
+        arguments: [
+            ("410 Unregistered frame=1", "Unregistered"), ("410 Unregistered trailers=on", "Unregistered"),
+            ("410 Unregistered id=none", "Unregistered"), ("410 Unregistered id=upper", "Unregistered"),
+            ("410 Unregistered body=none", nil), ("410 Unregistered body=garbage", nil),
+            ("410 Unregistered body=truncated", nil), ("410 Unregistered body=huge", nil),
+            ("410 \"SomethingNew\"", "SomethingNew"), ("410 Unregistered early", "Unregistered"),
+        ])
+    func bentAnswer(action: String, reason: String?) throws {
+        let world = try world("token *: \(action.replacing(" early", with: ", early"))")
+        world.submit(0..<3)
+        world.pass(.seconds(2))
+        #expect(world.replies.values.map(\.status) == [410, 410, 410] && world.losses.isEmpty)
+        #expect(world.replies.values.allSatisfy { $0.reason?.rawValue == reason })
+        #expect(world.dialledAt.count == 1)
+    }
+
+    @Test("A header whose name is in upper case makes an answer malformed: that stream ends, and no other")
+    func upperCaseName() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { server, received in
+            guard received.stream == 1 else { return server.reply(received.stream) }
+            // HEADERS with END_STREAM and END_HEADERS: ":status: 200" of the static table, then a literal "Apns-Id: x".
+            let block = [0x88, 0, 7] + Array("Apns-Id".utf8) + [1, UInt8(ascii: "x")]
+            let frame = [0, 0, UInt8(block.count), 1, 5, 0, 0, 0, 1] + block
+            do { try server.tls.write(frame.span) } catch { Issue.record(error) }
+        }
+        try link.submit(as: 1)
+        try link.submit(as: 2)
+        link.pump()
+        #expect(Set(link.news()) == ["ready", "lost 1: unknown", "replied 2: 200"])
+        #expect(link.server.resets == [1: .protocolError])
+    }
+
+    @Test("The connection is cut between the headers of an answer and its body: the detail says so")
+    func cutBeforeBody() throws {
+        let world = try world("attempt 1: 410 Unregistered body=withheld, cut")
+        world.submit(0..<1)
+        world.pass(.seconds(2))
+        #expect(world.losses[0]?.processed == .unknown)
+        let detail = world.losses[0]?.detail ?? ""
+        #expect(detail.hasSuffix(", after status 410 had come without its body"), "\(detail)")
+    }
+
+    @Test("A stream that is reset after the headers of its answer is lost with the status in the detail")
+    func resetAfterHeaders() throws {
+        let world = try world("token *: 200 body=withheld then=CANCEL")
+        world.submit(0..<2)
+        world.pass(.seconds(2))
+        #expect(
+            world.losses.values.map(\.detail)
+                == Array(
+                    repeating: "APNs ended the stream without an answer (CANCEL), "
+                        + "after status 200 had come without its body", count: 2))
+        #expect(world.dialledAt.count == 1)
+    }
+
+    @Test("A body that never ends is cut off, and the connection goes on")
+    func endlessBody() throws {
+        let world = try World()
+        world.onRequest = { server, received in
+            guard received.stream == 1 else { return server.reply(received.stream) }
+            var answer = HTTP2Answer(status: 400, body: [UInt8](repeating: UInt8(ascii: " "), count: 16_384))
+            answer.ending = .repeats
+            do { try server.http2.respond(stream: 1, answer) } catch { Issue.record(error) }
+        }
+        world.submit(0..<1)
+        world.pass(.seconds(5))
+        world.submit(1..<2)
+        world.pass(.seconds(1))
+        #expect(world.endings == 2 && world.replies[1]?.status == 200)
+        #expect(world.servers.count == 1 && world.servers[0].resets[1] != nil)
+    }
+
+    @Test("A stream that is refused twice is sent again once")
+    func refusedTwice() throws {
+        let world = try world("attempt 1: rst REFUSED_STREAM times=3")
+        world.submit(0..<1)
+        world.pass(.seconds(1))
+        world.submit(1..<20)
+        world.pass(.seconds(2))
+        #expect(world.replies.count == 20 && world.losses.isEmpty)
+        #expect(counters(world).resends == 20 && world.dialledAt.count == 1)
+        let seen = try ledger(world)
+        #expect(seen.duplicates == 0)
+    }
+
+    // MARK: Numbers and SETTINGS
+
+    @Test("When stream numbers run out on all connections of a pool at once, others take over and nothing is lost")
+    func exhaustion() throws {
+        let world = try World {
+            $0.connections = 4...4
+            $0.engine.firstStreamID = .max - 18
+        }
+        world.pass(.seconds(1))
+        #expect(world.pool.statistics(at: world.now.instant).ready == 4)
+        world.submit(0..<160)
+        world.pass(.seconds(5))
+        #expect(world.replies.count == 160 && world.losses.isEmpty && world.endings == 160)
+        #expect(world.servers.allSatisfy { $0.received.count <= 10 } && world.servers.count >= 16)
+        #expect(world.servers.map(\.received.count).reduce(0, +) == 160)
+        #expect(world.servers.prefix(4).map(\.received.count) == [10, 10, 10, 10])
+        #expect(world.servers.prefix(16).allSatisfy { $0.hasGoaway })
+        #expect(counters(world).failures == 0 && world.disconnects.allSatisfy { $0 == nil })
+    }
+
+    @Test(
+        "HPACK tables of any size, larger frames and SETTINGS that change on the way cost nothing",
+        arguments: [
+            "set table 0", "set table 65536", "connect: settings frame=1048576",
+            "every 20 requests: settings table=0\nevery 30 requests: settings table=65536",
+            "every 10 requests: settings streams=3\nevery 15 requests: settings streams=100",
+            "set window 0\nafter 2s: settings window=65535", "set window 100", "set window 1",
+            "every 20 requests: settings window=0\nafter 3s: settings window=100\nafter 9s: settings window=100",
+            // What we change is acknowledged late, and so is everything else.
+            "connect: hold 3s", "every 25 requests: settings streams=5, hold 2s",
+        ])
+    func settings(script: String) throws {
+        let world = try world(script) { $0.streamCutPatience = .seconds(3600) }
+        for range in [0..<40, 40..<80, 80..<120] as [Range<UInt32>] {
+            world.submit(range, payload: 1000)
+            world.pass(.seconds(4))
+        }
+        world.pass(.seconds(20))
+        #expect(world.replies.count == 120 && world.losses.isEmpty)
+        #expect(world.replies.values.allSatisfy { $0.status == 200 })
+        let seen = try ledger(world)
+        #expect(seen.wronglyIndexedHeaders == 0 && seen.duplicates == 0 && seen.priorityFrames == 0)
+        #expect(seen.failedConnections == 0 && world.dialledAt.count == 1)
+    }
+
+    @Test("No stream at all is allowed for a while: requests wait, and none is lost")
+    func noStreams() throws {
+        let world = try world("after 10 requests: settings streams=0\nafter 10s: settings streams=100") {
+            $0.streamCutPatience = .seconds(3600)
+        }
+        world.submit(0..<10)
+        world.pass(.seconds(1))
+        world.submit(10..<50)
+        world.pass(.seconds(8))
+        #expect(world.replies.count == 10 && world.losses.isEmpty)
+        world.pass(.seconds(3))
+        #expect(world.replies.count == 50 && world.losses.isEmpty && world.dialledAt.count == 1)
+    }
+
+    @Test("A window that never opens: what was begun is lost at its deadline, and the connection's room is free again")
+    func closedWindow() throws {
+        let world = try world("set window 0")
+        world.submit(0..<3)
+        world.pass(.seconds(35))
+        #expect(world.losses.count >= 1 && world.replies.isEmpty)
+        #expect(world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("no reply in time") })
+        world.pass(.seconds(120))
+        #expect(world.losses.count == 3 && world.pool.inFlight == 0)
+    }
+
+    // MARK: PING
+
+    @Test("PINGs are answered by the hundred, and a flood of them costs a connection at most")
+    func pingFlood() throws {
+        let some = try world("every 10 requests: ping 50")
+        some.submit(0..<100)
+        some.pass(.seconds(5))
+        let seen = try ledger(some)
+        #expect(some.replies.count == 100 && some.dialledAt.count == 1 && seen.pongs == 500)
+        let flood = try world("after 20 requests on server: ping 30000")
+        flood.submit(0..<100)
+        flood.pass(.seconds(30))
+        #expect(flood.endings == 100 && flood.dialledAt.count <= 2)
+        #expect(flood.losses.values.allSatisfy { $0.detail.contains("NGHTTP2_ERR_FLOODED") })
+        flood.submit(200..<220)
+        flood.pass(.seconds(5))
+        #expect((200..<220).allSatisfy { flood.replies[$0]?.status == 200 })
+    }
+
+    @Test("A connection that falls silent is asked, left, and replaced; what was open on it is lost as unknown")
+    func silence() throws {
+        let world = try world("after 10 requests on server: hold 1h")
+        world.submit(0..<30)
+        world.pass(.seconds(30))
+        #expect(world.endings == 30 && world.dialledAt.count == 2)
+        #expect(
+            world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("did not answer a PING") })
+        #expect(world.losses.count + world.replies.count == 30 && world.replies.count >= 1)
+    }
+
+    // MARK: Penalties
+
+    @Test(
+        "Connections that APNs closes for their bad device tokens are replaced at a measured pace, and nothing is lost")
+    func badTokens() throws {
+        let world = try world("set bad-token-limit 20\ntoken *: 400 BadDeviceToken") { $0.connections = 1...2 }
+        for batch in UInt32(0)..<100 {
+            world.submit(batch * 10..<batch * 10 + 10)
+            world.pass(.seconds(1))
+        }
+        world.pass(.seconds(600))
+        #expect(world.replies.count == 1000 && world.losses.isEmpty)
+        let dialled = world.dialledAt
+        #expect(zip(dialled, dialled.dropFirst(30)).allSatisfy { $1 - $0 >= .seconds(60) })
+        let seen = try ledger(world)
+        #expect(seen.duplicates == 0 && seen.goaways >= 10)
+    }
+
+    @Test("An APNs that cuts who connects too fast gets fewer connects, and all requests in the end")
+    func connectionRate() throws {
+        let world = try world("set connection-limit 3 per 10s") { $0.connections = 8...8 }
+        world.submit(0..<200)
+        world.pass(.seconds(300))
+        #expect(world.replies.count == 200 && world.losses.isEmpty)
+        let statistics = world.pool.statistics(at: world.now.instant)
+        #expect(statistics.ready == 8)
+        let seen = try ledger(world)
+        #expect(seen.refusedConnections <= 20, "\(seen.refusedConnections)")
+    }
+}

@@ -1,0 +1,167 @@
+import APNs
+import Core
+import HTTP2
+import Testing
+
+/// GOAWAY in every phase of a connection's life, with every reason.
+@Suite("APNsPool and GOAWAY")
+struct PoolGoawayTests {
+    private static let shutdown = #"{"reason":"Shutdown"}"#
+
+    private func statistics(_ world: World) -> PoolStatistics {
+        world.pool.statistics(at: world.now.instant)
+    }
+
+    /// The numbers of the requests that a server has seen.
+    private func numbers(_ server: TestServer) -> [Int] {
+        server.received.compactMap { $0.header("apns-id")?.last?.hexDigitValue }
+    }
+
+    // MARK: Reason × phase
+
+    /// All of Apple's, one that nobody knows, and none.
+    static let reasons = Set(ReplyRule.all.map(\.reason.description)).sorted() + ["SomethingNew", ""]
+
+    @Test(
+        "Whatever its reason, GOAWAY costs nothing: idle, before the first answer, or with streams on either side",
+        arguments: reasons)
+    func everyPhase(reason: String) throws {
+        let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...5 }
+        world.onRequest = { _, _ in }
+        let body = reason.isEmpty ? "" : "{\"reason\":\"\(reason)\"}"
+        world.pass(.seconds(1))
+        // Idle.
+        world.servers[0].goaway(last: 0, body)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
+        // The first request waits for its answer, and is left out.
+        world.submit(0..<3)
+        world.pass(.seconds(1))
+        #expect(numbers(world.servers[1]) == [0])
+        world.servers[1].goaway(last: 0, body)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 3 && numbers(world.servers[2]) == [0])
+        // The same, but promised.
+        world.servers[2].goaway(last: 1, body)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 4 && numbers(world.servers[3]) == [1])
+        world.servers[2].reply(1)
+        world.servers[3].reply(1)
+        world.pass(.seconds(1))
+        #expect(world.replies.keys.sorted() == [0, 1] && world.servers[2].isTransportClosed)
+        // Streams on either side of its number.
+        world.submit(3..<8)
+        world.pass(.seconds(1))
+        #expect(numbers(world.servers[3]) == [1, 2, 3, 4, 5, 6, 7])
+        world.onRequest = { $0.reply($1.stream) }
+        world.servers[3].goaway(last: 7, body)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 5 && numbers(world.servers[4]).sorted() == [5, 6, 7])
+        for stream in [Int32(3), 5, 7] { world.servers[3].reply(stream) }
+        world.pass(.seconds(1))
+        #expect(world.replies.count == 8 && world.losses.isEmpty && world.endings == 8)
+        #expect(statistics(world).ready == 1 && statistics(world).draining == 0)
+        #expect(statistics(world).counters.goaways == [reason.isEmpty ? "NO_ERROR" : reason: 4])
+        #expect(statistics(world).counters.resends == 4)
+    }
+
+    // MARK: The replacement
+
+    @Test("The old connection ends in two steps while its replacement is still in the TLS handshake")
+    func replacementHandshaking() throws {
+        let world = try World()
+        world.latency = .milliseconds(100)
+        world.onRequest = { _, _ in }
+        world.submit(0..<4)
+        world.pass(.seconds(2))
+        let old = world.servers[0]
+        old.goaway(last: .max)
+        world.pass(.milliseconds(250))
+        #expect(statistics(world).connecting == 1 && statistics(world).draining == 1)
+        world.onRequest = { $0.reply($1.stream) }
+        old.goaway(last: 3, Self.shutdown)
+        old.hangsUp = true
+        world.pass(.milliseconds(110))
+        #expect(statistics(world).connecting == 1 && statistics(world).draining == 0)
+        world.pass(.seconds(2))
+        #expect(world.replies.keys.sorted() == [2, 3] && world.losses.keys.sorted() == [0, 1])
+        #expect(world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("NO_ERROR Shutdown") })
+        #expect(world.servers.count == 2)
+    }
+
+    @Test("Replacements that say GOAWAY with their first words are followed by others, at growing distance")
+    func replacementsLeave() throws {
+        let world = try World()
+        world.onRequest = { _, _ in }
+        world.submit(0..<3)
+        world.pass(.seconds(1))
+        world.onRequest = { $0.reply($1.stream) }
+        world.onDial = { [unowned world] in if world.servers.count <= 5 { $0.goaway(last: 0, Self.shutdown) } }
+        world.servers[0].goaway(last: 1, Self.shutdown)
+        world.pass(.milliseconds(100))
+        #expect(world.servers.count <= 3 && world.replies.isEmpty)
+        world.pass(.seconds(60))
+        world.servers[0].reply(1)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 6)
+        #expect(world.replies.keys.sorted() == [1, 2] && world.losses.keys.sorted() == [0], "0 met the drain deadline")
+        #expect(statistics(world).counters.goaways == ["Shutdown": 5] && statistics(world).counters.failures == 5)
+    }
+
+    @Test("GOAWAY without an end is left by us: at once when nothing is open, else at the drain deadline")
+    func withoutClosing() throws {
+        for promised in [false, true] {
+            let world = try World()
+            world.onRequest = { _, _ in }
+            world.submit(0..<1)
+            world.pass(.seconds(1))
+            let old = world.servers[0]
+            world.onRequest = { $0.reply($1.stream) }
+            old.goaway(last: promised ? 1 : 0, Self.shutdown)
+            world.pass(.seconds(14))
+            #expect(old.isTransportClosed == !promised && world.servers.count == 2)
+            world.pass(.seconds(2))
+            #expect(old.isTransportClosed)
+            #expect(world.losses.values.map(\.processed) == (promised ? [.unknown] : []))
+            #expect(world.replies.count == (promised ? 0 : 1))
+        }
+    }
+
+    @Test(
+        "Streams that GOAWAY leaves out and RST_STREAM ends as well are sent again once, in either order",
+        arguments: [true, false], [HTTP2ErrorCode.refusedStream, .cancel])
+    func reset(goawayFirst: Bool, code: HTTP2ErrorCode) throws {
+        let world = try World()
+        world.onRequest = { _, _ in }
+        world.submit(0..<4)
+        world.pass(.seconds(1))
+        let old = world.servers[0]
+        world.onRequest = { $0.reply($1.stream) }
+        if goawayFirst { old.goaway(last: 3, Self.shutdown) }
+        for stream in [Int32(5), 7] { old.reset(stream, code) }
+        if !goawayFirst { old.goaway(last: 3, Self.shutdown) }
+        for stream in [Int32(1), 3] { old.reply(stream) }
+        world.pass(.seconds(1))
+        // A reset that comes first and says nothing else leaves it open what became of the request.
+        let isUnknown = !goawayFirst && code == .cancel
+        #expect(world.replies.count == (isUnknown ? 2 : 4) && world.endings == 4)
+        #expect(
+            world.losses.values.allSatisfy { $0.processed == .unknown } && world.losses.count == (isUnknown ? 2 : 0))
+        #expect(statistics(world).counters.resends == (isUnknown ? 0 : 2))
+    }
+
+    @Test("A pool that drains dials nothing for a GOAWAY, and gives back what it leaves out")
+    func draining() throws {
+        let world = try World()
+        world.onRequest = { _, _ in }
+        world.submit(0..<3)
+        world.pass(.seconds(1))
+        world.pool.drain(at: world.now.instant)
+        world.servers[0].goaway(last: 1, Self.shutdown)
+        world.servers[0].reply(1)
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 1 && world.pool.isDrained)
+        #expect(world.replies.keys.sorted() == [0] && world.losses.values.allSatisfy { $0.processed == .no })
+        #expect(world.losses.values.allSatisfy { $0.detail.contains("GOAWAY said NO_ERROR Shutdown") })
+    }
+}

@@ -1,0 +1,36 @@
+import Core
+
+/// A peer that answers the first bytes that come with the same bytes always, whatever they were.
+final class Stranger: Engine {
+    private let answer: [UInt8]
+    private var hasHeard = false
+    private var hasSpoken = false
+    private let hangsUp: Bool
+
+    init(_ answer: [UInt8], hangsUp: Bool = true) {
+        self.answer = answer
+        self.hangsUp = hangsUp
+    }
+
+    func transportOpened(at now: Instant) {}
+
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        hasHeard = true
+    }
+
+    func transportClosed(_ failure: TransportError?, at now: Instant) {}
+
+    func drain(into output: inout ByteQueue) {
+        guard hasHeard, !hasSpoken else { return }
+        hasSpoken = true
+        output.append(answer)
+    }
+
+    var wantsDisconnect: Bool {
+        hasSpoken && hangsUp
+    }
+
+    var nextDeadline: Instant? { nil }
+
+    func expire(at now: Instant) {}
+}
