@@ -81,6 +81,7 @@ extension APNsEngine {
     private func replied(_ slot: UInt32, _ response: HTTP2Response) {
         let handle = streams.finish(slot).handle
         var reply = APNsReply(status: response.status)
+        if response.bodyTruncated { encounters.replyBodyLimitHits += 1 }
         if !response.headers.isEmpty { reply.take(response.headers) }
         if !response.body.isEmpty { reply.take(response.body) }
         // Until APNs has taken a provider token, a connection has one stream. Source: "Sending notification requests to
@@ -121,6 +122,7 @@ extension APNsEngine {
                 // A request that was never written is as good as refused.
                 let isWritten = http2.isWritten(oldest.stream)
                 lossDetail = "no reply in time"
+                encounters.requestTimeouts += 1
                 defer { lossDetail = "" }
                 try http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
                 takeHTTP2Events()

@@ -66,6 +66,14 @@ package final class APNsEngine: Engine {
         }
     }
 
+    /// How often an engine met its limits; those that end it are the code of its ``Event/closed(_:)``.
+    package struct Encounters: Sendable {
+        package var requestTimeouts = 0
+        package var replyBodyLimitHits = 0
+        package var stallPings = 0
+        package var idlePings = 0
+    }
+
     package let configuration: Configuration
     let tls: TLSSession
     let http2: HTTP2ClientSession
@@ -83,6 +91,8 @@ package final class APNsEngine: Engine {
     /// Why streams end that we end ourselves.
     var lossDetail = ""
     package internal(set) var wantsDisconnect = false
+    /// How often it met its limits.
+    package internal(set) var encounters = Encounters()
 
     package init(configuration: Configuration, tls context: TLSContext) throws(APNsError) {
         self.configuration = configuration
@@ -243,9 +253,12 @@ package final class APNsEngine: Engine {
         cancelOverdue()
         perform(machine.deadlinePassed(at: now))
         guard phase == .ready || phase == .draining else { return }
-        switch liveness.check(isBusy: streams.inFlight > 0, at: now) {
+        let isBusy = streams.inFlight > 0
+        switch liveness.check(isBusy: isBusy, at: now) {
         case .none: break
-        case .ping: ping()
+        case .ping:
+            if isBusy { encounters.stallPings += 1 } else { encounters.idlePings += 1 }
+            ping()
         case .giveUp:
             fail(APNsError(.stalled, "\(configuration.endpoint) is silent: it did not answer a PING in time"))
         }

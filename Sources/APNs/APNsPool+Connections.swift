@@ -25,7 +25,14 @@ extension APNsPool {
     func noteFailure(at now: Instant) {
         let wasOpen = dialer.isBreakerOpen
         dialer.failed(at: now, using: &random)
-        if !wasOpen, dialer.isBreakerOpen { events.append(.alarm(.unreachable(failures: dialer.failures))) }
+        if !wasOpen { noteBreaker() }
+    }
+
+    /// The circuit breaker was closed before the newest failure.
+    private func noteBreaker() {
+        guard dialer.isBreakerOpen else { return }
+        counters.breakerOpenings += 1
+        events.append(.alarm(.unreachable(failures: dialer.failures)))
     }
 
     private func hasLived(_ connection: Connection, at now: Instant) -> Bool {
@@ -37,11 +44,14 @@ extension APNsPool {
         guard !connection.isProven, !connection.isCounted, !hasLived(connection, at: now) else { return }
         let wasOpen = dialer.isBreakerOpen
         connection.isCounted = dialer.leftEarly(at: now, using: &random)
-        if !wasOpen, dialer.isBreakerOpen { events.append(.alarm(.unreachable(failures: dialer.failures))) }
+        if connection.isCounted { counters.earlyGoaways += 1 }
+        if !wasOpen { noteBreaker() }
     }
 
     func closed(_ connection: Connection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
+        counters.add(connection.engine.encounters)
+        counters.count(disconnect: error)
         if error != nil, connection.usefulAnswers == 0, !hasLived(connection, at: now) {
             counters.failures += 1
             if !connection.isCounted { noteFailure(at: now) }
@@ -75,9 +85,13 @@ extension APNsPool {
                 watchStreams(of: connection, at: now)
                 if connection.replacedBy != nil { continue }
                 ready += 1
-                if let waited = warmUpEnd(connection), waited > now {
+                guard let waited = warmUpEnd(connection) else { continue }
+                if waited > now {
                     warmingUp += 1
                     if isShort { due = min(due, waited) }
+                } else if isShort, !connection.isWarmUpOver {
+                    connection.isWarmUpOver = true
+                    counters.warmUpTimeouts += 1
                 }
             case .draining, .closed: break
             }
@@ -98,12 +112,20 @@ extension APNsPool {
             if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
             wanted = max(wanted, connecting + ready + 1)
         }
-        wanted = min(wanted, configuration.connections.upperBound)
+        if wanted > configuration.connections.upperBound {
+            wanted = configuration.connections.upperBound
+            counters.turnsAtMaximumConnections += 1
+        }
+        isCapped = isCapped && dialer.isCapped(at: now)
         while connecting + ready < wanted {
             // After a failure one attempt finds out for all.
             if dialer.failures > 0, connecting > 0 { break }
             guard dialer.nextAttempt <= now else {
                 due = min(due, dialer.nextAttempt)
+                if !isCapped, dialer.isCapped(at: now) {
+                    isCapped = true
+                    counters.connectCapHits += 1
+                }
                 break
             }
             connect(at: now)
@@ -118,13 +140,14 @@ extension APNsPool {
         do throws(APNsError) {
             let engine = try APNsEngine(configuration: configuration.engine, tls: context)
             let limiter = RateLimiter(perSecond: configuration.permitsPerSecond, burst: configuration.burst, at: now)
-            let brake = ErrorBrake(limits: configuration.errorBrake, at: now)
+            let brake = configuration.errorBrake.map { ErrorBrake(limits: $0, at: now) }
             connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
             nextSerial += 1
             network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
         } catch {
             counters.failures += 1
             noteFailure(at: now)
+            counters.count(disconnect: error)
             events.append(.disconnected(error))
         }
     }

@@ -49,9 +49,10 @@ extension APNsPool {
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
         noteServerErrors(reply, on: connection, at: now.instant)
-        if connection.brake.answered(reply.status, at: now.instant) { brake(connection, at: now.instant) }
+        if connection.brake?.answered(reply.status, at: now.instant) == true { brake(connection, at: now.instant) }
         if let refusal {
             if recover(ticket, from: refusal, on: connection, at: now) { return }
+            counters.recoveryLimitHits += 1
         } else if !reply.isSuccess {
             let rule = reply.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
@@ -73,6 +74,7 @@ extension APNsPool {
         connection.serverErrors += 1
         guard connection.serverErrors == configuration.maximumServerErrors else { return }
         counters.replaced += 1
+        counters.serverErrorLimitHits += 1
         noteFailure(at: now)
         retire(connection, at: now)
         events.append(.alarm(.serverErrors))
@@ -81,7 +83,9 @@ extension APNsPool {
     /// Leaves a device alone that APNs was asked for too often.
     private func space(_ target: Notification.Target, _ reply: APNsReply, at now: Instant) {
         guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
-        for ticket in spacing.refused(token, at: now) { readmit(ticket) }
+        let refusal = spacing.refused(token, at: now)
+        if refusal.madeRoom { counters.spacedDeviceLimitHits += 1 }
+        for ticket in refusal.released { readmit(ticket) }
     }
 
     /// Its device was left alone for long enough.
@@ -100,7 +104,7 @@ extension APNsPool {
     }
 
     private func brake(_ connection: Connection, at now: Instant) {
-        let rate = max(1, configuration.permitsPerSecond / connection.brake.divisor)
+        let rate = max(1, configuration.permitsPerSecond / (connection.brake?.divisor ?? 1))
         if rate < connection.limiter.perSecond { counters.brakes += 1 }
         connection.limiter.change(perSecond: rate, at: now)
     }
@@ -112,7 +116,11 @@ extension APNsPool {
     /// - Returns: Whether a request that was certainly not processed goes out again.
     private func resends(_ ticket: Ticket) -> Bool {
         let entry = entries[ticket]
-        guard !isDraining, entry.resends < configuration.maximumResends else { return false }
+        guard !isDraining else { return false }
+        guard entry.resends < configuration.maximumResends else {
+            counters.resendLimitHits += 1
+            return false
+        }
         entry.resends += 1
         counters.resends += 1
         if entry.isProbe { rebinding.append(ticket) } else { line.appendAhead(ticket) }
@@ -162,11 +170,30 @@ extension APNsPool {
                 send(ticket, entry, on: connections[index], token, at: now.instant)
             } else {
                 isShort = true
-                guard isRebinding else { return }
+                guard isRebinding else { return countShortage() }
                 isRebinding = false
                 continue
             }
             if rebinding.isEmpty { isRebinding = false }
+        }
+    }
+
+    /// Something waits in the line: what is it that no connection has?
+    private func countShortage() {
+        var isReady = false
+        var hasStream = false
+        for (connection, lane) in zip(connections, placement.lanes) where connection.engine.phase == .ready {
+            isReady = true
+            guard lane.freeStreams > 0 else { continue }
+            hasStream = true
+            if lane.permits > 0 { return counters.turnsWithoutWindow += 1 }
+        }
+        if hasStream {
+            counters.turnsWithoutPermit += 1
+        } else if isReady {
+            counters.turnsWithoutStream += 1
+        } else {
+            counters.turnsWithoutConnection += 1
         }
     }
 

@@ -31,8 +31,8 @@ package final class APNsPool {
         package var streamCutDivisor = 4
         /// How long a fallen stream limit may hold requests back before the connection is replaced.
         package var streamCutPatience = Duration.seconds(1)
-        /// How much slower a connection sends while APNs refuses too much of what it sends.
-        package var errorBrake = ErrorBrake.Limits()
+        /// How much slower a connection sends while APNs refuses too much of what it sends; `nil` for never.
+        package var errorBrake: ErrorBrake.Limits? = ErrorBrake.Limits()
         /// How long a device is left alone after APNs was asked for it too often.
         package var deviceSpacing = Duration.seconds(1)
         /// How many devices are left alone at once; beyond that the one that has been for longest is let go.
@@ -110,8 +110,10 @@ package final class APNsPool {
         /// Counts the pool's connections in the order in which they were dialled.
         let serial: UInt32
         var limiter: RateLimiter
-        var brake: ErrorBrake
+        var brake: ErrorBrake?
         var readyAt: Instant?
+        /// Whether its first request was not answered in time.
+        var isWarmUpOver = false
         /// Answers that tell that the connection was worth it.
         var usefulAnswers = 0
         /// Whether it answered enough, or lives for long enough, to be no part of a storm of GOAWAYs.
@@ -129,7 +131,7 @@ package final class APNsPool {
         var serverErrors = 0
         var isClosed = false
 
-        init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake) {
+        init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake?) {
             self.engine = engine
             self.serial = serial
             self.limiter = limiter
@@ -161,6 +163,8 @@ package final class APNsPool {
     var counters = PoolCounters()
     /// Whether something waits that no connection can take now.
     var isShort = false
+    /// Whether the connects of the last minute are used up.
+    var isCapped = false
     package private(set) var isDraining = false
     /// When ``step(at:)`` is due at the latest; `nil` until something happens.
     package internal(set) var nextDeadline: Instant?
@@ -281,6 +285,7 @@ package final class APNsPool {
             spacedDevices: spacing.count, waiting: waitingCount, counters: counters)
         for connection in connections {
             let engine = connection.engine
+            statistics.counters.add(engine.encounters)
             statistics.streams += engine.inFlight
             switch engine.phase {
             case .connecting, .handshaking: statistics.connecting += 1
@@ -291,7 +296,7 @@ package final class APNsPool {
                 statistics.maximumConcurrentStreams += engine.maximumConcurrentStreams
                 statistics.permits += connection.limiter.available(at: now)
                 statistics.window += max(0, engine.window)
-                if connection.brake.divisor > 1 { statistics.braked += 1 }
+                if let brake = connection.brake, brake.divisor > 1 { statistics.braked += 1 }
             }
         }
         return statistics

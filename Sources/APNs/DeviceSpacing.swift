@@ -46,21 +46,22 @@ package struct DeviceSpacing {
 
     /// APNs was asked for this device too often.
     ///
-    /// - Returns: The requests that waited for the device which had to make room, if one had to.
-    package mutating func refused(_ token: DeviceToken, at now: Instant) -> [UInt32] {
+    /// - Returns: Whether another device had to make room for this one, and the requests that waited for it.
+    package mutating func refused(_ token: DeviceToken, at now: Instant) -> (madeRoom: Bool, released: [UInt32]) {
         if let slot = slots[token] {
             order.remove(slot)
             devices.update(slot) { $0.until = now + interval }
             order.append(slot)
-            return []
+            return (false, [])
         }
         var released: [UInt32] = []
-        if devices.count == maximumDevices, let oldest = order.first { released = forget(oldest).waiting }
+        let isFull = devices.count == maximumDevices
+        if isFull, let oldest = order.first { released = forget(oldest).waiting }
         waitingCount -= released.count
         let slot = devices.insert(Device(token: token, until: now + interval))
         slots[token] = slot
         order.append(slot)
-        return released
+        return (isFull, released)
     }
 
     /// - Returns: Whether the request has to wait; then it is given back by ``release(at:)``.

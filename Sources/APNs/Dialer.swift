@@ -37,6 +37,12 @@ package struct Dialer {
         failures >= breakerThreshold
     }
 
+    /// Whether the attempts of the last minute are used up.
+    package func isCapped(at now: Instant) -> Bool {
+        guard attempts.count == maximumPerMinute, let oldest = attempts.first else { return false }
+        return oldest + .seconds(60) > now
+    }
+
     /// The earliest instant for the next attempt; it may have passed.
     package var nextAttempt: Instant {
         guard attempts.count == maximumPerMinute, let oldest = attempts.first else { return notBefore }

@@ -19,7 +19,7 @@ package struct PoolStatistics: Sendable {
     package var counters = PoolCounters()
 }
 
-/// What a pool has done since it began.
+/// What a pool has done since it began, and how often it met each of its limits.
 package struct PoolCounters: Sendable {
     package var submitted = 0
     /// Replied, lost or cancelled.
@@ -44,6 +44,55 @@ package struct PoolCounters: Sendable {
     package var streamCuts = 0
     /// Connections retired because the others have room enough.
     package var shrinks = 0
+    // MARK: Limits that were met
+
+    /// Turns at whose end something waited that no connection could take, by what all of them lacked.
+    package var turnsWithoutConnection = 0
+    package var turnsWithoutStream = 0
+    package var turnsWithoutPermit = 0
+    package var turnsWithoutWindow = 0
+    /// Turns at whose end something waited for another connection and the pool had as many as it may.
+    package var turnsAtMaximumConnections = 0
+    /// Connects that had to wait because those of the last minute were used up.
+    package var connectCapHits = 0
+    /// How often so many connects had failed in a row that attempts became rare.
+    package var breakerOpenings = 0
+    /// Connections that GOAWAY ended so early, so many in a row, that they counted as failed connects.
+    package var earlyGoaways = 0
+    /// New connections whose first request was not answered in time, so that the pool grew all the same.
+    package var warmUpTimeouts = 0
+    /// Connections replaced because they brought nothing but `InternalServerError`.
+    package var serverErrorLimitHits = 0
+    /// Requests given back although they were not processed, because they had been sent again too often.
+    package var resendLimitHits = 0
+    /// Refused provider tokens for whose request everything had been tried.
+    package var recoveryLimitHits = 0
+    /// Devices that were let go before their time, because too many were left alone.
+    package var spacedDeviceLimitHits = 0
+    /// Requests that were not answered in time.
+    package var requestTimeouts = 0
+    /// Answers with a body of which only a part was kept.
+    package var replyBodyLimitHits = 0
+    /// PINGs after a silence while requests were open, and while none was.
+    package var stallPings = 0
+    package var idlePings = 0
+    /// Connections that ended, by ``APNsError/Code``, such as `handshakeTimeout`, `stalled`, `drainDeadline`; in order it
+    /// is `none`.
+    package private(set) var disconnects: [String: Int] = [:]
+
+    mutating func count(disconnect error: APNsError?) {
+        disconnects[error?.code.rawValue ?? "none", default: 0] += 1
+    }
+
+    mutating func add(_ encounters: APNsEngine.Encounters) {
+        requestTimeouts += encounters.requestTimeouts
+        replyBodyLimitHits += encounters.replyBodyLimitHits
+        stallPings += encounters.stallPings
+        idlePings += encounters.idlePings
+    }
+
+    // MARK: GOAWAY
+
     /// GOAWAYs by reason, else by the name of HTTP/2's code.
     package private(set) var goaways: [String: Int] = [:]
 

@@ -23,7 +23,7 @@ struct DeviceSpacingTests {
     func oneByOne() throws {
         var spacing = spacing()
         let device = try token(1)
-        let released = spacing.refused(device, at: .seconds(0))
+        let released = spacing.refused(device, at: .seconds(0)).released
         #expect(released.isEmpty)
         let holds = try [(0, 1), (1, 1), (2, 1), (9, 2)].map { spacing.hold($0, for: try token($1)) }
         #expect(holds == [true, true, true, false])
@@ -52,7 +52,8 @@ struct DeviceSpacingTests {
         _ = spacing.refused(try token(1), at: .seconds(0))
         _ = spacing.refused(try token(2), at: .seconds(0.1))
         for (ticket, device) in [(0, 1), (1, 1), (7, 2)] { _ = spacing.hold(UInt32(ticket), for: try token(device)) }
-        let released = spacing.refused(try token(3), at: .seconds(0.2))
+        let (madeRoom, released) = spacing.refused(try token(3), at: .seconds(0.2))
+        #expect(madeRoom)
         #expect(released == [0, 1] && spacing.count == 2 && spacing.waitingCount == 1)
         let isHeld = spacing.hold(8, for: try token(1))
         let all = spacing.removeAll()
@@ -72,7 +73,7 @@ struct DeviceSpacingTests {
             let device = try token(Int.random(in: 0..<8, using: &random))
             switch Int.random(in: 0..<6, using: &random) {
             case 0:
-                for ticket in spacing.refused(device, at: .seconds(now)) {
+                for ticket in spacing.refused(device, at: .seconds(now)).released {
                     let freed = waiting.removeValue(forKey: ticket)
                     heldBack[try #require(freed)] = nil
                 }

@@ -70,6 +70,11 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 500)
             #expect(found.apns.requestTimeout == .seconds(30))
             #expect(found.apns.pingIdle == .seconds(3600))
+            #expect(found.apns.stallLimit == .seconds(10))
+            #expect(found.apns.connectsPerMinute == 30)
+            #expect(found.apns.surplusTime == .seconds(600))
+            #expect(found.apns.deviceSpacing == .seconds(1))
+            #expect(found.apns.slowsOnErrors)
             #expect(found.apns.validate == .warn)
             #expect(found.workers == 1)
             #expect(found.drainDeadline == .seconds(30))
@@ -183,8 +188,11 @@ struct ConfigurationTests {
                 dead_letter: { exchange: d, routing_key: e }
                 retry: { delays_seconds: [1], throttled_delays_seconds: [2, 3], max_attempts: 9 }
                 apns:
-                  connections: { min: 2, max: 3 }
+                  connections: { min: 2, max: 3, per_minute: 6, surplus_seconds: 60 }
                   rate_limit: { per_second: 10, burst: 20 }
+                  stall_seconds: 3
+                  device_spacing_seconds: 2
+                  slow_on_errors: false
                   request_timeout_seconds: 4
                   ping_idle_seconds: 60
                   connect_timeout_seconds: 6
@@ -229,6 +237,11 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 20)
             #expect(found.apns.requestTimeout == .seconds(4))
             #expect(found.apns.pingIdle == .seconds(60))
+            #expect(found.apns.stallLimit == .seconds(3))
+            #expect(found.apns.connectsPerMinute == 6)
+            #expect(found.apns.surplusTime == .seconds(60))
+            #expect(found.apns.deviceSpacing == .seconds(2))
+            #expect(!found.apns.slowsOnErrors)
             #expect(found.apns.validate == .strict)
             #expect(found.apns.bindAddress == "192.0.2.7")
             #expect(found.apns.socketOptions.localAddress == "192.0.2.7")

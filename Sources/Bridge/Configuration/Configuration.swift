@@ -95,6 +95,16 @@ extension Configuration {
         package var requestTimeout: Duration
         package var pingIdle: Duration
         package var connectTimeout: Duration
+        /// How long APNs may be silent while requests wait for answers, before a PING.
+        package var stallLimit: Duration
+        /// Connects of one pool within any minute.
+        package var connectsPerMinute: Int
+        /// How long a connection was not needed when it is closed.
+        package var surplusTime: Duration
+        /// How long a device is left alone after 429 `TooManyRequests`.
+        package var deviceSpacing: Duration
+        /// Whether a connection sends slower while much of what it sends is refused.
+        package var slowsOnErrors: Bool
         /// The address of this host, in digits, that connections go out from; `nil` leaves it to the kernel.
         package var bindAddress: String?
         package var validate: PayloadValidation

@@ -93,6 +93,12 @@ extension Setting {
         Setting("apns.connections", .section, default: "{}", "Per app credential and worker thread."),
         Setting("apns.connections.min", .integer(1...100), default: "1", "Connections kept open."),
         Setting("apns.connections.max", .integer(1...100), default: "8", "Connections at most."),
+        Setting(
+            "apns.connections.per_minute", .integer(1...6000), default: "30",
+            "Connects within any minute at most; Apple takes rapid reconnects for an attack."),
+        Setting(
+            "apns.connections.surplus_seconds", .integer(10...86400), default: "600",
+            "A connection that was not needed for so long is closed, down to min."),
         Setting("apns.rate_limit", .section, default: "{}", "The token bucket of each connection."),
         Setting("apns.rate_limit.per_second", .integer(permits), default: "4000", "Permits per second."),
         Setting("apns.rate_limit.burst", .integer(permits), default: "500", "Permits at most at one time."),
@@ -103,6 +109,10 @@ extension Setting {
             "apns.ping_idle_seconds", .integer(10...86400), default: "3600",
             "A PING after so long without traffic on a connection."),
         Setting(
+            "apns.stall_seconds", .integer(1...300), default: "10",
+            "A PING after so long without a byte from APNs while requests wait for answers; unanswered for 5 s, it ends the connection."
+        ),
+        Setting(
             "apns.connect_timeout_seconds", .integer(1...300), default: "15",
             "How long name resolution and TCP may take together; TLS and SETTINGS have 10 seconds more."),
         Setting(
@@ -112,6 +122,12 @@ extension Setting {
         Setting(
             "apns.bind_address", .text(bytes: 2...45), default: "null",
             "This host's numeric address that connections to APNs, or to its proxy, go out from."),
+        Setting(
+            "apns.device_spacing_seconds", .integer(1...3600), default: "1",
+            "How long a device is left alone after APNs answered 429 TooManyRequests for it."),
+        Setting(
+            "apns.slow_on_errors", .boolean, default: "true",
+            "Whether a connection sends slower while APNs refuses a fifth of what it sends, before APNs slows it down."),
         Setting(
             "apns.validate", .choice(Configuration.PayloadValidation.allCases.map(\.rawValue)), default: "warn",
             "Whether payloads are held to Apple's tables of keys, and strictly: what breaks them is invalid."),

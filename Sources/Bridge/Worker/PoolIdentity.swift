@@ -70,6 +70,7 @@ package struct PoolIdentity: Hashable, Sendable {
         var engine = APNsEngine.Configuration(endpoint: endpoint, usesProviderToken: source != nil)
         engine.requestTimeout = limits.requestTimeout
         engine.pingIdle = limits.pingIdle
+        engine.stallLimit = limits.stallLimit
         if managesChannels {
             engine.maximumReplyBody = APNsEngine.Configuration.maximumChannelList
             engine.maximumStreams = Self.managementStreams
@@ -80,6 +81,10 @@ package struct PoolIdentity: Hashable, Sendable {
         pool.permitsPerSecond = limits.permitsPerSecond
         pool.burst = limits.burst
         pool.connectTimeout = limits.connectTimeout
+        pool.maximumConnectsPerMinute = limits.connectsPerMinute
+        pool.surplusTime = limits.surplusTime
+        pool.deviceSpacing = limits.deviceSpacing
+        if !limits.slowsOnErrors { pool.errorBrake = nil }
         return APNsPool(
             configuration: pool, context: context, tokens: source,
             network: proxy.map { ProxyNetwork(network, through: $0) } ?? network, random: SplitMix64(seed: seed),

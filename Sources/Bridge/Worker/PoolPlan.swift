@@ -9,6 +9,11 @@ package struct PoolLimits: Equatable, Sendable {
     let requestTimeout: Duration
     let pingIdle: Duration
     let connectTimeout: Duration
+    let stallLimit: Duration
+    let connectsPerMinute: Int
+    let surplusTime: Duration
+    let deviceSpacing: Duration
+    let slowsOnErrors: Bool
 
     package init(_ apns: Configuration.APNs) {
         connections = apns.connections
@@ -17,6 +22,11 @@ package struct PoolLimits: Equatable, Sendable {
         requestTimeout = apns.requestTimeout
         pingIdle = apns.pingIdle
         connectTimeout = apns.connectTimeout
+        stallLimit = apns.stallLimit
+        connectsPerMinute = apns.connectsPerMinute
+        surplusTime = apns.surplusTime
+        deviceSpacing = apns.deviceSpacing
+        slowsOnErrors = apns.slowsOnErrors
     }
 }
 

@@ -1,0 +1,192 @@
+import Core
+import HTTP2
+import TestSupport
+import Testing
+
+@testable import APNs
+
+/// Every limit has a name, and somebody counts how often it was met.
+@Suite("The limits of a pool")
+struct PoolLimitTests {
+    private func counters(_ world: World) -> PoolCounters {
+        world.pool.statistics(at: world.now.instant).counters
+    }
+
+    // MARK: The page
+
+    @Test("The page lists each limit of connections and pools, with a counter that there is")
+    func page() throws {
+        let rows = try DocumentationPage("apns.md").table("| limit | default | name | key | counted as |")
+        let names = Set(rows.map { $0[2].trimmed })
+        let engine = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true)
+        let pool = APNsPool.Configuration(engine: engine)
+        let others: Set = ["endpoint", "usesProviderToken", "firstStreamID", "engine"]
+        for label in Mirror(reflecting: engine).labels + Mirror(reflecting: pool).labels where !others.contains(label) {
+            #expect(names.contains(label), "\(label)")
+        }
+        let counted = Set(Mirror(reflecting: PoolCounters()).labels + Mirror(reflecting: PoolStatistics()).labels)
+        for row in rows {
+            // The first word of each; a second one is the key of a counter by reason.
+            for counter in row[4].split(separator: ",").compactMap({ $0.split(separator: "`").first { $0 != " " } }) {
+                #expect(counted.contains(String(counter)), "\(row)")
+            }
+            #expect(!row[4].isEmpty, "\(row)")
+        }
+    }
+
+    // MARK: What is counted
+
+    @Test("What holds requests back is counted: connections, streams, permits, windows, and their number")
+    func shortages() throws {
+        let none = try World()
+        none.refusesConnects = true
+        none.submit(0..<1)
+        none.pass(.seconds(60))
+        #expect(counters(none).turnsWithoutConnection > 0 && counters(none).turnsWithoutStream == 0)
+        let streams = try World()
+        streams.settings.initial.maxConcurrentStreams = 1
+        streams.onRequest = { _, _ in }
+        streams.submit(0..<2)
+        streams.pass(.seconds(1))
+        #expect(counters(streams).turnsWithoutStream > 0 && counters(streams).turnsWithoutPermit == 0)
+        #expect(counters(streams).turnsAtMaximumConnections > 0)
+        let permits = try World {
+            $0.burst = 1
+            $0.permitsPerSecond = 10
+        }
+        permits.pass(.seconds(1))
+        permits.submit(0..<5)
+        permits.pass(.seconds(1))
+        #expect(counters(permits).turnsWithoutPermit > 0 && counters(permits).turnsWithoutStream == 0)
+        let windows = try World()
+        windows.onRequest = { _, _ in }
+        windows.pass(.seconds(1))
+        windows.submit(0..<40, payload: 4096)
+        windows.pool.step(at: windows.now)
+        #expect(counters(windows).turnsWithoutWindow > 0 && counters(windows).turnsWithoutPermit == 0)
+    }
+
+    @Test("A host that is down meets the cap of connects and the circuit breaker")
+    func connects() throws {
+        let world = try World {
+            $0.maximumConnectsPerMinute = 4
+            $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))
+        }
+        world.refusesConnects = true
+        world.pass(.seconds(601))
+        let found = counters(world)
+        #expect(found.connects >= 40 && (found.connects - 4...found.connects).contains(found.connectCapHits))
+        #expect(found.breakerOpenings == 1 && found.disconnects["transport"] == found.connects)
+    }
+
+    @Test("Deadlines, silences and long answers are counted")
+    func deadlines() throws {
+        let world = try World()
+        world.onRequest = { server, received in
+            if received.stream == 3 { server.reply(3, 400, String(repeating: "x", count: 5000)) }
+        }
+        world.submit(0..<2)
+        world.pass(.seconds(31))
+        #expect(counters(world).requestTimeouts == 1 && counters(world).replyBodyLimitHits == 1)
+        #expect(counters(world).stallPings >= 1 && counters(world).idlePings == 0)
+        world.pass(.seconds(3601))
+        #expect(counters(world).idlePings == 1)
+        world.servers[0].isDeaf = true
+        world.pass(.seconds(3606))
+        // What the connection had counted is not forgotten with it.
+        #expect(counters(world).disconnects == ["stalled": 1] && counters(world).idlePings >= 2)
+        #expect(counters(world).requestTimeouts == 1)
+    }
+
+    @Test("Requests that are turned away for ever, and refusals that nothing mends, are counted")
+    func givenUp() throws {
+        let world = try World(tokens: Fixture.tokens()) { $0.maximumResends = 2 }
+        world.onRequest = { $0.reset($1.stream, .refusedStream) }
+        world.submit(0..<1)
+        world.pass(.seconds(5))
+        #expect(counters(world).resendLimitHits == 1 && counters(world).recoveryLimitHits == 0)
+        world.onRequest = { $0.reply($1.stream, 403, #"{"reason":"InvalidProviderToken"}"#) }
+        for server in world.servers { server.onRequest = world.onRequest }
+        world.submit(1..<2)
+        world.pass(.seconds(20))
+        #expect(counters(world).resendLimitHits == 1 && counters(world).recoveryLimitHits == 1)
+    }
+
+    @Test("Devices that make room, slow starts, early ends and sick connections are counted")
+    func others() throws {
+        let world = try World(tokens: Fixture.tokens()) {
+            $0.maximumSpacedDevices = 1
+            $0.connections = 1...2
+        }
+        world.onRequest = { $0.reply($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
+        world.submit(0..<2)
+        world.pass(.milliseconds(500))
+        #expect(counters(world).spacedDeviceLimitHits == 1)
+        let slow = try World(tokens: Fixture.tokens()) { $0.connections = 1...2 }
+        slow.onRequest = { _, _ in }
+        slow.submit(0..<3)
+        slow.pass(.seconds(3))
+        #expect(counters(slow).warmUpTimeouts == 1 && counters(slow).connects == 2)
+        let storm = try World { $0.connections = 1...2 }
+        storm.onDial = { $0.goaway(last: 0, #"{"reason":"Shutdown"}"#) }
+        storm.pass(.seconds(60))
+        #expect(counters(storm).earlyGoaways >= 1 && counters(storm).goaways.keys.sorted() == ["Shutdown"])
+        let sick = try World()
+        sick.onRequest = { $0.reply($1.stream, 500, #"{"reason":"InternalServerError"}"#) }
+        sick.submit(0..<5)
+        sick.pass(.seconds(5))
+        #expect(counters(sick).serverErrorLimitHits == 1)
+    }
+
+    @Test("Without the brake a connection on which everything is refused goes on at full speed")
+    func noBrake() throws {
+        let world = try World {
+            $0.errorBrake = nil
+            $0.permitsPerSecond = 100
+            $0.burst = 10
+        }
+        world.onRequest = { $0.reply($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
+        world.submit(0..<6000)
+        world.pass(.seconds(55))
+        #expect(world.replies.count > 5400 && counters(world).brakes == 0)
+    }
+
+    // MARK: Reasons
+
+    @Test(
+        "A refusal of the provider token is what the rules renew, keep, reconnect or blame on a key, and nothing else")
+    func tokenRefusals() {
+        for rule in ReplyRule.all {
+            let reason = rule.reason.description
+            let expected =
+                switch rule.action {
+                case .renewToken, .keepToken, .reconnect: true
+                case .pauseApp: !reason.contains("Certificate")
+                default: false
+                }
+            #expect((TokenRefusal(RejectionReason(rawValue: reason)) != nil) == expected, "\(reason)")
+        }
+        let known = Set(ReplyRule.all.map(\.reason.description))
+        #expect(known.isSuperset(of: TokenRefusal.allCases.map(\.rawValue)))
+    }
+
+    @Test("The page says of each refusal of a provider token what is tried first")
+    func refusalPage() throws {
+        let rows = try DocumentationPage("apns.md").table("| reason | first | if that is refused too |")
+        let named = rows.flatMap { $0[0].split(separator: ",").map { String($0).trimmed } }
+        #expect(Set(named) == Set(TokenRefusal.allCases.map(\.rawValue)) && named.count == TokenRefusal.allCases.count)
+    }
+}
+
+extension Mirror {
+    fileprivate var labels: [String] {
+        children.compactMap(\.label)
+    }
+}
+
+extension String {
+    /// Without the spaces and backticks around it.
+    fileprivate var trimmed: String {
+        String(drop { $0 == " " || $0 == "`" }.reversed().drop { $0 == " " || $0 == "`" }.reversed())
+    }
+}
