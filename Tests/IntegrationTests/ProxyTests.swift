@@ -18,12 +18,15 @@ extension ProcessTests {
             let directory: TemporaryDirectory
             let proxy: ChildProcess
             let proxyPort: UInt16
+            /// An address that leads to this host and is none of those that a proxy of the environment is not for.
+            static let otherHost = "0.0.0.0"
 
             /// - Parameter permitted: the only port that the proxy connects to; `nil` for all.
             init(permitted: UInt16? = nil) throws {
                 directory = try TemporaryDirectory()
                 let key = SigningKey.generate()
                 var options = SimulatorOptions()
+                options.addresses.append(Self.otherHost)
                 options.configuration.keys = [
                     ProviderKey(keyID: Stage.keyID, teamID: Stage.teamID, publicKeyPEM: key.publicKeyPEM)
                 ]
@@ -48,22 +51,23 @@ extension ProcessTests {
                 simulator.stop()
             }
 
-            /// Runs `harebell channels list` by a proxy and says how it ended and what it said.
+            /// Runs `harebell channels list`, or another command, by a proxy and says how it ended and what it said.
             func list(
-                proxy: String?, environment: [String: String] = [:]
+                _ command: [String] = ["channels", "list"], host: String = "localhost", proxy: String?,
+                environment: [String: String] = [:]
             ) throws -> (status: ChildProcess.Exit, said: String) {
                 let file = try directory.write(
                     """
                     apns: { proxy: \(proxy.map { "\"\($0)\"" } ?? "null") }
                     apps:
                       - topic: \(topic)
-                        endpoint: https://localhost:\(simulator.port)
+                        endpoint: https://\(host):\(simulator.port)
                         ca_file: ca.pem
                         token: { key_file: AuthKey.p8, key_id: \(Stage.keyID), team_id: \(Stage.teamID) }
                     """, to: "harebell.yaml")
                 let binary = try #require(TestEnvironment.binary)
                 let process = try ChildProcess(
-                    binary, ["channels", "list", "--config", file], environment: environment)
+                    binary, command + ["--config", file], environment: environment)
                 let status = try process.waitForExit(within: .seconds(60))
                 return (status, process.text() + process.text(.errors))
             }
@@ -78,6 +82,34 @@ extension ProcessTests {
             #expect(status == .exited(0) && said == "0 channels\n", "\(said)")
             #expect(rig.simulator.ledger.failures.isEmpty)
             #expect(rig.proxy.text().contains("CONNECT localhost:\(rig.simulator.port)"), "\(rig.proxy.report)")
+        }
+
+        @Test("send goes through it")
+        func send() throws {
+            let rig = try Rig()
+            let payload = try rig.directory.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload.json")
+            let (status, said) = try rig.list(
+                ["send", "--device-token", "00aa", "--payload", payload],
+                proxy: "http://harebell:secret7@127.0.0.1:\(rig.proxyPort)")
+            #expect(status == .exited(0) && said.contains("\"outcome\":\"accepted\""), "\(said)")
+            #expect(rig.simulator.ledger.statistics.accepted == 1)
+            #expect(rig.proxy.text().contains("CONNECT localhost:\(rig.simulator.port)"), "\(rig.proxy.report)")
+        }
+
+        @Test("one that only the environment names leads to APNs, unless NO_PROXY excepts it")
+        func inherited() throws {
+            let rig = try Rig()
+            let variables = ["HTTPS_PROXY": "http://harebell:secret7@127.0.0.1:\(rig.proxyPort)"]
+            let (status, said) = try rig.list(host: Rig.otherHost, proxy: nil, environment: variables)
+            #expect(status == .exited(0) && said == "0 channels\n", "\(said)")
+            let request = "CONNECT \(Rig.otherHost):\(rig.simulator.port)"
+            #expect(rig.proxy.text().contains(request), "\(rig.proxy.report)")
+            let before = rig.proxy.text().split(separator: request).count
+            let excepted = try rig.list(
+                host: Rig.otherHost, proxy: nil,
+                environment: variables.merging(["NO_PROXY": Rig.otherHost]) { $1 })
+            #expect(excepted.status == .exited(0), "\(excepted.said)")
+            #expect(rig.proxy.text().split(separator: request).count == before)
         }
 
         @Test("without the right credentials it is told what the proxy wants, and no secret")
