@@ -188,12 +188,13 @@ final class BrokerCheck {
     }
 
     private func takeFromPublisher(_ event: AMQPConnection.Event) {
-        guard !isEnding, mayWrite == nil else { return }
+        guard !isEnding else { return }
         switch event {
-        case .engine(.confirmed(_, .lost)): break
-        case .engine(.confirmed): mayWrite = judge.writing(nil)
+        // The broker may still answer the publish that it blocks the connection for.
         case .engine(.blocked(let reason)): mayWrite = judge.blocked(reason)
-        case .disconnected(_, let error, _): mayWrite = judge.writing(error)
+        case .engine(.confirmed(_, let confirmation)) where mayWrite == nil && confirmation != .lost:
+            mayWrite = judge.writing(nil)
+        case .disconnected(_, let error, _) where mayWrite == nil: mayWrite = judge.writing(error)
         default: break
         }
     }

@@ -172,10 +172,15 @@ extension BrokerEngine {
             prefetch = Int(count)
             writeMethod(60, 11) { _ in }
         case 20:
-            guard fields.number(UInt16.self) != nil, let name = fields.name(), let tag = fields.name() else {
-                return nil
-            }
+            guard fields.number(UInt16.self) != nil, let name = fields.name(), let tag = fields.name(),
+                fields.number(UInt8.self) != nil, let content = fields.long(),
+                let arguments = try? FieldTable(decoding: content[...])
+            else { return nil }
             guard let queue = broker.queues[name] else { return missing(name) }
+            if case .text? = arguments["x-priority"] {
+                closeChannel(code: 406, text: "PRECONDITION_FAILED - invalid arg 'x-priority' for queue '\(name)'")
+                return true
+            }
             consumers[tag] = BrokerConsumer(queue: name, prefetch: prefetch)
             writeMethod(60, 21) { $0.append(short: tag) }
             broker.addConsumer(tag, of: self, to: queue)
