@@ -1,4 +1,5 @@
 package import Core
+import Files
 import TLS
 
 extension ConfigurationDocument {
@@ -8,6 +9,7 @@ extension ConfigurationDocument {
     package func inspect(now: WallTime) -> CredentialInspection {
         var check = ConfigurationCheck(document: self, now: now)
         check.checkBroker()
+        check.checkExposure()
         let apps = configuration.apps.enumerated().map { index, app in
             CredentialInspection.App(app: app, credential: check.check(app, at: "apps[\(index)]"))
         }
@@ -32,6 +34,27 @@ private struct ConfigurationCheck {
         if let certificate = tls.certificateFile, let key = tls.privateKeyFile {
             _ = checkPair(certificate, key, at: "broker.tls")
         }
+    }
+
+    /// Whether other users of this machine can get at a secret.
+    mutating func checkExposure() {
+        let apps = configuredApps.flatMap { app in
+            ["token.key_file", "certificate.private_key_file", "certificate.p12_file", "certificate.password_file"]
+                .map { "\(app).\($0)" }
+        }
+        for path in ["broker.password_file", "broker.tls.private_key_file", "admin.token_file"] + apps {
+            guard let file = document.values.text(path),
+                let exposure = FileExposure(ofFile: WholeFile.path(file, beside: document.file))
+            else { continue }
+            switch exposure {
+            case .readable: report(.warning, path, "every user of this machine can read the file: chmod o= \(file)")
+            case .writable: report(.warning, path, "others than its owner can change the file: chmod go-w,o= \(file)")
+            }
+        }
+    }
+
+    private var configuredApps: [String] {
+        document.configuration.apps.indices.map { "apps[\($0)]" }
     }
 
     mutating func check(_ app: Configuration.App, at path: String) -> CredentialInspection.App.Credential {

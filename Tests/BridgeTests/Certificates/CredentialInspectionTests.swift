@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import TLS
 import TestSupport
 import Testing
@@ -52,6 +53,24 @@ struct CredentialInspectionTests {
 
     private static let token = "token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
     private static let certificate = "certificate: { certificate_file: a.pem, private_key_file: a.key }"
+
+    @Test(
+        "A key that other users of the machine can read or change is a warning",
+        arguments: [
+            (0o600, nil), (0o640, nil), (0o400, nil), (0o644, "every user of this machine can read the file: chmod o="),
+            (0o660, "others than its owner can change the file: chmod go-w,o="),
+            (0o602, "others than its owner can change the file: chmod go-w,o="),
+        ] as [(mode_t, String?)])
+    func exposure(mode: mode_t, warning: String?) throws {
+        let folder = try TemporaryDirectory()
+        let key = try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+        #expect(unsafe chmod(key, mode) == 0)
+        let file = try folder.write("apps:\n  - topic: a\n    \(Self.token)\n", to: "harebell.yaml")
+        let problems = try ConfigurationDocument.load(path: file).inspect(now: Self.now).problems
+        #expect(problems.allSatisfy { $0.severity == .warning })
+        let place = "\(file):3:24: warning: apps[0].token.key_file: "
+        #expect(problems.map(\.description) == (warning.map { ["\(place)\($0) AuthKey.p8"] } ?? []))
+    }
 
     @Test("A signing key on P-256 is right")
     func signingKey() throws {
