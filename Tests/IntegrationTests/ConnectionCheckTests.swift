@@ -54,7 +54,7 @@ extension ProcessTests {
             #expect(answer.says("ok", "login", "user \"guest\", virtual host \"/\""), "\(answer)")
             #expect(answer.says("ok", "version", "RabbitMQ 3."), "\(answer)")
             #expect(answer.says("ok", "queue \(stage.quorumQueue)", "as wanted; 0 messages, 0 consumers"), "\(answer)")
-            #expect(answer.says("ok", "queue \(stage.quorumQueue).retry.900s", "as wanted"), "\(answer)")
+            #expect(answer.says("ok", "queue \(stage.quorumQueue).retry.2s", "as wanted"), "\(answer)")
             #expect(answer.says("ok", "delivery limit of \(stage.quorumQueue)", "none"), "\(answer)")
             #expect(answer.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(answer)")
             #expect(answer.says("ok", "publishing", "permitted, through the default exchange"), "\(answer)")
@@ -139,46 +139,36 @@ extension ProcessTests {
             #expect(missing.says("wrong", "queue \(stage.name).none", "missing"), "\(missing)")
             #expect(missing.output.contains("→ harebell topology --config FILE --apply declares it"), "\(missing)")
 
-            // Its retry queues are there, it is a classic one.
-            let delays = "retry: { delays_seconds: [60], throttled_delays_seconds: [60] }"
-            let queue = stage.classicQueue
-            let file = try stage.write(
-                settings {
-                    $0.queues = [queue]
-                    $0.more = delays
-                })
-            #expect(
-                try ChildProcess(stage.binary, ["topology", "--config", file, "--apply"]).waitForExit() == .exited(65))
-            let classic = try check(file)
+            let classic = try check(try stage.write(settings { $0.queues = [stage.classicQueue] }))
             #expect(classic.exit == .exited(0), "\(classic)")
-            #expect(classic.says("warning", "queue \(queue)", "x-queue-type is classic, wanted quorum"), "\(classic)")
+            let queue = stage.classicQueue
+            for name in [queue] + stage.retryQueues(of: queue) {
+                #expect(
+                    classic.says("warning", "queue \(name)", "x-queue-type is classic, wanted quorum"), "\(classic)")
+            }
             #expect(classic.says("note", "delivery limit of \(queue)", "only quorum queues have one"), "\(classic)")
-            #expect(classic.output.contains("ok, 1 warnings\n"), "\(classic)")
-            try stage.client.ask(.deleteQueue("\(queue).retry.60s"))
+            #expect(classic.output.hasSuffix("\nok, 3 warnings\n"), "\(classic)")
             try stage.removeQueues()
         }
 
         @Test("A retry queue that keeps its messages longer, or sends them elsewhere, is wrong")
         func retryQueue() throws {
-            let queue = stage.quorumQueue
+            let queue = "\(stage.quorumQueue).retry.2s"
+            try stage.client.ask(.deleteQueue(queue))
             try stage.client.declare(
-                "\(queue).retry.60s",
+                queue,
                 [
                     "x-queue-type": .string("quorum"), "x-message-ttl": .int32(90_000),
                     "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string("elsewhere"),
                     "x-dead-letter-strategy": .string("at-least-once"), "x-overflow": .string("reject-publish"),
                 ])
-            let answer = try check(
-                try stage.write(
-                    settings { $0.more = "retry: { delays_seconds: [60], throttled_delays_seconds: [60] }" }))
+            let answer = try check(try stage.write(settings()))
             #expect(answer.exit == .exited(78), "\(answer)")
-            #expect(
-                answer.says("wrong", "queue \(queue).retry.60s", "x-message-ttl is 90000, wanted 60000"), "\(answer)")
+            #expect(answer.says("wrong", "queue \(queue)", "x-message-ttl is 90000, wanted 2000"), "\(answer)")
             #expect(
                 answer.says(
-                    "wrong", "queue \(queue).retry.60s", "x-dead-letter-routing-key is elsewhere, wanted \(queue)"),
+                    "wrong", "queue \(queue)", "x-dead-letter-routing-key is elsewhere, wanted \(stage.quorumQueue)"),
                 "\(answer)")
-            try stage.client.ask(.deleteQueue("\(queue).retry.60s"))
             try stage.removeQueues()
         }
 
