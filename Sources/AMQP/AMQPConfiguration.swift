@@ -49,8 +49,14 @@ package struct AMQPConfiguration {
     package var maximumUnsent = 4 * 1024 * 1024
     /// When acks are sent.
     package var acknowledgements = DeliveryLedger.Limits()
-    /// The wait before a consumer that the broker cancelled is registered again.
+    /// The wait before a consumer that the broker cancelled, or whose channel it closed, is registered again. It doubles
+    /// with each close in a row.
     package var consumerRetry = Duration.seconds(2)
+    /// The longest such wait.
+    package var longestConsumerRetry = Duration.seconds(30)
+    /// How long a consumer may get nothing while it could take some and messages wait in its queue; then the connection
+    /// is made anew.
+    package var stallTimeout = Duration.seconds(60)
 
     package init(address: BrokerAddress, role: AMQPRole) {
         self.address = address

@@ -27,6 +27,8 @@ package final class AMQPConnection {
 
     /// An epoch that lasted as long starts the pauses anew.
     package static let stableAfter = Duration.seconds(10)
+    /// ``AMQPConfiguration/stallTimeout`` doubles with each connection that gets nothing either, up to this.
+    package static let longestStallTimeout = Duration.seconds(3600)
 
     /// The generation of the current engine; 0 before the first attempt.
     package private(set) var epoch: UInt32 = 0
@@ -39,6 +41,8 @@ package final class AMQPConnection {
     private let network: any Network
     private var random: any RandomNumberGenerator
     private var backoff: Backoff
+    /// What the configuration began with.
+    private let stallTimeout: Duration
     private var state = State.idle
     private var engine: AMQPEngine?
     private var openedAt: Instant?
@@ -60,6 +64,7 @@ package final class AMQPConnection {
         self.network = network
         self.random = random
         self.backoff = backoff
+        stallTimeout = configuration.stallTimeout
         address = addresses[0]
     }
 
@@ -94,6 +99,7 @@ package final class AMQPConnection {
         switch event {
         case .closed(let error): return ended(error, at: now)
         case .opened: openedAt = now
+        case .delivery: configuration.stallTimeout = stallTimeout
         default: break
         }
         return .engine(event)
@@ -102,17 +108,19 @@ package final class AMQPConnection {
     // MARK: - Consuming
 
     /// Settles a delivery; false when its epoch is over, and then it comes again.
+    ///
+    /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
-    package func ack(epoch: UInt32, tag: UInt64, at now: Instant) -> Bool {
+    package func ack(epoch: UInt32, queue: Int = 0, tag: UInt64, at now: Instant) -> Bool {
         guard epoch == self.epoch, let engine else { return false }
-        return engine.ack(tag: tag, at: now)
+        return engine.ack(queue: queue, tag: tag, at: now)
     }
 
     /// Gives a delivery back, or lets the broker drop or dead-letter it; false when its epoch is over.
     @discardableResult
-    package func nack(epoch: UInt32, tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
+    package func nack(epoch: UInt32, queue: Int = 0, tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
         guard epoch == self.epoch, let engine else { return false }
-        return engine.nack(tag: tag, requeue: requeue, at: now)
+        return engine.nack(queue: queue, tag: tag, requeue: requeue, at: now)
     }
 
     /// Takes no new deliveries, in this and in later epochs, until ``resumeConsumers(at:)``. What is held can be settled.
@@ -208,6 +216,10 @@ package final class AMQPConnection {
             // It was open: all brokers are worth a try again.
             untried = []
             if now - openedAt >= Self.stableAfter { backoff.reset() }
+        }
+        // Where another consumer is the only active one, a new connection changes nothing.
+        if error?.code == .stalled {
+            configuration.stallTimeout = min(configuration.stallTimeout * 2, Self.longestStallTimeout)
         }
         let pause = pause(after: error)
         state = .waiting(until: now + pause)

@@ -1,14 +1,18 @@
 import CRabbitMQ
 package import Core
 
-/// The consumer of one queue.
+/// The consumer of one queue, on a channel of its own.
 struct Consumer {
     enum State {
+        /// Its channel is not open yet.
+        case opening
         case stopped
         case subscribing
         case consuming
         case cancelling(then: Next)
         case waiting(until: Instant)
+        /// The broker closed its channel, which is opened again then.
+        case closed(until: Instant)
     }
 
     enum Next {
@@ -20,7 +24,10 @@ struct Consumer {
     var queue: ConsumerQueue
     let tag: String
     let tagBytes: [UInt8]
-    var state = State.stopped
+    var state = State.opening
+    /// How often its channel was closed since it consumed last.
+    var failures = 0
+    var watch: StallWatch?
 
     init(queue: ConsumerQueue, tag: String) {
         precondition(queue.prefetch > 0, "a consumer without a limit would be flooded")
@@ -35,18 +42,21 @@ extension AMQPEngine {
     ///
     /// False when nothing is or will be sent: the delivery is not held any more, as after a second settlement, or the
     /// connection is closing.
+    ///
+    /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
-    package func ack(tag: UInt64, at now: Instant) -> Bool {
+    package func ack(queue: Int = 0, tag: UInt64, at now: Instant) -> Bool {
         self.now = now
-        return machine.isOpen && deliveries.settle(tag, epoch: epoch, at: now)
+        return machine.isOpen && channels[queue].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
-    /// Gives a delivery back to its queue, or lets the broker drop or dead-letter it. False as with ``ack(tag:at:)``.
+    /// Gives a delivery back to its queue, or lets the broker drop or dead-letter it. False as with
+    /// ``ack(queue:tag:at:)``.
     @discardableResult
-    package func nack(tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
+    package func nack(queue: Int = 0, tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
         self.now = now
-        guard machine.isOpen, deliveries.reject(tag, epoch: epoch, at: now) else { return false }
-        writeSettlement(AMQP_BASIC_NACK_METHOD, tag, flags: requeue ? 2 : 0)
+        guard machine.isOpen, channels[queue].deliveries.reject(tag, epoch: epoch, at: now) else { return false }
+        writeSettlement(AMQP_BASIC_NACK_METHOD, tag, on: queue, flags: requeue ? 2 : 0)
         return true
     }
 
@@ -60,7 +70,7 @@ extension AMQPEngine {
             case .subscribing, .consuming: cancel(index, then: .stop)
             case .cancelling: consumers[index].state = .cancelling(then: .stop)
             case .waiting: consumers[index].state = .stopped
-            case .stopped: break
+            case .opening, .stopped, .closed: break
             }
         }
     }
@@ -74,7 +84,7 @@ extension AMQPEngine {
             switch consumers[index].state {
             case .stopped, .waiting: subscribe(index)
             case .cancelling: consumers[index].state = .cancelling(then: .subscribe)
-            case .subscribing, .consuming: break
+            case .opening, .subscribing, .consuming, .closed: break
             }
         }
     }
@@ -89,28 +99,48 @@ extension AMQPEngine {
         guard machine.isOpen else { return }
         switch consumers[index].state {
         case .subscribing, .consuming: cancel(index, then: .subscribe)
-        case .cancelling, .waiting, .stopped: break
+        case .opening, .cancelling, .waiting, .stopped, .closed: break
         }
     }
 
     /// Writes the acks that are due.
     func writeAcknowledgements() {
         guard machine.isOpen else { return }
-        while let acknowledgement = deliveries.nextAcknowledgement(at: now) {
-            switch acknowledgement {
-            case .one(let tag): writeSettlement(AMQP_BASIC_ACK_METHOD, tag, flags: 0)
-            case .upTo(let tag): writeSettlement(AMQP_BASIC_ACK_METHOD, tag, flags: 1)
+        for index in channels.indices {
+            while let acknowledgement = channels[index].deliveries.nextAcknowledgement(at: now) {
+                switch acknowledgement {
+                case .one(let tag): writeSettlement(AMQP_BASIC_ACK_METHOD, tag, on: index, flags: 0)
+                case .upTo(let tag): writeSettlement(AMQP_BASIC_ACK_METHOD, tag, on: index, flags: 1)
+                }
             }
         }
+    }
+
+    /// The broker opened the channel of a consumer.
+    func consumerChannelOpened(_ index: Int) {
+        guard machine.isOpen, case .opening = consumers[index].state else { return }
+        consumers[index].state = .stopped
+        if consumesWhenOpen { subscribe(index) }
+    }
+
+    /// The broker closed the channel of a consumer, and means its queue alone.
+    func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
+        channels[index].close()
+        var pause = configuration.consumerRetry
+        for _ in 0..<consumers[index].failures where pause < configuration.longestConsumerRetry { pause = pause * 2 }
+        consumers[index].failures += 1
+        consumers[index].watch = nil
+        consumers[index].state = .closed(until: now + min(pause, configuration.longestConsumerRetry))
+        events.append(.channelClosed(queue: index, error))
     }
 
     func subscribe(_ index: Int) {
         let consumer = consumers[index]
         consumers[index].state = .subscribing
-        write(AMQP_BASIC_QOS_METHOD) { _ in
+        write(AMQP_BASIC_QOS_METHOD, channel: UInt16(index + 1)) { _ in
             amqp_basic_qos_t(prefetch_size: 0, prefetch_count: consumer.queue.prefetch, global: 0)
         }
-        unsafe writeOrFail(AMQP_BASIC_CONSUME_METHOD) { writer throws(AMQPError) in
+        unsafe writeOrFail(AMQP_BASIC_CONSUME_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_basic_consume_t(
                 ticket: 0, queue: try writer.short(consumer.queue.name, "queue name"),
                 consumer_tag: try writer.short(consumer.tag, "consumer tag"), no_local: 0, no_ack: 0, exclusive: 0,
@@ -118,18 +148,64 @@ extension AMQPEngine {
         }
     }
 
-    /// Registers consumers whose wait is over.
-    func subscribeAgain() {
+    /// When something is to be done for a consumer by itself.
+    func deadline(ofConsumer index: Int) -> Instant? {
+        switch consumers[index].state {
+        case .waiting(let until), .closed(let until): until
+        case .consuming: consumers[index].watch?.deadline
+        case .opening, .stopped, .subscribing, .cancelling: nil
+        }
+    }
+
+    /// Registers consumers whose wait is over, opens their channels, and asks queues that are quiet.
+    func expireConsumers() {
         guard machine.isOpen else { return }
         for index in consumers.indices {
-            if case .waiting(let until) = consumers[index].state, now >= until { subscribe(index) }
+            guard let deadline = deadline(ofConsumer: index), now >= deadline else { continue }
+            switch consumers[index].state {
+            case .waiting: subscribe(index)
+            case .closed:
+                consumers[index].state = .opening
+                openChannel(UInt16(index + 1))
+            case .consuming: askForMessages(index)
+            case .opening, .stopped, .subscribing, .cancelling: break
+            }
         }
+    }
+
+    /// Asks a queue whether messages wait in it, where its consumer could take some.
+    private func askForMessages(_ index: Int) {
+        guard channels[index].deliveries.held < Int(consumers[index].queue.prefetch) else {
+            consumers[index].watch?.delivered(at: now)
+            return
+        }
+        consumers[index].watch?.asked(at: now)
+        let name = consumers[index].queue.name
+        unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
+            unsafe amqp_queue_declare_t(
+                ticket: 0, queue: try writer.short(name, "queue name"), passive: 1, durable: 0, exclusive: 0,
+                auto_delete: 0, nowait: 0, arguments: amqp_table_t())
+        }
+    }
+
+    /// A queue told how many messages wait in it.
+    func messagesCounted(_ messages: UInt32, _ index: Int) {
+        let isStalled = consumers[index].watch?.answered(messages: messages, at: now) ?? false
+        guard isStalled, case .consuming = consumers[index].state else { return }
+        fail(
+            AMQPError(
+                .stalled,
+                "queue \(consumers[index].queue.name) has \(messages) messages, and its consumer gets none for "
+                    + "\(configuration.stallTimeout.components.seconds) s: connecting anew",
+                blame: .remote, isTransient: true))
     }
 
     func consumeOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a consume-ok") }
         guard case .subscribing = consumers[index].state else { return }
         consumers[index].state = .consuming
+        consumers[index].failures = 0
+        consumers[index].watch = StallWatch(patience: configuration.stallTimeout / 2, at: now)
         events.append(.consuming(queue: index))
     }
 
@@ -159,27 +235,27 @@ extension AMQPEngine {
         }
     }
 
-    /// Which queue a consumer tag stands for.
+    /// Whether a consumer tag is that of the consumer of a channel.
     @inline(__always)
-    func queue(of tag: amqp_bytes_t) -> Int? {
-        let bytes = unsafe tag.buffer
-        for index in consumers.indices where unsafe consumers[index].tagBytes.elementsEqual(bytes) { return index }
-        return nil
+    func isConsumer(_ index: Int, of tag: amqp_bytes_t) -> Bool {
+        guard index < consumers.count else { return false }
+        return unsafe consumers[index].tagBytes.elementsEqual(tag.buffer)
     }
 
     private func cancel(_ index: Int, then next: Consumer.Next) {
         let tag = consumers[index].tag
         consumers[index].state = .cancelling(then: next)
-        unsafe writeOrFail(AMQP_BASIC_CANCEL_METHOD) { writer throws(AMQPError) in
+        unsafe writeOrFail(AMQP_BASIC_CANCEL_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_basic_cancel_t(consumer_tag: try writer.short(tag, "consumer tag"), nowait: 0)
         }
     }
 
     /// `basic.ack` and `basic.nack` look the same but for their number and their flags.
-    private func writeSettlement(_ method: amqp_method_number_t, _ tag: UInt64, flags: UInt8) {
+    private func writeSettlement(_ method: amqp_method_number_t, _ number: UInt64, on index: Int, flags: UInt8) {
+        let tag = channels[index].tag(of: number)
         unsafe output.append(upTo: 21) { buffer in
             var writer = unsafe PackedWriter(buffer)
-            writer.beginFrame(.method, channel: AMQPEngine.channel, size: 13)
+            writer.beginFrame(.method, channel: UInt16(index + 1), size: 13)
             writer.append(bigEndian: method)
             writer.append(bigEndian: tag)
             writer.append(flags)

@@ -2,7 +2,7 @@ import CRabbitMQ
 import Core
 
 extension AMQPEngine {
-    /// Each connection has one.
+    /// The one that a connection has for publishing or for control.
     static let channel: UInt16 = 1
 
     /// Does what the machine says about the connection as a whole.
@@ -11,13 +11,11 @@ extension AMQPEngine {
         case .sendProtocolHeader: output.append([0x41, 0x4D, 0x51, 0x50, 0, 0, 9, 1])
         case .sendStartOk: writeStartOk()
         case .sendTuneOkAndOpen: break
-        case .openChannel:
-            unsafe write(AMQP_CHANNEL_OPEN_METHOD) { _ in unsafe amqp_channel_open_t() }
+        case .openChannel: for index in channels.indices { openChannel(UInt16(index + 1)) }
         case .selectConfirms:
             write(AMQP_CONFIRM_SELECT_METHOD) { _ in amqp_confirm_select_t(nowait: 0) }
         case .announceOpen:
             didOpen()
-            if consumesWhenOpen { for index in consumers.indices { subscribe(index) } }
             sendNextRequest()
         case .sendClose:
             willClose()
@@ -30,7 +28,11 @@ extension AMQPEngine {
         }
     }
 
-    func handle(_ method: InboundMethod) {
+    func openChannel(_ channel: UInt16) {
+        unsafe write(AMQP_CHANNEL_OPEN_METHOD, channel: channel) { _ in unsafe amqp_channel_open_t() }
+    }
+
+    func handle(_ method: InboundMethod, on channel: UInt16) {
         switch method {
         case .start(let server, let isSupported):
             self.server = server
@@ -41,7 +43,8 @@ extension AMQPEngine {
                         blame: .remote, isTransient: false))
             }
             perform(machine.startReceived())
-        case .tune(let frameMax, let heartbeat): tune(frameMax: frameMax, heartbeat: heartbeat)
+        case .tune(let channelMax, let frameMax, let heartbeat):
+            tune(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat)
         case .openOk: perform(machine.openOkReceived())
         case .close(let code, let text):
             perform(machine.closeReceived())
@@ -53,15 +56,19 @@ extension AMQPEngine {
         case .unblocked:
             machine.unblockedReceived()
             events.append(.unblocked)
-        case .channelOpenOk: perform(machine.channelOpenOkReceived())
-        case .channelFlow(let isActive): flow(isActive)
+        case .channelOpenOk:
+            if consumers.isEmpty || !machine.isOpen { perform(machine.channelOpenOkReceived()) }
+            if channel > 0, !consumers.isEmpty { consumerChannelOpened(Int(channel) - 1) }
+        case .channelFlow(let isActive): flow(isActive, on: channel)
         case .channelClose(let code, let text):
-            channelClosed(.closed(replyCode: code, text: text, name: replyName(code)))
+            channelClosed(.closed(replyCode: code, text: text, name: replyName(code)), on: channel)
         case .channelCloseOk, .qosOk: break
         case .confirmSelectOk: perform(machine.confirmSelectOkReceived())
         case .consumeOk(let tag): consumeOkReceived(tag)
         case .cancel(let tag): cancelReceived(tag)
         case .cancelOk(let tag): cancelOkReceived(tag)
+        case .reply(.declared(_, let messages, _)) where !consumers.isEmpty && channel > 0:
+            messagesCounted(messages, Int(channel) - 1)
         case .reply(let reply): replyReceived(reply)
         case .other(let id): unexpected("the method \(id >> 16).\(id & 0xFFFF)")
         }
@@ -113,7 +120,14 @@ extension AMQPEngine {
     }
 
     /// Zero from the broker means no limit, or no wish.
-    private func tune(frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
+    private func tune(channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
+        guard channelMax == 0 || Int(channelMax) >= channels.count else {
+            return fail(
+                AMQPError(
+                    .notAllowed,
+                    "the broker allows \(channelMax) channels on a connection (channel_max), and each of "
+                        + "\(channels.count) queues needs one", blame: .remote, isTransient: false))
+        }
         guard offered == 0 || offered >= AMQPConfiguration.frameMin else {
             return unexpected("a frame size of \(offered)")
         }
@@ -123,8 +137,10 @@ extension AMQPEngine {
         let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
         let heartbeat = wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat)
         didTune(frameMax: frameMax, heartbeat: heartbeat)
+        let channels = channels.count
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in
-            amqp_connection_tune_ok_t(channel_max: AMQPEngine.channel, frame_max: frameMax, heartbeat: heartbeat)
+            amqp_connection_tune_ok_t(
+                channel_max: UInt16(channels), frame_max: frameMax, heartbeat: heartbeat)
         }
         let virtualHost = configuration.address.virtualHost
         unsafe writeOrFail(AMQP_CONNECTION_OPEN_METHOD, channel: 0) { writer throws(AMQPError) in
@@ -139,14 +155,17 @@ extension AMQPEngine {
         }
     }
 
-    /// A closed channel ends the connection, but for control: there a refusal is an answer.
-    private func channelClosed(_ error: AMQPError) {
-        write(AMQP_CHANNEL_CLOSE_OK_METHOD) { _ in amqp_channel_close_ok_t() }
+    /// A closed channel ends a publishing connection. A consumer's means its queue, and on a control connection a refusal
+    /// is the answer to a request.
+    private func channelClosed(_ error: AMQPError, on channel: UInt16) {
+        guard channel > 0 else { return unexpected("a channel.close on channel 0") }
+        write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
+        if !consumers.isEmpty, machine.isOpen { return consumerChannelClosed(Int(channel) - 1, error) }
         if configuration.role == .control, isAwaitingReply, machine.isOpen {
             isAwaitingReply = false
             events.append(.replied(.refused(error)))
-            if deliveries.held == 0 {
-                deliveries = DeliveryLedger(epoch: epoch, limits: configuration.acknowledgements)
+            if channels[0].deliveries.held == 0 {
+                channels[0].close()
                 return perform(machine.channelLost())
             }
         }
@@ -156,9 +175,9 @@ extension AMQPEngine {
     }
 
     /// RabbitMQ does not use it, other brokers may: we treat it like a blocked connection.
-    private func flow(_ isActive: Bool) {
-        write(AMQP_CHANNEL_FLOW_OK_METHOD) { _ in amqp_channel_flow_ok_t(active: isActive ? 1 : 0) }
-        handle(isActive ? .unblocked : .blocked(reason: "channel.flow"))
+    private func flow(_ isActive: Bool, on channel: UInt16) {
+        write(AMQP_CHANNEL_FLOW_OK_METHOD, channel: max(channel, 1)) { _ in amqp_channel_flow_ok_t(active: isActive ? 1 : 0) }
+        handle(isActive ? .unblocked : .blocked(reason: "channel.flow"), on: 0)
     }
 
     /// AMQP's name of a reply code: the library's, without its prefix.

@@ -1,7 +1,8 @@
 package import Core
 package import TLS
 
-/// Our end of AMQP 0-9-1 on one connection with one channel, without a socket.
+/// Our end of AMQP 0-9-1 on one connection, without a socket. It has one channel, or one for each queue that it consumes:
+/// what the broker closes a channel for then concerns one queue.
 ///
 /// The engine lives for one epoch: what it delivered can be settled through it only, and what it published ends with it.
 /// Handshake, consumers, publishing and control each have a file of their own.
@@ -23,6 +24,9 @@ package final class AMQPEngine: Engine {
         /// A consumer ended. When the broker ended it, it is registered again after a while; what was delivered can still
         /// be settled.
         case cancelled(queue: Int, byBroker: Bool)
+        /// The broker closed the channel of a queue: what it delivered comes again, if it still can. It is opened anew
+        /// after a while.
+        case channelClosed(queue: Int, AMQPError)
         /// The answer to the oldest unanswered request of a control connection.
         case replied(ControlReply)
         /// The connection ended; `nil` when we wanted it. Always the last event.
@@ -38,7 +42,8 @@ package final class AMQPEngine: Engine {
     /// Frames of at most this many bytes are exchanged.
     var frameMax = AMQPConfiguration.frameMin
     var machine: ConnectionMachine
-    var deliveries: DeliveryLedger
+    /// Channel 1 and those after it.
+    var channels: [Channel]
     var confirms: ConfirmLedger
     var consumers: [Consumer] = []
     var requests: [ControlRequest] = []
@@ -51,7 +56,6 @@ package final class AMQPEngine: Engine {
     private let reader = FrameReader()
     private let tls: TLSSession?
     private var plaintext = ByteQueue()
-    var assembly: ContentAssembly
     private var isFinished = false
     /// When the handshake, or an orderly close, must be over.
     private var patience: Instant?
@@ -68,9 +72,7 @@ package final class AMQPEngine: Engine {
         self.configuration = configuration
         self.epoch = epoch
         machine = ConnectionMachine(confirms: configuration.role == .publisher)
-        deliveries = DeliveryLedger(epoch: epoch, limits: configuration.acknowledgements)
         confirms = ConfirmLedger(first: firstSequence)
-        assembly = ContentAssembly(maximumBody: configuration.maximumBody)
         if configuration.address.usesTLS {
             guard let context = configuration.tls else { preconditionFailure("amqps needs a TLS context") }
             let name = configuration.serverName ?? configuration.address.endpoint.host
@@ -79,7 +81,13 @@ package final class AMQPEngine: Engine {
             tls = nil
         }
         if case .consumer(let queues) = configuration.role {
+            precondition(!queues.isEmpty, "a consumer has a queue")
             consumers = queues.enumerated().map { Consumer(queue: $1, tag: "harebell-\($0)") }
+        }
+        channels = (0..<max(1, consumers.count)).map { _ in
+            Channel(
+                deliveries: DeliveryLedger(epoch: epoch, limits: configuration.acknowledgements),
+                assembly: ContentAssembly(maximumBody: configuration.maximumBody))
         }
     }
 
@@ -92,7 +100,7 @@ package final class AMQPEngine: Engine {
     package var isOpen: Bool { machine.isOpen }
     package var isBlocked: Bool { machine.isBlocked }
     /// Delivered and not settled.
-    package var held: Int { deliveries.held }
+    package var held: Int { channels.reduce(0) { $0 + $1.deliveries.held } }
     /// What TLS has agreed upon; `nil` without TLS, and before.
     package var security: TLSSummary? { tls?.summary }
     /// The number that the next publish gets.
@@ -104,7 +112,7 @@ package final class AMQPEngine: Engine {
     package func close(at now: Instant) {
         self.now = now
         guard !isFinished else { return }
-        deliveries.flush()
+        for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
         perform(machine.close())
     }
@@ -191,11 +199,14 @@ package final class AMQPEngine: Engine {
     package var nextDeadline: Instant? {
         guard !isFinished else { return nil }
         var earliest = Instant.distantFuture
-        for deadline in [patience, nextHeartbeat, silenceEnds, deliveries.nextDeadline] {
+        for deadline in [patience, nextHeartbeat, silenceEnds] {
             if let deadline { earliest = min(earliest, deadline) }
         }
-        for consumer in consumers {
-            if case .waiting(let until) = consumer.state { earliest = min(earliest, until) }
+        for channel in channels {
+            if let deadline = channel.deliveries.nextDeadline { earliest = min(earliest, deadline) }
+        }
+        for index in consumers.indices {
+            if let deadline = deadline(ofConsumer: index) { earliest = min(earliest, deadline) }
         }
         return earliest == .distantFuture ? nil : earliest
     }
@@ -216,7 +227,7 @@ package final class AMQPEngine: Engine {
             writeHeartbeat()
             nextHeartbeat = now + heartbeat / 2
         }
-        subscribeAgain()
+        expireConsumers()
         writeAcknowledgements()
     }
 

@@ -50,6 +50,8 @@ extension AMQPError.Code {
     /// Bytes that are not AMQP 0-9-1.
     package static let badData = Self(rawValue: "BAD_AMQP_DATA")
     package static let handshakeTimeout = Self(rawValue: "HANDSHAKE_TIMEOUT")
+    /// Messages wait, and the broker does not deliver them.
+    package static let stalled = Self(rawValue: "STALLED")
     package static let heartbeatTimeout = Self(rawValue: "HEARTBEAT_TIMEOUT")
     package static let transport = Self(rawValue: "TRANSPORT")
     package static let tls = Self(rawValue: "TLS")

@@ -8,7 +8,7 @@ import Core
 struct ContentAssembly {
     /// What the message came with.
     enum Origin {
-        case delivery(queue: Int, tag: UInt64, redelivered: Bool)
+        case delivery(tag: UInt64, redelivered: Bool)
         case got(tag: UInt64, redelivered: Bool, remaining: UInt32)
         case returned(code: UInt16, text: String)
     }

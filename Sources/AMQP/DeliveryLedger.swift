@@ -34,12 +34,15 @@ package struct DeliveryLedger {
 
     package let epoch: UInt32
     package let limits: Limits
+    /// The number of the first delivery.
+    package let first: UInt64
 
     /// The states of the tags from `head` to `next`, each at its tag modulo the capacity, a power of two.
     private var ring = [State](repeating: .ended, count: 64)
     /// The lowest tag that is held; everything before it is settled or rejected.
-    private var head: UInt64 = 1
-    private var next: UInt64 = 1
+    private var head: UInt64
+    /// The number that the next delivery gets.
+    package private(set) var next: UInt64
     /// The highest settled tag before `head` that is not acked yet, and how many they are.
     private var mark: UInt64 = 0
     private var neighbours = 0
@@ -47,7 +50,7 @@ package struct DeliveryLedger {
     private var islands = 0
     private var islandsSince: Instant?
     /// No island lies before this tag.
-    private var firstIsland: UInt64 = 1
+    private var firstIsland: UInt64
     private var isFlushing = false
 
     /// Delivered and not settled.
@@ -55,12 +58,17 @@ package struct DeliveryLedger {
     package private(set) var acknowledged = 0
     package private(set) var rejected = 0
 
-    package init(epoch: UInt32, limits: Limits = Limits()) {
+    /// - Parameter first: the number of the first delivery, so that numbers go on where a channel follows another.
+    package init(epoch: UInt32, limits: Limits = Limits(), first: UInt64 = 1) {
         self.epoch = epoch
         self.limits = limits
+        self.first = first
+        head = first
+        next = first
+        firstIsland = first
     }
 
-    package var delivered: Int { Int(next - 1) }
+    package var delivered: Int { Int(next - first) }
 
     /// Settled, with an ack that is not sent yet.
     package var waiting: Int { neighbours + islands }

@@ -3,7 +3,7 @@ import CRabbitMQ
 /// A method that the broker sends seldom, copied out of the parser. Deliveries and confirms do not go through here.
 enum InboundMethod {
     case start(ServerProperties, isSupported: Bool)
-    case tune(frameMax: UInt32, heartbeat: UInt16)
+    case tune(channelMax: UInt16, frameMax: UInt32, heartbeat: UInt16)
     case openOk
     case close(code: UInt16, text: String)
     case closeOk
@@ -48,7 +48,8 @@ extension InboundMethod {
                 isSupported: method.version_major == 0 && method.version_minor == 9 && mechanisms.contains("PLAIN"))
         case AMQP_CONNECTION_TUNE_METHOD:
             let method = decoded(amqp_connection_tune_t.self)
-            self = .tune(frameMax: method.frame_max, heartbeat: method.heartbeat)
+            self = .tune(
+                channelMax: method.channel_max, frameMax: method.frame_max, heartbeat: method.heartbeat)
         case AMQP_CONNECTION_OPEN_OK_METHOD: self = .openOk
         case AMQP_CONNECTION_CLOSE_METHOD:
             let method = unsafe decoded(amqp_connection_close_t.self)

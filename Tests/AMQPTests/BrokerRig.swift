@@ -84,7 +84,12 @@ final class BrokerRig: LoopOwner {
     func failure(of connection: AMQPConnection) throws -> AMQPError {
         var result: AMQPError?
         try run { [self] in
-            for case .disconnected(_, let error, _) in takeEvents(of: connection) { result = result ?? error }
+            for event in takeEvents(of: connection) {
+                switch event {
+                case .disconnected(_, let error, _), .engine(.channelClosed(_, let error)): result = result ?? error
+                default: break
+                }
+            }
             return result != nil
         }
         return try #require(result)

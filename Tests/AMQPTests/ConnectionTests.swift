@@ -147,15 +147,111 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A queue that is missing does not make a storm of attempts")
-    func missingQueue() {
-        let setup = Setup(.consumer([ConsumerQueue(name: "missing", prefetch: 1)]))
+    @Test("A queue that is missing is asked for ever more seldom, over one connection, and the others are consumed")
+    func missingQueue() throws {
+        let queues = ["missing", "work"].map { ConsumerQueue(name: $0, prefetch: 1) }
+        let setup = Setup(.consumer(queues))
+        for number: UInt8 in 0..<2 { try setup.broker.put([number], into: "work") }
         setup.start()
+        let first = setup.takeEvents()
+        var errors = first.compactMap { if case .engine(.channelClosed(0, let error)) = $0 { error } else { nil } }
+        #expect(errors.first?.code == .notFound)
+        let held = first.compactMap { if case .engine(.delivery(let delivery)) = $0 { delivery } else { nil } }
+        #expect(held.map(\.queue) == [1])
         setup.advance(by: .seconds(600))
-        #expect(setup.network.attempts < 70)
+        for case .engine(.channelClosed(0, let error)) in setup.takeEvents() { errors.append(error) }
+        // After 2 s, 4, 8, 16 and then every 30 s.
+        #expect((20...25).contains(errors.count), "\(errors.count) attempts")
+        #expect(setup.network.attempts == 1)
         setup.broker.declare("missing")
         setup.advance(by: .seconds(31))
         #expect(setup.broker.queues["missing"]?.consumerCount == 1)
+        // What the other queue delivered long ago can be settled.
+        #expect(setup.connection.ack(epoch: 1, queue: 1, tag: 1, at: setup.network.now))
+        setup.settle()
+        #expect(setup.takeDeliveries().map { Array($0.body) } == [[1]])
+        #expect(setup.broker.violations.isEmpty)
+    }
+
+    @Test("A closed channel takes its own queue's deliveries with it, and an old tag settles nothing on the next one")
+    func closedChannel() throws {
+        let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
+        for number: UInt8 in 0..<2 {
+            try setup.broker.put([number], into: "a")
+            try setup.broker.put([number], into: "b")
+        }
+        setup.start()
+        #expect(setup.takeDeliveries().count == 4)
+        setup.broker.engines.first?.closeChannel(
+            1, code: 406, text: "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out")
+        setup.settle()
+        guard case .engine(.channelClosed(queue: 0, let error))? = setup.takeEvents().first else {
+            Issue.record("not told")
+            return
+        }
+        #expect(error.code == .consumerTimeout)
+        #expect(error.isTransient)
+        #expect(setup.connection.held == 2)
+        setup.advance(by: .seconds(2))
+        let again = setup.takeDeliveries()
+        #expect(again.map { [UInt8($0.queue)] + $0.body } == [[0, 0], [0, 1]])
+        #expect(again.map(\.tag) == [3, 4])
+        #expect(!setup.connection.ack(epoch: 1, queue: 0, tag: 1, at: setup.network.now))
+        for tag: UInt64 in 3...4 {
+            #expect(setup.connection.ack(epoch: 1, queue: 0, tag: tag, at: setup.network.now))
+            #expect(setup.connection.ack(epoch: 1, queue: 1, tag: tag - 2, at: setup.network.now))
+        }
+        setup.settle()
+        #expect(setup.broker.unsettledCount == 0)
+        #expect(setup.network.attempts == 1)
+        #expect(setup.broker.violations.isEmpty)
+    }
+
+    @Test("A consumer that gets nothing while messages wait gets a new connection, and one of an empty queue does not")
+    func stalled() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
+        setup.broker.declare("work")
+        setup.start()
+        setup.advance(by: .seconds(600))
+        #expect(setup.network.attempts == 1)
+        setup.broker.engines.first?.isStalled = true
+        try setup.broker.put([1], into: "work")
+        setup.advance(by: .seconds(29))
+        #expect(setup.network.attempts == 1)
+        setup.advance(by: .seconds(62))
+        #expect(setup.network.attempts == 2)
+        let events = setup.takeEvents()
+        let errors = events.compactMap { if case .disconnected(_, let error, _) = $0 { error } else { nil } }
+        #expect(errors.map(\.code) == [.stalled])
+        let deliveries = events.compactMap { if case .engine(.delivery(let delivery)) = $0 { delivery } else { nil } }
+        #expect(deliveries.map { Array($0.body) } == [[1]])
+        #expect(setup.broker.violations.isEmpty)
+    }
+
+    @Test("Where a new connection gets nothing either, as behind a single active consumer, they get ever rarer")
+    func behindActiveConsumer() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 1)]))
+        setup.broker.declare("work")
+        setup.network.accept = { _ in
+            let engine = BrokerEngine(broker: setup.broker)
+            engine.isStalled = true
+            return engine
+        }
+        try setup.broker.put([1], into: "work")
+        setup.start()
+        setup.advance(by: .seconds(6 * 3600))
+        // After 1 minute, 2, 4, 8, 16, 32, and then every hour.
+        #expect((9...13).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
+    }
+
+    @Test("A consumer that holds all that it may is not stalled")
+    func busy() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 2)]))
+        for number: UInt8 in 0..<3 { try setup.broker.put([number], into: "work") }
+        setup.start()
+        setup.advance(by: .seconds(3600))
+        #expect(setup.network.attempts == 1)
+        #expect(setup.takeDeliveries().count == 2)
     }
 
     @Test("Consumers that were paused stay so in the next epoch")

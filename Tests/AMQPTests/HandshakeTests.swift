@@ -65,13 +65,48 @@ struct HandshakeTests {
         #expect(!error.isTransient)
     }
 
-    @Test("Consuming from a missing queue ends the connection with NOT_FOUND")
+    @Test("Consuming from a missing queue closes its channel with NOT_FOUND")
     func missingQueue() throws {
         let pair = Pair(.consumer([ConsumerQueue(name: "nowhere", prefetch: 1)]))
-        let error = try #require(pair.takeError())
+        let events = pair.takeEvents()
+        guard events.count == 2, case .channelClosed(queue: 0, let error) = events[1] else {
+            Issue.record("unexpected \(events.names)")
+            return
+        }
         #expect(error.code == .notFound)
         #expect(error.message.contains("nowhere"))
         #expect(!error.isTransient)
+        #expect(pair.engine.isOpen)
+    }
+
+    @Test("A broker that allows one channel is enough for one queue, and too little for two")
+    func channelMax() throws {
+        let broker = Broker()
+        broker.channelMax = 1
+        for name in ["a", "b"] { broker.declare(name) }
+        let one = Pair(.consumer([ConsumerQueue(name: "a", prefetch: 1)]), broker: broker)
+        #expect(one.takeEvents().names == ["opened", "consuming"])
+        let two = Pair(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 1) }), broker: broker)
+        let error = try #require(two.takeError())
+        #expect(error.code == .notAllowed)
+        #expect(error.message.contains("allows 1 channels"))
+        #expect(!error.isTransient)
+    }
+
+    @Test("The smaller frame size is agreed on, and one below AMQP's minimum refused", arguments: [0, 4096, 8192, 1 << 20])
+    func frameMax(offered: UInt32) throws {
+        let broker = Broker()
+        broker.frameMax = offered
+        broker.declare("work")
+        let pair = Pair(.publisher, broker: broker)
+        let agreed = offered == 0 ? 131_072 : min(offered, 131_072)
+        try pair.publish(pattern(300_000), to: "work")
+        pair.settle()
+        #expect(pair.server.agreedFrameMax == Int(agreed))
+        #expect(broker.messages(in: "work").map(\.body) == [pattern(300_000)])
+        #expect(broker.violations.isEmpty)
+        broker.frameMax = 4095
+        #expect(try #require(Pair(.publisher, broker: broker).takeError()).code == .unexpectedFrame)
     }
 
     @Test(

@@ -81,7 +81,7 @@ package final class ReplyQueue {
                 isConsuming = true
                 return .ready
             case .engine(.delivery(let delivery)): return .reply(delivery)
-            case .disconnected(_, let error, _):
+            case .engine(.channelClosed(_, let error)), .disconnected(_, let error, _):
                 if let failure = lost(error) { return failure }
             default: break
             }

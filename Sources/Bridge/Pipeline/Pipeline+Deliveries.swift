@@ -44,10 +44,13 @@ extension Pipeline {
         return true
     }
 
-    /// The consuming connection is gone: the broker will deliver again what it counts as unacknowledged.
-    package func consumerLost(at now: Moment) {
+    /// The consuming connection is gone, or its channel of one queue: the broker will deliver again what it counts as
+    /// unacknowledged.
+    package func consumerLost(queue: Int? = nil, at now: Moment) {
         completed.connectionLost(at: now.instant)
-        for request in openRequests() { orphans.insert(request) }
+        for request in openRequests() where queue == nil || queue == request.delivery.queue {
+            orphans.insert(request)
+        }
     }
 
     /// Every request that is not settled, some of them more than once.

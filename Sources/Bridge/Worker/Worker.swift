@@ -140,6 +140,10 @@ package final class Worker: PipelineDoors {
                         "the broker cancelled the consumer; it is registered again shortly",
                         metadata: ["queue": "\(pipeline.settings.queues[queue].name)"])
                 }
+            case .engine(.channelClosed(let queue, let error)):
+                consuming[queue] = false
+                pipeline.consumerLost(queue: queue, at: now)
+                channelLost(pipeline.settings.queues[queue].name, error)
             case .disconnected(_, let error, _):
                 for queue in consuming.indices { consuming[queue] = false }
                 pipeline.consumerLost(at: now)
@@ -176,6 +180,13 @@ package final class Worker: PipelineDoors {
         } else {
             log.warning("the \(which) connection is lost; trying again", metadata: ["error": "\(error)"])
         }
+    }
+
+    private func channelLost(_ queue: String, _ error: AMQPError) {
+        if !error.isTransient, !wasReady { return events.append(.failed(error)) }
+        log.error(
+            "the broker closed the channel of a queue, which is consumed again as soon as it can be; others go on",
+            metadata: ["queue": "\(queue)", "error": "\(error)"])
     }
 
     private func updateReadiness() {
@@ -248,8 +259,10 @@ package final class Worker: PipelineDoors {
 
     package func settle(_ delivery: Delivery, _ settlement: Settlement) {
         switch settlement {
-        case .ack: consumer.ack(epoch: delivery.epoch, tag: delivery.tag, at: now.instant)
-        case .requeue: consumer.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now.instant)
+        case .ack: consumer.ack(epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, at: now.instant)
+        case .requeue:
+            consumer.nack(
+                epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, requeue: true, at: now.instant)
         }
     }
 }

@@ -96,9 +96,10 @@ final class BrokerClient: LoopOwner {
                 while let event = consumer.nextEvent(at: self.now) {
                     switch event {
                     case .engine(.delivery(let delivery)):
-                        consumer.ack(epoch: delivery.epoch, tag: delivery.tag, at: self.now)
+                        consumer.ack(
+                            epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, at: self.now)
                         if try take(delivery) { return true }
-                    case .disconnected(_, let error, _): throw error
+                    case .engine(.channelClosed(_, let error)), .disconnected(_, let error, _): throw error
                     default: break
                     }
                 }

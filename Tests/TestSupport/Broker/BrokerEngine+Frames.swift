@@ -96,13 +96,14 @@ extension BrokerEngine {
     }
 
     private func frameReceived(_ type: UInt8, _ channel: UInt16, _ payload: ArraySlice<UInt8>) {
+        current = max(channel, 1)
         switch type {
         case 1:
             var fields = FieldCursor(payload)
             guard let classID = fields.number(UInt16.self), let methodID = fields.number(UInt16.self) else {
                 return violation(code: 502, "a method without a number")
             }
-            guard incoming == nil else { return violation(code: 505, "a method in the middle of a publish") }
+            guard lane.incoming == nil else { return violation(code: 505, "a method in the middle of a publish") }
             methodReceived(classID, methodID, channel, &fields)
         case 2: headerReceived(payload)
         case 3: bodyReceived(payload)
@@ -117,8 +118,9 @@ extension BrokerEngine {
         closeConnection(code: code, text: what)
     }
 
-    func writeMethod(channel: UInt16 = 1, _ classID: UInt16, _ methodID: UInt16, _ fields: (inout FrameBuilder) -> Void)
-    {
+    func writeMethod(
+        channel: UInt16? = nil, _ classID: UInt16, _ methodID: UInt16, _ fields: (inout FrameBuilder) -> Void
+    ) {
         var frame = FrameBuilder()
         frame.append(classID)
         frame.append(methodID)
@@ -126,9 +128,9 @@ extension BrokerEngine {
         writeFrame(1, channel: channel, frame.bytes[...])
     }
 
-    func writeFrame(_ type: UInt8, channel: UInt16 = 1, _ payload: ArraySlice<UInt8>) {
+    func writeFrame(_ type: UInt8, channel: UInt16? = nil, _ payload: ArraySlice<UInt8>) {
         output.append(type)
-        output.append(bigEndian: channel)
+        output.append(bigEndian: channel ?? current)
         output.append(bigEndian: UInt32(payload.count))
         output.append(payload)
         output.append(0xCE as UInt8)
@@ -149,8 +151,8 @@ extension BrokerEngine {
     }
 
     func writeConfirm(_ tag: UInt64, multiple: Bool, acked: Bool) {
-        for number in unconfirmed.keys.filter({ multiple ? $0 <= tag : $0 == tag }).sorted() {
-            guard let message = unconfirmed.removeValue(forKey: number) else { continue }
+        for number in lane.unconfirmed.keys.filter({ multiple ? $0 <= tag : $0 == tag }).sorted() {
+            guard let message = lane.unconfirmed.removeValue(forKey: number) else { continue }
             if acked { broker.observe?(.confirmed(message)) }
         }
         writeMethod(60, acked ? 80 : 120) { frame in

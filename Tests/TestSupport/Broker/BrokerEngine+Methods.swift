@@ -8,11 +8,11 @@ extension BrokerEngine {
             return
         }
         // Methods that crossed our channel.close are ignored, as by RabbitMQ.
-        if [40, 50, 60, 85].contains(classID), !isChannelOpen { return }
+        if [40, 50, 60, 85].contains(classID), !lane.isOpen { return }
         let understood: Bool? =
             switch classID {
             case 10: connectionMethod(methodID, &fields)
-            case 20: channelMethod(methodID)
+            case 20: channelMethod(methodID, channel)
             case 40: exchangeMethod(methodID, &fields)
             case 50: queueMethod(methodID, &fields)
             case 60: basicMethod(methodID, &fields)
@@ -33,9 +33,10 @@ extension BrokerEngine {
             clientProperties = properties
             logIn(mechanism, response)
         case (31, .awaitingTuneOk):
-            guard fields.number(UInt16.self) != nil, let frameMax = fields.number(UInt32.self),
+            guard let channelMax = fields.number(UInt16.self), let frameMax = fields.number(UInt32.self),
                 let heartbeat = fields.number(UInt16.self)
             else { return nil }
+            self.channelMax = channelMax == 0 ? .max : channelMax
             self.frameMax = Int(frameMax)
             startHeartbeats(heartbeat)
             phase = .awaitingOpen
@@ -76,10 +77,10 @@ extension BrokerEngine {
         phase = .awaitingTuneOk
     }
 
-    private func channelMethod(_ method: UInt16) -> Bool {
+    private func channelMethod(_ method: UInt16, _ channel: UInt16) -> Bool {
         switch method {
-        case 10 where phase == .open && !isChannelOpen:
-            isChannelOpen = true
+        case 10 where phase == .open && !lane.isOpen && (1...channelMax).contains(channel):
+            lane.isOpen = true
             writeMethod(20, 11) { $0.append(long: []) }
         case 40:
             writeMethod(20, 41) { _ in }
@@ -91,7 +92,7 @@ extension BrokerEngine {
     }
 
     private func selectConfirms() -> Bool {
-        publishes = 0
+        lane.publishes = 0
         writeMethod(85, 11) { _ in }
         return true
     }
@@ -169,7 +170,7 @@ extension BrokerEngine {
         switch method {
         case 10:
             guard fields.number(UInt32.self) != nil, let count = fields.number(UInt16.self) else { return nil }
-            prefetch = Int(count)
+            lane.prefetch = Int(count)
             writeMethod(60, 11) { _ in }
         case 20:
             guard fields.number(UInt16.self) != nil, let name = fields.name(), let tag = fields.name(),
@@ -181,7 +182,7 @@ extension BrokerEngine {
                 closeChannel(code: 406, text: "PRECONDITION_FAILED - invalid arg 'x-priority' for queue '\(name)'")
                 return true
             }
-            consumers[tag] = BrokerConsumer(queue: name, prefetch: prefetch)
+            consumers[tag] = BrokerConsumer(queue: name, prefetch: lane.prefetch, channel: current)
             writeMethod(60, 21) { $0.append(short: tag) }
             broker.addConsumer(tag, of: self, to: queue)
         case 30:
@@ -204,12 +205,15 @@ extension BrokerEngine {
     // MARK: - Deliveries
 
     func mayDeliver(_ tag: String) -> Bool {
-        guard phase == .open, let consumer = consumers[tag] else { return false }
+        guard phase == .open, !isStalled, let consumer = consumers[tag] else { return false }
         return consumer.prefetch == 0 || consumer.unsettled < consumer.prefetch
     }
 
     func deliver(_ message: Broker.Message, from queue: String, to tag: String) {
         consumers[tag]?.unsettled += 1
+        let before = current
+        defer { current = before }
+        current = consumers[tag]?.channel ?? 1
         let number = remember(message, queue, consumer: tag)
         broker.observe?(.delivered(message, queue: queue))
         writeMethod(60, 60) { frame in
@@ -224,6 +228,9 @@ extension BrokerEngine {
 
     /// The queue of a consumer is gone.
     func consumerLost(_ tag: String) {
+        let before = current
+        defer { current = before }
+        current = consumers[tag]?.channel ?? 1
         consumers[tag] = nil
         writeMethod(60, 30) { frame in
             frame.append(short: tag)
@@ -250,20 +257,20 @@ extension BrokerEngine {
     }
 
     private func remember(_ message: Broker.Message, _ queue: String, consumer: String?) -> UInt64 {
-        defer { nextTag += 1 }
-        unsettled[nextTag] = Unsettled(queue: queue, consumer: consumer, message: message)
-        return nextTag
+        defer { lane.nextTag += 1 }
+        lane.unsettled[lane.nextTag] = Unsettled(queue: queue, consumer: consumer, message: message)
+        return lane.nextTag
     }
 
     private func settle(_ tag: UInt64, multiple: Bool, acked: Bool, requeue: Bool) {
-        guard unsettled[tag] != nil else {
+        guard lane.unsettled[tag] != nil else {
             broker.violations.append("unknown delivery tag \(tag)")
             return closeChannel(code: 406, text: "PRECONDITION_FAILED - unknown delivery tag \(tag)")
         }
-        let tags = multiple ? unsettled.keys.filter { $0 <= tag }.sorted() : [tag]
+        let tags = multiple ? lane.unsettled.keys.filter { $0 <= tag }.sorted() : [tag]
         var returned: [(String, Broker.Message)] = []
         for tag in tags {
-            guard let entry = unsettled.removeValue(forKey: tag) else { continue }
+            guard let entry = lane.unsettled.removeValue(forKey: tag) else { continue }
             if let consumer = entry.consumer { consumers[consumer]?.unsettled -= 1 }
             if acked {
                 broker.observe?(.acknowledged(entry.message, queue: entry.queue))
@@ -285,34 +292,34 @@ extension BrokerEngine {
             let flags = fields.number(UInt8.self)
         else { return nil }
         let message = Broker.Message(exchange: exchange, routingKey: key, properties: [], body: [])
-        incoming = Incoming(message: message, mandatory: flags & 1 != 0)
+        lane.incoming = Incoming(message: message, mandatory: flags & 1 != 0)
         return true
     }
 
     func headerReceived(_ payload: ArraySlice<UInt8>) {
-        guard isChannelOpen else { return }
+        guard lane.isOpen else { return }
         var fields = FieldCursor(payload)
-        guard incoming != nil, incoming?.missing == nil, fields.number(UInt16.self) == 60,
+        guard lane.incoming != nil, lane.incoming?.missing == nil, fields.number(UInt16.self) == 60,
             fields.number(UInt16.self) != nil, let size = fields.number(UInt64.self)
         else { return violation(code: 505, "a content header out of order") }
-        incoming?.message.properties = fields.remaining()
-        incoming?.missing = Int(size)
+        lane.incoming?.message.properties = fields.remaining()
+        lane.incoming?.missing = Int(size)
         if size == 0 { published() }
     }
 
     func bodyReceived(_ payload: ArraySlice<UInt8>) {
-        guard isChannelOpen else { return }
-        guard let missing = incoming?.missing, payload.count <= missing, !payload.isEmpty else {
+        guard lane.isOpen else { return }
+        guard let missing = lane.incoming?.missing, payload.count <= missing, !payload.isEmpty else {
             return violation(code: 505, "a body frame out of order")
         }
-        incoming?.message.body += payload
-        incoming?.missing = missing - payload.count
+        lane.incoming?.message.body += payload
+        lane.incoming?.missing = missing - payload.count
         if missing == payload.count { published() }
     }
 
     private func published() {
-        guard let publish = incoming else { return }
-        incoming = nil
+        guard let publish = lane.incoming else { return }
+        lane.incoming = nil
         let exchange = String(decoding: publish.message.exchange, as: UTF8.self)
         if let refusal = broker.refuses(publish.message) {
             return refusal.closesConnection
@@ -331,9 +338,9 @@ extension BrokerEngine {
                 broker.enqueue(publish.message, into: queue, at: now)
             }
         }
-        if let count = publishes {
-            publishes = count + 1
-            if isAccepted, !queues.isEmpty { unconfirmed[count + 1] = publish.message }
+        if let count = lane.publishes {
+            lane.publishes = count + 1
+            if isAccepted, !queues.isEmpty { lane.unconfirmed[count + 1] = publish.message }
             if broker.holdsConfirms, isAccepted {
                 heldConfirms.append(count + 1)
             } else {

@@ -19,7 +19,20 @@ package final class BrokerEngine: Engine {
     struct BrokerConsumer {
         var queue: String
         var prefetch: Int
+        var channel: UInt16
         var unsettled = 0
+    }
+
+    /// What each channel has of its own.
+    struct Lane {
+        var isOpen = false
+        var prefetch = 0
+        var unsettled: [UInt64: Unsettled] = [:]
+        var nextTag: UInt64 = 1
+        var publishes: UInt64?
+        /// Publishes that went into a queue and are not confirmed yet, by their number.
+        var unconfirmed: [UInt64: Broker.Message] = [:]
+        var incoming: Incoming?
     }
 
     struct Unsettled {
@@ -47,15 +60,15 @@ package final class BrokerEngine: Engine {
     var input: [UInt8] = []
     var output = ByteQueue()
     var frameMax = 4096
-    var isChannelOpen = false
+    var channelMax = UInt16.max
     var consumers: [String: BrokerConsumer] = [:]
-    var prefetch = 0
-    var unsettled: [UInt64: Unsettled] = [:]
-    var nextTag: UInt64 = 1
-    var publishes: UInt64?
-    /// Publishes that went into a queue and are not confirmed yet, by their number.
-    var unconfirmed: [UInt64: Broker.Message] = [:]
-    var incoming: Incoming?
+    private var lanes: [UInt16: Lane] = [:]
+    /// The channel that is being read from, or written to.
+    var current: UInt16 = 1
+    var lane: Lane {
+        get { lanes[current, default: Lane()] }
+        _modify { yield &lanes[current, default: Lane()] }
+    }
     var now = Instant(nanoseconds: 0)
     /// Under alarm the input of a publishing connection is not read.
     var isStopped = false
@@ -75,6 +88,7 @@ package final class BrokerEngine: Engine {
 
     /// Confirms what is held: one tag, or all up to it.
     package func releaseConfirms(_ tag: UInt64, multiple: Bool = false, acked: Bool = true) {
+        current = 1
         heldConfirms.removeAll { multiple ? $0 <= tag : $0 == tag }
         writeConfirm(tag, multiple: multiple, acked: acked)
     }
@@ -92,8 +106,13 @@ package final class BrokerEngine: Engine {
         leave()
     }
 
-    /// Closes the channel from the broker's side; unsettled deliveries go back.
-    package func closeChannel(code: UInt16, text: String) {
+    /// Closes a channel from the broker's side; its unsettled deliveries go back.
+    package func closeChannel(_ channel: UInt16, code: UInt16, text: String) {
+        current = channel
+        closeChannel(code: code, text: text)
+    }
+
+    func closeChannel(code: UInt16, text: String) {
         writeMethod(20, 40) { frame in
             frame.append(code)
             frame.append(short: text)
@@ -103,10 +122,16 @@ package final class BrokerEngine: Engine {
         closedChannel()
     }
 
-    package var unsettledCount: Int { unsettled.count }
+    package var unsettledCount: Int { lanes.values.reduce(0) { $0 + $1.unsettled.count } }
+
+    /// The size of a frame that client and broker agreed on, in bytes.
+    package var agreedFrameMax: Int { frameMax }
+
+    /// Acts as if a consumer were registered, and gives it nothing.
+    package var isStalled = false
 
     /// Whether a client consumes here, or has consumed.
-    package var isConsuming: Bool { !consumers.isEmpty || !unsettled.isEmpty }
+    package var isConsuming: Bool { !consumers.isEmpty || unsettledCount > 0 }
 
     // MARK: - Engine
 
@@ -172,22 +197,22 @@ package final class BrokerEngine: Engine {
 
     /// Everything that is unsettled goes back to its queue.
     func leave() {
-        closedChannel()
+        for number in lanes.keys.sorted() {
+            current = number
+            closedChannel()
+        }
         broker.detach(self)
     }
 
+    /// The current channel is closed.
     func closedChannel() {
-        isChannelOpen = false
-        for consumer in consumers.keys { broker.removeConsumer(consumer, of: self) }
-        consumers.removeAll()
-        let messages = unsettled.sorted { $0.key < $1.key }.map { ($0.value.queue, $0.value.message) }
-        unsettled.removeAll()
-        broker.requeue(messages)
-        nextTag = 1
-        publishes = nil
-        unconfirmed.removeAll()
-        incoming = nil
+        for (tag, consumer) in consumers where consumer.channel == current {
+            broker.removeConsumer(tag, of: self)
+            consumers[tag] = nil
+        }
+        let messages = lane.unsettled.sorted { $0.key < $1.key }.map { ($0.value.queue, $0.value.message) }
+        lane = Lane()
         heldConfirms.removeAll()
-        prefetch = 0
+        broker.requeue(messages)
     }
 }
