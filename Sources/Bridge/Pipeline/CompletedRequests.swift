@@ -3,6 +3,8 @@ package import Core
 /// What identifies a request across redeliveries of the same message to this process.
 package struct RedeliveryKey: Hashable {
     private let hash: Int
+    /// Whether the producer gave it a message id. Without one, two messages that look the same may be two requests.
+    let isNamed: Bool
 
     /// A keyed 64-bit hash (a new key for each process) of all that a redelivery repeats; quorum queues add a header.
     ///
@@ -19,11 +21,17 @@ package struct RedeliveryKey: Hashable {
         // The copy that comes back from a retry queue is not a redelivery of what was parked.
         hasher.combine(RequestHistory(delivery).copy)
         hash = hasher.finalize()
+        isNamed = delivery.messageID?.isEmpty == false
     }
 }
 
 /// Remembers the requests that finished while the broker may still count them as unacknowledged, so that a redelivery
 /// after a lost connection is acknowledged instead of sent again.
+///
+/// A message id names a request, so each of its redeliveries is known. Messages without one that look the same may be two
+/// requests, of which the one that finished was acknowledged and the other comes again: none is acknowledged unsent but
+/// for one that finished here and was *not* acknowledged, because its connection was gone. Of the same look, as many
+/// are acknowledged as were sent, whoever sent them.
 ///
 /// Finishing a request costs one entry in a ring. Look-ups happen only for a while after a connection was lost.
 package struct CompletedRequests {
@@ -36,6 +44,8 @@ package struct CompletedRequests {
     /// What may be redelivered: of the newest lost connections, and of those before.
     private var suspects: Set<RedeliveryKey> = []
     private var olderSuspects: Set<RedeliveryKey> = []
+    /// How many without a message id finished after their connection was gone, by what they look like.
+    private var unacknowledged: [RedeliveryKey: Int] = [:]
     private var forgetAt = Instant.distantFuture
 
     /// - Parameter prefetch: the sum of the prefetches of all queues
@@ -49,6 +59,7 @@ package struct CompletedRequests {
 
     /// A request was completed: its results are confirmed and its delivery is being acknowledged.
     package mutating func completed(_ key: RedeliveryKey) {
+        guard key.isNamed else { return }
         if ring.count < capacity {
             ring.append(key)
         } else {
@@ -59,7 +70,13 @@ package struct CompletedRequests {
 
     /// A request was completed, but the connection that brought it is gone: it cannot be acknowledged.
     package mutating func completedTooLate(_ key: RedeliveryKey) {
-        suspects.insert(key)
+        guard !key.isNamed else {
+            suspects.insert(key)
+            return
+        }
+        // What is forgotten is sent again.
+        if unacknowledged.count >= capacity { unacknowledged.removeAll() }
+        unacknowledged[key, default: 0] += 1
     }
 
     /// The consuming connection is gone, and with it perhaps the last acknowledgements.
@@ -77,14 +94,17 @@ package struct CompletedRequests {
 
     /// Whether deliveries need to be looked up at all.
     package var hasSuspects: Bool {
-        !suspects.isEmpty || !olderSuspects.isEmpty
+        !suspects.isEmpty || !olderSuspects.isEmpty || !unacknowledged.isEmpty
     }
 
-    /// Whether this redelivered request finished already. It may come once more: the acknowledgement of the redelivery
-    /// can be lost as well.
-    package mutating func contains(_ key: RedeliveryKey, at now: Instant) -> Bool {
+    /// Whether this redelivered request finished already, and is to be acknowledged. One that is named may come once more:
+    /// the acknowledgement of the redelivery can be lost as well.
+    package mutating func absorbs(_ key: RedeliveryKey, at now: Instant) -> Bool {
         forget(at: now)
-        return suspects.contains(key) || olderSuspects.contains(key)
+        guard !key.isNamed else { return suspects.contains(key) || olderSuspects.contains(key) }
+        guard let count = unacknowledged[key] else { return false }
+        unacknowledged[key] = count > 1 ? count - 1 : nil
+        return true
     }
 
     /// The same request was published anew, as a replay or by its producer: its redeliveries are those of the new one.
@@ -97,6 +117,7 @@ package struct CompletedRequests {
         guard now >= forgetAt else { return }
         suspects.removeAll()
         olderSuspects.removeAll()
+        unacknowledged.removeAll()
         forgetAt = .distantFuture
     }
 }

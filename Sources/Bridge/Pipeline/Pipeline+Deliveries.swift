@@ -35,7 +35,7 @@ extension Pipeline {
             request.delivery.epoch = delivery.epoch
             request.delivery.tag = delivery.tag
             return false
-        } else if completed.contains(key, at: now.instant) {
+        } else if completed.absorbs(key, at: now.instant) {
             counters.duplicatesAvoided += 1
             doors.settle(delivery, .ack)
             return false

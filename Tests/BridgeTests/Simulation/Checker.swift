@@ -25,6 +25,8 @@ final class Checker {
         var attempts = 0
         var feedback: Set<String> = []
         var takenBackAt: Instant?
+        /// It came again without a message id: it may have been sent before.
+        var isForgotten = false
 
         /// Whether the request itself and all of its copies are settled.
         var isOver: Bool { acknowledgements > parked }
@@ -113,7 +115,7 @@ final class Checker {
         case .delivered(let message, _):
             note("deliver \(name(message))\(message.redelivered ? " again" : "")")
             fates[name(message)]?.deliveries += 1
-            permitForgotten(name(message))
+            permitForgotten(message)
         case .returned(let message, _):
             note("take back \(name(message))")
             fates[name(message)]?.takenBackAt = world.network.now
@@ -124,11 +126,14 @@ final class Checker {
         }
     }
 
-    /// What the broker took back and could not give out again for long, a worker does not recognise.
-    private func permitForgotten(_ name: String) {
-        guard let fate = fates[name], let takenBackAt = fate.takenBackAt,
-            world.network.now - takenBackAt >= CompletedRequests.memory
-        else { return }
+    /// What the broker took back and could not give out again for long, a worker does not recognise; nor what has no
+    /// message id, once it was acknowledged.
+    private func permitForgotten(_ message: Broker.Message) {
+        let name = name(message)
+        guard let fate = fates[name], let takenBackAt = fate.takenBackAt else { return }
+        let isNamed = message.decodedProperties?.messageID != nil
+        guard !isNamed || world.network.now - takenBackAt >= CompletedRequests.memory else { return }
+        fates[name]?.isForgotten = !isNamed
         let answers = answers
         permitted += fate.request.deviceTokens.count { answers[$0] != nil }
     }
@@ -270,7 +275,7 @@ final class Checker {
         if isFirstProcess, !expectations.publisherTrouble, fate.copies > request.results {
             complain("\(request.name) has \(fate.copies) results instead of \(request.results)")
         }
-        for (id, outcomes) in fate.results where outcomes.count > 1 && isFirstProcess {
+        for (id, outcomes) in fate.results where outcomes.count > 1 && isFirstProcess && !fate.isForgotten {
             complain("notification \(id) of \(request.name) has several outcomes: \(outcomes)")
         }
         guard !expectations.apnsTrouble, !expectations.missingQueues else { return }

@@ -213,6 +213,22 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").count == 2)
     }
 
+    @Test("A look-alike without a message id that was lost on its way is sent, though the first one has finished here")
+    func lostLookAlike() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body())
+        #expect(world.isQuiet)
+        // The second one is on its way when the connection breaks.
+        world.network.latency = .milliseconds(50)
+        try world.broker.put(Array(Self.body().utf8), into: "push.requests")
+        world.cut(consuming: true)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 2)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
+        #expect(world.worker?.counters.duplicatesAvoided == 0)
+    }
+
     @Test("Oversize messages without a message id are never taken for one another")
     func oversizeLookAlikes() throws {
         let world = try World()
