@@ -179,7 +179,11 @@ extension AMQPEngine {
             consumers[index].watch?.delivered(at: now)
             return
         }
-        consumers[index].watch?.asked(at: now)
+        switch consumers[index].watch?.expire(at: now) {
+        case .ask?: consumers[index].watch?.asked(at: now)
+        case .giveUp?: return fail(stalled(index, "does not say how many messages it has"))
+        case .wait?, nil: return
+        }
         let name = consumers[index].queue.name
         unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
@@ -192,12 +196,15 @@ extension AMQPEngine {
     func messagesCounted(_ messages: UInt32, _ index: Int) {
         let isStalled = consumers[index].watch?.answered(messages: messages, at: now) ?? false
         guard isStalled, case .consuming = consumers[index].state else { return }
-        fail(
-            AMQPError(
-                .stalled,
-                "queue \(consumers[index].queue.name) has \(messages) messages, and its consumer gets none for "
-                    + "\(configuration.stallTimeout.components.seconds) s: connecting anew",
-                blame: .remote, isTransient: true))
+        fail(stalled(index, "has \(messages) messages"))
+    }
+
+    private func stalled(_ index: Int, _ what: String) -> AMQPError {
+        AMQPError(
+            .stalled,
+            "queue \(consumers[index].queue.name) \(what), and its consumer has got none for "
+                + "\(configuration.stallTimeout.components.seconds) s: connecting anew",
+            blame: .remote, isTransient: true)
     }
 
     func consumeOkReceived(_ tag: String) {
@@ -219,7 +226,7 @@ extension AMQPEngine {
             guard machine.isOpen else { return }
             cancel(index, then: .wait)
             events.append(.cancelled(queue: index, byBroker: true))
-        case .cancelling, .waiting, .stopped: break
+        case .opening, .cancelling, .waiting, .stopped, .closed: break
         }
     }
 

@@ -18,9 +18,23 @@ struct StallWatch {
         since = now
     }
 
-    /// When to ask; `nil` while an answer is awaited.
-    var deadline: Instant? {
-        isAsking ? nil : since + patience
+    /// When to ask, or when the answer must be there.
+    var deadline: Instant {
+        since + patience
+    }
+
+    /// What to do at the deadline.
+    enum Action {
+        case ask, wait
+        /// Not even the question is answered.
+        case giveUp
+    }
+
+    mutating func expire(at now: Instant) -> Action {
+        since = now
+        guard isAsking else { return .ask }
+        defer { wasDelivered = false }
+        return wasDelivered ? .wait : .giveUp
     }
 
     /// Something was delivered, or nothing could be.

@@ -93,7 +93,9 @@ struct HandshakeTests {
         #expect(!error.isTransient)
     }
 
-    @Test("The smaller frame size is agreed on, and one below AMQP's minimum refused", arguments: [0, 4096, 8192, 1 << 20])
+    @Test(
+        "The smaller frame size is agreed on, and one below AMQP's minimum refused",
+        arguments: [0, 4096, 8192, 1 << 20])
     func frameMax(offered: UInt32) throws {
         let broker = Broker()
         broker.frameMax = offered

@@ -1,0 +1,202 @@
+import AMQP
+import Core
+import EventLoop
+import TestSupport
+import Testing
+
+/// Brokers that are slow, die in the middle of a word, or say what nobody asked for.
+@Suite("Hostile brokers")
+struct HostileBrokerTests {
+    private static let endpoint = Endpoint(host: "broker", port: 5672)
+
+    private static func configuration(_ queues: String...) -> AMQPConfiguration {
+        AMQPConfiguration(
+            address: BrokerAddress(endpoint: endpoint),
+            role: .consumer(queues.map { ConsumerQueue(name: $0, prefetch: 5) }))
+    }
+
+    /// All that a broker says to a consumer of a queue with two messages.
+    private static func stream() throws -> [UInt8] {
+        let broker = Broker()
+        for size in [40, 5000] { try broker.put(pattern(size), into: "work") }
+        let recorder = Recorder(broker)
+        let network = MemoryNetwork { _ in recorder }
+        network.connect(AMQPEngine(configuration: configuration("work"), epoch: 1), to: endpoint, timeout: .seconds(1))
+        network.settle()
+        return recorder.sent
+    }
+
+    @Test(
+        "A connection that ends anywhere, inside a body too, gives whole messages and one end, and no error of its own")
+    func cutAnywhere() throws {
+        let stream = try Self.stream()
+        let now = Instant(nanoseconds: 0)
+        for cut in 0..<stream.count {
+            let engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
+            engine.transportOpened(at: now)
+            let part = stream[..<cut]
+            engine.receive(part.span, at: now)
+            engine.transportClosed(nil, at: now)
+            var sizes: [Int] = []
+            var ends: [AMQPError?] = []
+            while let event = engine.nextEvent() {
+                switch event {
+                case .delivery(let delivery): sizes.append(delivery.body.count)
+                case .closed(let error): ends.append(error)
+                default: break
+                }
+            }
+            #expect([[], [40], [40, 5000]].contains(sizes), "cut at \(cut)")
+            #expect(ends.count == 1, "cut at \(cut)")
+            #expect(ends.first.flatMap(\.self) != nil, "cut at \(cut)")
+        }
+    }
+
+    @Test("A broker that sends a byte a second through the handshake is given up in time")
+    func slowHandshake() throws {
+        let network = MemoryNetwork { _ in SlowServer(Broker()) }
+        let engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
+        network.connect(engine, to: Self.endpoint, timeout: .seconds(1))
+        network.settle()
+        network.advance(by: .seconds(11), turn: { false })
+        guard case .closed(let error?)? = engine.nextEvent() else {
+            Issue.record("it went on")
+            return
+        }
+        #expect(error.code == .handshakeTimeout)
+        #expect(error.isTransient)
+    }
+
+    @Test("A broker that sends a byte a second of a message is given up when it delivers nothing for so long")
+    func slowBody() throws {
+        let broker = Broker()
+        broker.declare("work")
+        let server = SlowServer(broker)
+        server.isSlow = false
+        let network = MemoryNetwork { _ in server }
+        let engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
+        network.connect(engine, to: Self.endpoint, timeout: .seconds(1))
+        network.settle()
+        server.isSlow = true
+        try broker.put(pattern(100_000), into: "work")
+        var error: AMQPError?
+        network.advance(
+            by: .seconds(300),
+            turn: {
+                while let event = engine.nextEvent() {
+                    if case .closed(let end) = event { error = end }
+                }
+                return false
+            })
+        #expect(error?.code == .stalled)
+        #expect(error?.isTransient == true)
+    }
+
+    @Test(
+        "A method that AMQP 0-9-1 does not know, or that no broker sends, ends the connection",
+        arguments: [(60, 99), (77, 10), (10, 70), (60, 40), (85, 10), (0, 0)])
+    func unknownMethod(classID: Int, methodID: Int) throws {
+        let pair = ConsumingTests.consumer(Broker())
+        let method = [UInt8(classID >> 8), UInt8(classID & 255), UInt8(methodID >> 8), UInt8(methodID & 255)]
+        // Arguments of zeros, enough for any.
+        let payload = method + [UInt8](repeating: 0, count: 32)
+        pair.server.send(raw: [1, 0, 1, 0, 0, 0, UInt8(payload.count)] + payload + [0xCE])
+        pair.settle()
+        let error = try #require(pair.takeError(), "\(classID).\(methodID) was taken")
+        #expect([.badData, .unexpectedFrame].contains(error.code))
+        #expect(error.isTransient)
+    }
+
+    @Test(
+        "Frames without an end, larger than agreed, or with half a method end the connection",
+        arguments: [
+            [8, 0, 0, 0, 0, 0, 0, 0xCD], [3, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0],
+            [1, 0, 1, 0, 0, 0, 2, 0, 60, 0xCE],
+        ] as [[UInt8]])
+    func garbage(frame: [UInt8]) throws {
+        let pair = ConsumingTests.consumer(Broker())
+        pair.server.send(raw: frame)
+        pair.settle()
+        let error = try #require(pair.takeError())
+        #expect([.badData, .protocolMismatch, .unexpectedFrame].contains(error.code))
+    }
+
+    @Test("26,000 nested arrays, as deep as a frame goes, end nothing: their message is delivered")
+    func deepHeaders() throws {
+        // A table with one entry: an array in an array in an array …
+        let depth = 26_000
+        var value: [UInt8] = []
+        for level in 0..<depth {
+            // Each level: the type 'A' and the length of what is inside.
+            let inside = UInt32((depth - 1 - level) * 5)
+            value += [UInt8(ascii: "A")] + withBytes(inside)
+        }
+        let entry = [1, UInt8(ascii: "d")] + value
+        let properties: [UInt8] = [0x20, 0x00] + withBytes(UInt32(entry.count)) + entry
+        let header: [UInt8] = [0, 60, 0, 0] + [UInt8](repeating: 0, count: 8) + properties
+        // On a stack as a worker's thread has.
+        let isDelivered = Guarded(false)
+        let thread = try Thread.start(name: "deep", stackSize: Thread.workerStackSize) {
+            let pair = ConsumingTests.consumer(Broker())
+            _ = pair.takeEvents()
+            let deliver: [UInt8] =
+                [0, 60, 0, 60, 10] + Array("harebell-0".utf8) + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0] + [4]
+                + Array("work".utf8)
+            pair.server.send(raw: frame(1, deliver) + frame(2, header))
+            pair.settle()
+            isDelivered.withLock { $0 = pair.takeDeliveries().count == 1 }
+        }
+        thread.join()
+        #expect(isDelivered.withLock { $0 })
+    }
+}
+
+private func withBytes(_ number: UInt32) -> [UInt8] {
+    stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt32($0)) }
+}
+
+private func frame(_ type: UInt8, _ payload: [UInt8]) -> [UInt8] {
+    [type, 0, 1] + withBytes(UInt32(payload.count)) + payload + [0xCE]
+}
+
+/// A broker's end that sends a byte a second.
+private final class SlowServer: Engine {
+    private let inner: BrokerEngine
+    private var waiting: [UInt8] = []
+    private var next: Instant?
+    private var allowance = 0
+    var isSlow = true
+
+    init(_ broker: Broker) {
+        inner = BrokerEngine(broker: broker)
+    }
+
+    func transportOpened(at now: Instant) {
+        next = now
+        inner.transportOpened(at: now)
+    }
+
+    func receive(_ bytes: Span<UInt8>, at now: Instant) { inner.receive(bytes, at: now) }
+    func transportClosed(_ failure: TransportError?, at now: Instant) { inner.transportClosed(failure, at: now) }
+
+    func drain(into output: inout ByteQueue) {
+        var fresh = ByteQueue()
+        inner.drain(into: &fresh)
+        waiting += fresh.copy()
+        let count = isSlow ? min(allowance, waiting.count) : waiting.count
+        output.append(waiting[..<count])
+        waiting.removeFirst(count)
+        allowance = 0
+    }
+
+    var wantsDisconnect: Bool { inner.wantsDisconnect }
+    var nextDeadline: Instant? { [next, inner.nextDeadline].compactMap(\.self).min() }
+
+    func expire(at now: Instant) {
+        if let due = next, now >= due {
+            allowance = 1
+            next = due + .seconds(1)
+        }
+        inner.expire(at: now)
+    }
+}
