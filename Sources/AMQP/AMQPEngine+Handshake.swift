@@ -34,13 +34,10 @@ extension AMQPEngine {
 
     func handle(_ method: InboundMethod, on channel: UInt16) {
         switch method {
-        case .start(let server, let isSupported):
+        case .start(let server, let isVersion091, let mechanisms):
             self.server = server
-            guard isSupported else {
-                return fail(
-                    AMQPError(
-                        .protocolMismatch, "the broker offers neither AMQP 0-9 nor the PLAIN mechanism",
-                        blame: .remote, isTransient: false))
+            guard isVersion091, mechanisms.contains(Substring(configuration.address.mechanism.rawValue)) else {
+                return fail(missing(isVersion091 ? mechanisms : nil))
             }
             perform(machine.startReceived())
         case .tune(let channelMax, let frameMax, let heartbeat):
@@ -111,11 +108,13 @@ extension AMQPEngine {
                 "authentication_failure_close": .boolean(true), "exchange_exchange_bindings": .boolean(true),
             ]),
         ]
+        let mechanism = address.mechanism
         let login = [0] + Array(address.user.utf8) + [0] + Array(address.password.utf8)
         unsafe writeOrFail(AMQP_CONNECTION_START_OK_METHOD, channel: 0) { writer throws(AMQPError) in
             unsafe amqp_connection_start_ok_t(
-                client_properties: try writer.table(properties), mechanism: try writer.short("PLAIN", "mechanism"),
-                response: writer.long(login), locale: try writer.short("en_US", "locale"))
+                client_properties: try writer.table(properties),
+                mechanism: try writer.short(mechanism.rawValue, "mechanism"),
+                response: writer.long(mechanism == .plain ? login : []), locale: try writer.short("en_US", "locale"))
         }
     }
 
@@ -176,7 +175,9 @@ extension AMQPEngine {
 
     /// RabbitMQ does not use it, other brokers may: we treat it like a blocked connection.
     private func flow(_ isActive: Bool, on channel: UInt16) {
-        write(AMQP_CHANNEL_FLOW_OK_METHOD, channel: max(channel, 1)) { _ in amqp_channel_flow_ok_t(active: isActive ? 1 : 0) }
+        write(AMQP_CHANNEL_FLOW_OK_METHOD, channel: max(channel, 1)) { _ in
+            amqp_channel_flow_ok_t(active: isActive ? 1 : 0)
+        }
         handle(isActive ? .unblocked : .blocked(reason: "channel.flow"), on: 0)
     }
 
@@ -193,6 +194,18 @@ extension AMQPEngine {
             .protocolMismatch,
             "the peer does not speak AMQP 0-9-1: check host and port, and whether it expects amqps", blame: .remote,
             isTransient: false, underlying: underlying)
+    }
+
+    /// - Parameter mechanisms: what the broker offers; `nil` if it speaks another version of AMQP.
+    private func missing(_ mechanisms: [Substring]?) -> AMQPError {
+        let wanted = configuration.address.mechanism
+        let advice = wanted == .external ? " (its plug-in rabbitmq_auth_mechanism_ssl does that)" : ""
+        let message =
+            mechanisms.map {
+                "the broker does not offer \(wanted.rawValue)\(advice), but \($0.joined(separator: ", "))"
+            }
+            ?? "the broker does not offer AMQP 0-9"
+        return AMQPError(.protocolMismatch, message, blame: .remote, isTransient: false)
     }
 
     func handshakeTimeout() -> AMQPError {

@@ -2,23 +2,33 @@ package import Core
 
 /// Where a broker is and who we are there, as an `amqp` or `amqps` URI says it.
 ///
-/// Source: rabbitmq.com/docs/uri-spec. No path means the virtual host `/`; `/` alone means the one with the empty name.
+/// Source: rabbitmq.com/docs/uri-spec and /docs/uri-query-parameters, of which `auth_mechanism` is known. No path means the virtual host `/`; `/` alone means the one with the empty name.
 package struct BrokerAddress: Sendable, Equatable {
     package var endpoint: Endpoint
     package var usesTLS: Bool
     package var user: String
     package var password: String
     package var virtualHost: String
+    package var mechanism: Mechanism
+
+    /// How we prove who we are (SASL, RFC 4422).
+    package enum Mechanism: String, Sendable {
+        /// By user and password.
+        case plain = "PLAIN"
+        /// By the certificate that TLS has shown the broker, which must have `rabbitmq_auth_mechanism_ssl`.
+        case external = "EXTERNAL"
+    }
 
     package init(
         endpoint: Endpoint, usesTLS: Bool = false, user: String = "guest", password: String = "guest",
-        virtualHost: String = "/"
+        virtualHost: String = "/", mechanism: Mechanism = .plain
     ) {
         self.endpoint = endpoint
         self.usesTLS = usesTLS
         self.user = user
         self.password = password
         self.virtualHost = virtualHost
+        self.mechanism = mechanism
     }
 
     /// Reads a URI. An error names the part that is wrong, and never repeats the URI: it holds a password.
@@ -31,9 +41,12 @@ package struct BrokerAddress: Sendable, Equatable {
         } else {
             throw Self.bad("the scheme is neither amqp:// nor amqps://")
         }
-        if rest.contains(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
-            throw Self.bad("query parameters and fragments are not supported; reserved characters are percent-encoded")
+        mechanism = .plain
+        if let mark = rest.firstIndex(of: UInt8(ascii: "?")) {
+            mechanism = try Self.mechanism(rest[rest.index(after: mark)...])
+            rest = rest[..<mark]
         }
+        if rest.contains(UInt8(ascii: "#")) { throw Self.unsupported }
 
         let slash = rest.firstIndex(of: UInt8(ascii: "/"))
         virtualHost = "/"
@@ -59,6 +72,18 @@ package struct BrokerAddress: Sendable, Equatable {
             }
         }
         endpoint = try Self.endpoint(authority, defaultPort: usesTLS ? 5671 : 5672)
+    }
+
+    private static func mechanism(_ query: Substring.UTF8View) throws(AMQPError) -> Mechanism {
+        if query.equals("auth_mechanism=plain") { return .plain }
+        if query.equals("auth_mechanism=external") { return .external }
+        throw unsupported
+    }
+
+    private static var unsupported: AMQPError {
+        bad(
+            "no query parameter but auth_mechanism=plain or auth_mechanism=external, and no fragment, is supported; "
+                + "reserved characters are percent-encoded")
     }
 
     private static func endpoint(_ authority: Substring.UTF8View, defaultPort: UInt16) throws(AMQPError) -> Endpoint {

@@ -2,7 +2,7 @@ import CRabbitMQ
 
 /// A method that the broker sends seldom, copied out of the parser. Deliveries and confirms do not go through here.
 enum InboundMethod {
-    case start(ServerProperties, isSupported: Bool)
+    case start(ServerProperties, isVersion091: Bool, mechanisms: [Substring])
     case tune(channelMax: UInt16, frameMax: UInt32, heartbeat: UInt16)
     case openOk
     case close(code: UInt16, text: String)
@@ -45,7 +45,7 @@ extension InboundMethod {
             let mechanisms = unsafe method.mechanisms.text.split(separator: " ")
             self = unsafe .start(
                 ServerProperties(method.server_properties),
-                isSupported: method.version_major == 0 && method.version_minor == 9 && mechanisms.contains("PLAIN"))
+                isVersion091: method.version_major == 0 && method.version_minor == 9, mechanisms: mechanisms)
         case AMQP_CONNECTION_TUNE_METHOD:
             let method = decoded(amqp_connection_tune_t.self)
             self = .tune(

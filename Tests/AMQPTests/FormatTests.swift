@@ -18,6 +18,9 @@ struct FormatTests {
         #expect(try BrokerAddress("amqp://[::1]:99").endpoint == Endpoint(host: "::1", port: 99))
         #expect(try BrokerAddress("amqp://user@").endpoint == Endpoint(host: "localhost", port: 5672))
         #expect(try BrokerAddress("amqp://user@").user == "user")
+        #expect(try BrokerAddress("amqp://h").mechanism == .plain)
+        let external = try BrokerAddress("amqps://h/v?auth_mechanism=external")
+        #expect(external.mechanism == .external && external.virtualHost == "v")
     }
 
     @Test(
@@ -27,7 +30,8 @@ struct FormatTests {
             ("amqp://u:secret@h:+5672", "port"),
             ("amqp://u:secret@h/a/b", "virtual host"), ("amqp://u:secret%zz@h", "password"),
             ("amqp://u:secret@[::1", "bracket"), ("amqp://u:secret@h/%ff", "virtual host"),
-            ("amqp://u:secret@h?heartbeat=1", "query"),
+            ("amqp://u:secret@h?heartbeat=1", "query"), ("amqp://u:secret@h?auth_mechanism=secret", "query"),
+            ("amqp://u:secret@h#secret", "fragment"),
         ])
     func wrongAddresses(uri: String, part: String) {
         let error = #expect(throws: AMQPError.self) { try BrokerAddress(uri) }

@@ -10,11 +10,14 @@ package final class PrivateBroker {
     private let script: String
     private let directory: TemporaryDirectory
 
+    /// - Parameter files: what the node's folder is to hold before it starts, as `rabbitmq.conf`, `advanced.config` or
+    ///   `enabled_plugins`.
     /// - Throws: ``TestSupportError`` where ``TestEnvironment/brokerScript`` is nil, or with the end of the node's log.
-    package init() throws {
+    package init(_ files: [String: String] = [:]) throws {
         guard let script = TestEnvironment.brokerScript else { throw TestSupportError(TestEnvironment.hint) }
         self.script = script
         directory = try TemporaryDirectory()
+        for (name, text) in files { try directory.write(text, to: name) }
         try start()
     }
 

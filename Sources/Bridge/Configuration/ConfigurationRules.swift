@@ -31,7 +31,13 @@ struct ConfigurationRules {
         let endpoints = values.texts("broker.endpoints") ?? []
         for (index, endpoint) in endpoints.enumerated() {
             do {
-                _ = try BrokerAddress(endpoint)
+                let address = try BrokerAddress(endpoint)
+                let isIdentified = address.usesTLS && values.text("broker.tls.certificate_file") != nil
+                if address.mechanism == .external, !isIdentified {
+                    error(
+                        "broker.endpoints[\(index)]",
+                        "auth_mechanism=external needs amqps:// and broker.tls.certificate_file")
+                }
             } catch {
                 report(.error, "broker.endpoints[\(index)]", error.message)
             }

@@ -1,0 +1,184 @@
+import AMQP
+import Core
+import EventLoop
+import TLS
+import TestSupport
+import Testing
+
+/// RabbitMQ nodes of their own: one with certificates, and two to choose from.
+@Suite(
+    "With a RabbitMQ of its own", .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"),
+    .serialized)
+struct PrivateBrokerTests {
+    /// A node that asks each client for a certificate, and its authority.
+    private struct SecureNode {
+        let authority = CertificateAuthority(commonName: "Broker test", now: SystemClock.now().wall)
+        let files: TemporaryDirectory
+        let broker: PrivateBroker
+        let port: UInt16
+
+        init() throws {
+            files = try TemporaryDirectory()
+            port = try freePort()
+            let server = authority.issue(names: ["broker.test"], addresses: ["127.0.0.1"], usage: .server)
+            let settings = [
+                "log.console": "false", "log.file.level": "info", "disk_free_limit.absolute": "50MB",
+                "listeners.ssl.1": "127.0.0.1:\(port)",
+                "ssl_options.cacertfile": try files.write(authority.certificatePEM, to: "ca.pem"),
+                "ssl_options.certfile": try files.write(server.certificatePEM, to: "server.pem"),
+                "ssl_options.keyfile": try files.write(server.privateKeyPEM, to: "server.key"),
+                "ssl_options.verify": "verify_peer", "ssl_options.fail_if_no_peer_cert": "true",
+                "ssl_cert_login_from": "common_name", "auth_mechanisms.1": "PLAIN", "auth_mechanisms.2": "EXTERNAL",
+            ]
+            broker = try PrivateBroker([
+                "rabbitmq.conf": settings.map { "\($0) = \($1)\n" }.joined(),
+                "enabled_plugins": "[rabbitmq_auth_mechanism_ssl].",
+            ])
+        }
+
+        /// What a client shows that is known by this name.
+        func client(
+            _ name: String? = "worker", trust: CertificateAuthority? = nil, checkedAt: WallTime? = nil
+        ) throws -> TLSContext {
+            let identity = name.map { authority.issue(usage: .client, commonName: $0) }
+            return try TLSContext(
+                role: .client, trust: .pem((trust ?? authority).certificatePEM),
+                identity: identity.map { .pemText(certificates: $0.certificatePEM, privateKey: $0.privateKeyPEM) },
+                checkedAt: checkedAt)
+        }
+
+        func address(_ mechanism: BrokerAddress.Mechanism = .plain, host: String = "127.0.0.1") -> BrokerAddress {
+            BrokerAddress(endpoint: Endpoint(host: host, port: port), usesTLS: true, mechanism: mechanism)
+        }
+    }
+
+    @Test("TLS with a client's certificate: PLAIN, EXTERNAL, an IP address as name, another name, and what is refused")
+    func secure() throws {
+        let node = try SecureNode()
+        try node.broker.control("add_user", "worker", "not used")
+        try node.broker.control("set_permissions", "worker", ".*", ".*", ".*")
+        let rig = try BrokerRig()
+
+        for mechanism in [BrokerAddress.Mechanism.plain, .external] {
+            let client = try node.client()
+            let publisher = try rig.open(.publisher, address: node.address(mechanism)) { $0.tls = client }
+            let control = try rig.open(.control, address: node.address(mechanism)) { $0.tls = client }
+            _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: "q")))
+            try rig.run { publisher.canPublish }
+            _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: pattern(200_000)[...]))
+            try rig.run { rig.confirmations(of: publisher) == [.acked] }
+            guard case .got(let delivery, _, nil)? = try rig.ask(control, .get(queue: "q")).first else {
+                Issue.record("not there")
+                return
+            }
+            #expect(delivery.body.elementsEqual(pattern(200_000)))
+            control.ack(epoch: delivery.epoch, tag: delivery.tag, at: rig.now)
+        }
+        #expect(try node.broker.control("list_connections", "user", "auth_mechanism").contains("worker\tEXTERNAL"))
+
+        // The certificate has two names; the address is one of them.
+        let named = try node.client()
+        let byName = try rig.open(.control, address: node.address()) {
+            $0.tls = named
+            $0.serverName = "broker.test"
+        }
+        try rig.run { byName.isOpen }
+
+        struct Refusal {
+            let why: String
+            var name: String? = "worker"
+            var trust: CertificateAuthority?
+            var serverName: String?
+            var checkedAt: WallTime?
+            var mechanism = BrokerAddress.Mechanism.plain
+            let says: String
+        }
+        let year: Int64 = 365 * 86400
+        var later = SystemClock.now().wall
+        later.milliseconds += 20 * year * 1000
+        let other = CertificateAuthority(commonName: "Other", now: SystemClock.now().wall)
+        for refusal in [
+            Refusal(why: "no client certificate", name: nil, says: "certificate"),
+            Refusal(why: "an unknown authority", trust: other, says: "authority"),
+            Refusal(why: "another name", serverName: "elsewhere.test", says: "elsewhere.test"),
+            Refusal(why: "an expired certificate", checkedAt: later, says: "expired"),
+            Refusal(why: "a user that does not exist", name: "stranger", mechanism: .external, says: "EXTERNAL"),
+        ] {
+            let client = try node.client(refusal.name, trust: refusal.trust, checkedAt: refusal.checkedAt)
+            let refused = try rig.open(.control, address: node.address(refusal.mechanism)) {
+                $0.tls = client
+                $0.serverName = refusal.serverName
+            }
+            let error = try rig.failure(of: refused)
+            #expect(error.description.contains(refusal.says), "\(refusal.why): \(error)")
+            #expect([.tls, .accessRefused].contains(error.code), "\(refusal.why): \(error)")
+            refused.close(at: rig.now)
+        }
+        // Without TLS there is no certificate to go by.
+        let plain = try BrokerAddress(node.broker.url + "?auth_mechanism=external")
+        let offered = try rig.failure(of: try rig.open(.control, address: plain))
+        #expect([.accessRefused, .protocolMismatch].contains(offered.code), "\(offered)")
+    }
+
+    @Test("Of two brokers, the one that lives is used, and a connection goes over when its broker ends")
+    func failover() throws {
+        let brokers = [try PrivateBroker(), try PrivateBroker()]
+        let addresses = try brokers.map { try BrokerAddress($0.url) }
+        let rig = try BrokerRig()
+        let controls = try addresses.map { try rig.open(.control, address: $0) }
+        for control in controls { _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: "q"))) }
+        // With that many, each broker is somebody's first.
+        let publishers = try (0..<12).map { _ in try rig.open(.publisher, address: addresses[0], others: [addresses[1]])
+        }
+        try rig.run { publishers.allSatisfy(\.isOpen) }
+        let used = Set(publishers.map { $0.address.endpoint.port })
+        #expect(used == Set(addresses.map { $0.endpoint.port }), "the order is random")
+        try brokers[0].kill()
+        try rig.run { publishers.allSatisfy { $0.isOpen && $0.address.endpoint == addresses[1].endpoint } }
+        for publisher in publishers {
+            _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: bytes("x")[...]))
+        }
+        try rig.run { publishers.allSatisfy { $0.unconfirmed == 0 } }
+        guard case .declared(_, messages: 12, _)? = try rig.ask(controls[1], .inspectQueue("q")).first else {
+            Issue.record("messages are missing")
+            return
+        }
+        try brokers[0].start()
+        try brokers[1].stop()
+        try rig.run { publishers.allSatisfy { $0.isOpen && $0.address.endpoint == addresses[0].endpoint } }
+    }
+
+    @Test("A silence shorter than two heartbeats costs nothing, a longer one the connection")
+    func halfOpen() throws {
+        let broker = try PrivateBroker()
+        var address = try BrokerAddress(broker.url)
+        let relay = try FaultRelay(to: address.endpoint.port)
+        defer { relay.stop() }
+        address.endpoint.port = relay.port
+        let rig = try BrokerRig()
+        let control = try rig.open(.control, address: try BrokerAddress(broker.url))
+        _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: "q")))
+        let consumer = try rig.open(.consumer([ConsumerQueue(name: "q", prefetch: 5)]), address: address) {
+            $0.heartbeat = .seconds(2)
+        }
+        let publisher = try rig.open(.publisher, address: address) { $0.heartbeat = .seconds(2) }
+        try rig.run { consumer.isOpen && publisher.canPublish }
+        // Nothing is under way that could be lost with the bytes; heartbeats of a second or so are.
+        var late = FaultRelay.Conduct()
+        late.delayToTarget = .milliseconds(1500)
+        late.delayToClient = .milliseconds(1500)
+        relay.behave(late)
+        _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: bytes("x")[...]))
+        try rig.run { rig.deliveries(of: consumer).count == 1 && publisher.unconfirmed == 0 }
+        #expect(consumer.epoch == 1 && publisher.epoch == 1)
+        var hole = FaultRelay.Conduct()
+        hole.isBlackHole = true
+        relay.behave(hole)
+        #expect(try rig.failure(of: publisher).code == .heartbeatTimeout)
+        try rig.run { consumer.epoch > 1 }
+        relay.behave(FaultRelay.Conduct())
+        try rig.run { consumer.isOpen && publisher.canPublish }
+        _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: bytes("y")[...]))
+        try rig.run { rig.deliveries(of: consumer).contains { $0.body.equals("y") } }
+    }
+}
