@@ -37,6 +37,8 @@ extension Configuration {
         package var connectTimeout: Duration
         /// A delivery with a larger body, in bytes, is refused without being buffered.
         package var maximumMessage: Int
+        /// How often a message may have been delivered in vain before it is given up without a look into it.
+        package var poisonDeliveries: Int
     }
 
     /// PEM files for a TLS connection; each is `nil` where the file names none.

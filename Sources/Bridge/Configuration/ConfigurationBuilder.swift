@@ -63,7 +63,8 @@ struct ConfigurationBuilder {
                 caFile: path("broker.tls.ca_file"), certificateFile: path("broker.tls.certificate_file"),
                 privateKeyFile: path("broker.tls.private_key_file"), serverName: values.text("broker.tls.server_name")),
             heartbeat: seconds("broker.heartbeat_seconds"), connectTimeout: seconds("broker.connect_timeout_seconds"),
-            maximumMessage: integer("broker.maximum_message_bytes"))
+            maximumMessage: integer("broker.maximum_message_bytes"),
+            poisonDeliveries: integer("broker.poison_deliveries"))
     }
 
     private func results() -> Configuration.Results {

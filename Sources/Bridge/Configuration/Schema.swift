@@ -32,6 +32,10 @@ extension Setting {
         Setting(
             "broker.maximum_message_bytes", .integer(8192...16_777_216), default: "262144",
             "A delivery with a larger body is refused without being buffered."),
+        Setting(
+            "broker.poison_deliveries", .integer(2...1000), default: "15",
+            "A message that a quorum queue has delivered so often in vain is not decoded any more: it becomes a dead letter."
+        ),
     ]
 
     private static let queues = [

@@ -1,11 +1,38 @@
 package import Core
+import Logging
 
 /// From a delivery to the notifications of its request.
 extension Pipeline {
     /// A message arrived.
     package func received(_ delivery: Delivery, at now: Moment) {
         guard isNew(delivery, at: now) else { return }
-        decode(InFlightRequest(delivery: delivery, arrived: now), at: now)
+        let request = InFlightRequest(delivery: delivery, arrived: now)
+        if delivery.redelivered, let count = poisonCount(delivery) { return giveUp(request, after: count, at: now) }
+        decode(request, at: now)
+    }
+
+    /// How often a message was delivered in vain, if that is more than chance: whoever reads it may die of it. Quorum
+    /// queues count. Source: rabbitmq.com/docs/quorum-queues (poison message handling).
+    private func poisonCount(_ delivery: Delivery) -> Int64? {
+        guard case .integer(let count)? = delivery.header("x-delivery-count"), count >= settings.poisonDeliveries else {
+            return nil
+        }
+        return count
+    }
+
+    /// A message that may be poison gets one result and a dead letter, and is not decoded.
+    private func giveUp(_ request: InFlightRequest, after count: Int64, at now: Moment) {
+        request.open = 1
+        let report = Report(
+            outcome: .undelivered, processed: .unknown,
+            detail: "poison suspect: delivered \(count) times before and never settled; it was not decoded")
+        log.error(
+            "a message was delivered too often: it becomes a dead letter unread",
+            metadata: [
+                "queue": "\(settings.queues[request.delivery.queue].name)", "deliveries": "\(count)",
+                "limit": "\(settings.poisonDeliveries)",
+            ])
+        conclude(request, nil, position: nil, id: notificationID(of: request.delivery), report: report, at: now)
     }
 
     /// A message arrived whose body is larger than the configuration allows; its body was not kept.

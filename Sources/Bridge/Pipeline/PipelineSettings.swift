@@ -23,6 +23,8 @@ package struct PipelineSettings: Sendable {
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
     /// The largest body of a delivery, in bytes.
     package var maximumMessage: Int
+    /// How often a message may have been delivered in vain before it is given up without a look into it.
+    package var poisonDeliveries: Int
     /// What a decoder may put a delivery off for at most.
     package var longestDeferral = Duration.seconds(300)
     /// The pause before a refused or returned publish is repeated: the first one, and the longest.
@@ -77,5 +79,6 @@ extension PipelineSettings {
         validation = configuration.apns.validate
         tokenRefusals = configuration.apns.badTokenPause
         maximumMessage = configuration.broker.maximumMessage
+        poisonDeliveries = configuration.broker.poisonDeliveries
     }
 }

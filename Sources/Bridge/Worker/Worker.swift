@@ -25,6 +25,7 @@ package final class Worker: PipelineDoors {
     let log: Logger
     private var events = EventQueue<Event>()
     private var consuming: [Bool]
+    private var ramps: [PrefetchRamp]
     private var isPublisherOpen = false
     private var isReady = false
     private var wasReady = false
@@ -41,9 +42,11 @@ package final class Worker: PipelineDoors {
 
     package typealias MakePool = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
 
-    /// - Parameter contexts: for all of the plan's pools.
+    /// - Parameters:
+    ///   - ramps: one for each queue.
+    ///   - contexts: for all of the plan's pools.
     package init(
-        index: Int, settings: PipelineSettings, _ plan: AppPlan, _ contexts: AppPlan.Contexts,
+        index: Int, settings: PipelineSettings, _ ramps: [PrefetchRamp], _ plan: AppPlan, _ contexts: AppPlan.Contexts,
         consumer: AMQPConnection, publisher: AMQPConnection, log: Logger, seed: UInt64, at now: Moment,
         makePool: @escaping MakePool
     ) {
@@ -53,6 +56,7 @@ package final class Worker: PipelineDoors {
         self.makePool = makePool
         self.log = log
         self.now = now
+        self.ramps = ramps
         consuming = Array(repeating: false, count: settings.queues.count)
         pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: seed)
         adopt(plan, contexts)
@@ -91,6 +95,7 @@ package final class Worker: PipelineDoors {
     package func step(at now: Moment) {
         self.now = now
         if isWorking { pipeline.expire(at: now) }
+        expireRamps()
         takeDeliveries()
         takeReplies()
         advanceHandovers()
@@ -108,6 +113,7 @@ package final class Worker: PipelineDoors {
         }
         consider(consumer.nextDeadline)
         consider(publisher.nextDeadline)
+        for ramp in ramps { consider(ramp.deadline) }
         for case let pool? in roster.pools { consider(pool.nextDeadline) }
         consider(roster.nextDeadline)
         consider(drain.deadline)
@@ -129,8 +135,11 @@ package final class Worker: PipelineDoors {
         while let event = consumer.nextEvent(at: now.instant) {
             switch event {
             case .engine where !isWorking: break
-            case .engine(.delivery(let delivery)): pipeline.received(delivery, at: now)
+            case .engine(.delivery(let delivery)):
+                climb(delivery)
+                pipeline.received(delivery, at: now)
             case .engine(.oversize(let delivery, let size)):
+                climb(delivery)
                 pipeline.receivedOversize(delivery, bodySize: size, at: now)
             case .engine(.consuming(let queue)): consuming[queue] = true
             case .engine(.cancelled(let queue, let byBroker)):
@@ -152,6 +161,18 @@ package final class Worker: PipelineDoors {
             }
         }
         updateReadiness()
+    }
+
+    private func climb(_ delivery: Delivery) {
+        let queue = delivery.queue
+        guard ramps[queue].delivered(isRedelivered: delivery.redelivered, at: now.instant) else { return }
+        consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
+    }
+
+    private func expireRamps() {
+        for queue in ramps.indices where ramps[queue].expire(at: now.instant) {
+            consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
+        }
     }
 
     private func takeConfirms() {

@@ -5,15 +5,18 @@ package import Logging
 
 /// Builds a worker from a plan, on whatever networks it is to run.
 package enum WorkerFactory {
-    /// - Parameter contexts: for all of the plan's pools.
+    /// - Parameters:
+    ///   - contexts: for all of the plan's pools.
+    ///   - startsSlowly: whether it takes few deliveries at first, see ``PrefetchRamp``.
     package static func worker(
         index: Int, plan: AppPlan, contexts: AppPlan.Contexts, brokerNetwork: any Network,
-        apnsNetwork: any Network, log: Logger, seed: UInt64, at now: Moment
+        apnsNetwork: any Network, log: Logger, seed: UInt64, startsSlowly: Bool = true, at now: Moment
     ) throws -> Worker {
         var random = SplitMix64(seed: seed)
         let configuration = plan.configuration
         let settings = PipelineSettings(configuration, worker: WorkerName.text(index: index))
-        let consumers = settings.queues.map { ConsumerQueue(name: $0.name, prefetch: $0.prefetch) }
+        let ramps = settings.queues.map { PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly) }
+        let consumers = zip(settings.queues, ramps).map { ConsumerQueue(name: $0.name, prefetch: $1.prefetch) }
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
             network: brokerNetwork, seed: random.next())
@@ -21,7 +24,7 @@ package enum WorkerFactory {
             .publisher, name: "harebell publish \(WorkerName.text(index: index))", configuration.broker,
             network: brokerNetwork, seed: random.next())
         return Worker(
-            index: index, settings: settings, plan, contexts, consumer: consumer, publisher: publisher, log: log,
+            index: index, settings: settings, ramps, plan, contexts, consumer: consumer, publisher: publisher, log: log,
             seed: random.next(), at: now
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(

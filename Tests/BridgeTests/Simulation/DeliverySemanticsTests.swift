@@ -350,6 +350,35 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").count == 30)
     }
 
+    @Test("While publishers are blocked, what was confirmed is acknowledged, and lets the next ones in")
+    func blockedAcknowledgements() throws {
+        let world = try World { $0.queues[0].prefetch = 2 }
+        world.broker.holdsConfirms = true
+        try world.start()
+        for number in 0..<4 { try world.request(Self.body(), id: "m\(number)") }
+        #expect(world.broker.unsettledCount == 2)
+        world.broker.setAlarm(true)
+        for engine in world.broker.engines where !engine.heldConfirms.isEmpty {
+            engine.releaseConfirms(2, multiple: true)
+        }
+        world.pass(.seconds(1))
+        #expect(world.broker.messages(in: "push.requests").isEmpty)
+        #expect(world.sent == 4)
+        #expect(world.broker.unsettledCount == 2)
+        world.broker.holdsConfirms = false
+        world.broker.setAlarm(false)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet || releaseAll(world) })
+        #expect(world.published(in: "push.results").count == 4)
+    }
+
+    /// Confirms that were held when they were no more to be.
+    private func releaseAll(_ world: World) -> Bool {
+        for engine in world.broker.engines {
+            if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }
+        }
+        return false
+    }
+
     // MARK: Pauses
 
     @Test("wrong key, topic or environment: the app pauses, and one probe at a time finds out when it works again")

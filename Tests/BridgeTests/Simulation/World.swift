@@ -38,6 +38,8 @@ final class World {
     var clockError = Duration.zero
     /// How the workers of this world are broken, if they are.
     private let sabotage: Sabotage?
+    /// Whether workers take few deliveries at first, as they do in processes.
+    var startsSlowly = false
     private(set) var events: [Worker.Event] = []
     /// Refuse connections.
     var isBrokerDown = false
@@ -203,7 +205,7 @@ final class World {
         running.append(
             try WorkerFactory.worker(
                 index: workers - 1, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: outlook,
-                apnsNetwork: outlook, log: log, seed: seed &+ UInt64(workers), at: moment))
+                apnsNetwork: outlook, log: log, seed: seed &+ UInt64(workers), startsSlowly: startsSlowly, at: moment))
         settle()
     }
 

@@ -14,6 +14,17 @@ package final class Broker {
         package var body: [UInt8]
         package var redelivered = false
         var expires = Instant.distantFuture
+        /// How often it was given back.
+        var returns = 0
+
+        mutating func countReturns() {
+            var properties = decodedProperties ?? MessageProperties()
+            var headers = properties.headers ?? FieldTable()
+            headers["x-delivery-count"] = .int64(Int64(returns))
+            properties.headers = headers
+            guard let encoded = try? properties.encoded() else { preconditionFailure("a number fits into headers") }
+            self.properties = encoded
+        }
 
         /// The properties as our own reader sees them.
         package var decodedProperties: MessageProperties? { try? MessageProperties(decoding: properties[...]) }
@@ -69,6 +80,8 @@ package final class Broker {
         case hangUp
     }
 
+    /// Whether what was given back says how often, in `x-delivery-count`, as quorum queues do.
+    package var countsDeliveries = false
     package var users = ["guest": "guest"]
     package var virtualHosts: Set<String> = ["/"]
     /// How a publish ends that the broker does not stand: it closes the channel, or the connection.
@@ -208,6 +221,8 @@ package final class Broker {
         for (name, message) in messages.reversed() {
             var message = message
             message.redelivered = true
+            message.returns += 1
+            if countsDeliveries { message.countReturns() }
             observe?(.returned(message, queue: name))
             queues[name]?.messages.insert(message, at: 0)
         }
