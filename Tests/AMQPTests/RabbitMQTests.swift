@@ -154,6 +154,31 @@ struct RabbitMQTests {
         try end()
     }
 
+    @Test("A publish that the broker does not stand ends the connection with an error that says so")
+    func refusedPublishes() throws {
+        try declare()
+        func failure(_ edit: (inout Publication) -> Void) throws -> AMQPError {
+            let publisher = try rig.open(.publisher)
+            try rig.run { publisher.isOpen }
+            var publication = publication([1])
+            edit(&publication)
+            _ = try publisher.publish(publication)
+            let error = try rig.failure(of: publisher)
+            try rig.close(publisher)
+            return error
+        }
+        let missing = try failure { $0.exchange = bytes("harebell-test-missing")[...] }
+        #expect(missing.code == .notFound)
+        let user = try failure { $0.properties.userID = bytes("somebody-else")[...] }
+        #expect(user.code == .preconditionFailed)
+        let expiration = try failure { $0.properties.expiration = bytes("soon")[...] }
+        #expect(expiration.code == .preconditionFailed)
+        let reply = try failure { $0.routingKey = bytes("amq.rabbitmq.reply-to.g2dkABByZXBseQ.nonsense")[...] }
+        #expect(reply.replyCode == 541)
+        for error in [missing, user, expiration, reply] { #expect(error.isAboutPublish, "\(error)") }
+        try end()
+    }
+
     @Test("What goes back comes again as redelivered")
     func requeue() throws {
         try declare()

@@ -1,0 +1,138 @@
+import AMQP
+import Core
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// What an operator, or the broker itself, does to queues, users and virtual hosts while a worker runs. The numbers are
+    /// those of `docs/broker-faults.md`.
+    @Suite("Faults of queues and users")
+    struct BrokerFaultTests {
+        /// Publishes requests with these numbers and waits for their results.
+        private static func exchange(
+            _ numbers: Range<Int>, through queue: String, of stage: Stage, worker: ChildProcess
+        ) throws {
+            try stage.client.publish(numbers.map { stage.requests.message($0, to: queue) })
+            try collect(numbers, of: stage, worker: worker)
+        }
+
+        private static func collect(_ numbers: Range<Int>, of stage: Stage, worker: ChildProcess) throws {
+            var missing = Set(numbers)
+            do {
+                try stage.client.consume([stage.resultQueue]) { delivery in
+                    if let index = stage.requests.index(ofMessageID: delivery.correlationID) { missing.remove(index) }
+                    return missing.isEmpty
+                }
+            } catch {
+                throw TestSupportError("\(error); missing \(missing.sorted().prefix(5)); \(worker.report)")
+            }
+        }
+
+        private static func end(_ worker: ChildProcess) throws {
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+        }
+
+        @Test(
+            "A14 to A16: a queue that is deleted, purged or declared otherwise is consumed again, and the other one all the time"
+        )
+        func queues() throws {
+            let stage = try Stage()
+            let worker = try stage.start()
+            try Self.exchange(0..<20, through: stage.quorumQueue, of: stage, worker: worker)
+            try stage.client.ask(.deleteQueue(stage.quorumQueue))
+            try worker.waitForLine(.errors, within: .seconds(30)) { $0.contains("the broker cancelled the consumer") }
+            try Self.exchange(20..<40, through: stage.classicQueue, of: stage, worker: worker)
+            try worker.waitForLine(.errors, within: .seconds(30)) {
+                $0.contains("the broker closed the channel of a queue")
+            }
+            try Self.exchange(40..<60, through: stage.classicQueue, of: stage, worker: worker)
+            // Of another type than before.
+            try stage.client.declare(stage.quorumQueue, ["x-max-length": .int32(1000)])
+            try Self.exchange(60..<80, through: stage.quorumQueue, of: stage, worker: worker)
+            try stage.client.ask(.purgeQueue(stage.quorumQueue))
+            try Self.exchange(80..<100, through: stage.quorumQueue, of: stage, worker: worker)
+            try Self.end(worker)
+            #expect(stage.simulator.ledger.records.count == 100)
+            #expect(!worker.text(.errors).contains("the consuming connection is lost"), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
+        @Test(
+            "A17 to A19: a user without permissions, with another password, a virtual host that is gone: the worker waits, and goes on"
+        )
+        func users() throws {
+            let broker = try PrivateBroker()
+            let host = "tenant"
+            func makeHost() throws {
+                try broker.control("add_vhost", host)
+                try broker.control("set_permissions", "-p", host, "guest", ".*", ".*", ".*")
+            }
+            try makeHost()
+            try broker.control("add_user", "worker", "first")
+            func permit(_ what: String) throws {
+                try broker.control("set_permissions", "-p", host, "worker", what, what, what)
+            }
+            try permit(".*")
+            let stage = try Stage(broker: broker.url.replacing("%2f", with: host))
+            let own = broker.url.replacing("%2f", with: host).replacing("guest:guest", with: "worker:first")
+            let worker = try stage.start(Stage.Settings(broker: own))
+            try Self.exchange(0..<20, through: stage.quorumQueue, of: stage, worker: worker)
+            func closeConnections(_ why: String) throws {
+                try broker.control("close_all_connections", "--vhost", host, why)
+            }
+
+            try permit("")
+            try closeConnections("permissions")
+            try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("ACCESS_REFUSED") }
+            try stage.client.publish((20..<40).map { stage.requests.message($0, to: stage.quorumQueue) })
+            try permit(".*")
+            try Self.collect(20..<40, of: stage, worker: worker)
+
+            try broker.control("change_password", "worker", "second")
+            try closeConnections("password")
+            try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("check user, password") }
+            try stage.client.publish((40..<60).map { stage.requests.message($0, to: stage.quorumQueue) })
+            try broker.control("change_password", "worker", "first")
+            try Self.collect(40..<60, of: stage, worker: worker)
+
+            try broker.control("delete_vhost", host)
+            try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("NOT_ALLOWED") }
+            try makeHost()
+            try permit(".*")
+            let again = try BrokerClient(stage.url)
+            for queue in [stage.quorumQueue, stage.classicQueue, stage.resultQueue, stage.deadLetterQueue] {
+                try again.declare(queue)
+            }
+            try again.publish((60..<80).map { stage.requests.message($0, to: stage.quorumQueue) })
+            var missing = Set(60..<80)
+            try again.consume([stage.resultQueue]) { delivery in
+                if let index = stage.requests.index(ofMessageID: delivery.correlationID) { missing.remove(index) }
+                return missing.isEmpty
+            }
+            try Self.end(worker)
+            #expect(stage.simulator.ledger.records.count == 80, "each once")
+            #expect(!worker.text(.errors).contains("first"), "no password is told")
+        }
+
+        @Test("A20: what is held longer than the broker's consumer timeout is sent once, and its queue goes on")
+        func consumerTimeout() throws {
+            let broker = try PrivateBroker([
+                "advanced.config": "[{rabbit, [{consumer_timeout, 1000}, {channel_tick_interval, 500}]}]."
+            ])
+            let stage = try Stage(broker: broker.url, script: "token 51*: delay 4s")
+            let worker = try stage.start()
+            let slow = stage.requests.message(0, to: stage.quorumQueue, body: Requests.body(0, beginning: "51"))
+            try stage.client.publish([slow])
+            try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("timed out") }
+            try Self.collect(0..<1, of: stage, worker: worker)
+            try Self.exchange(1..<20, through: stage.classicQueue, of: stage, worker: worker)
+            try Self.exchange(20..<40, through: stage.quorumQueue, of: stage, worker: worker)
+            try Self.end(worker)
+            #expect(stage.simulator.ledger.records.count == 40, "each once")
+            #expect(try stage.client.count(stage.quorumQueue) == 0)
+        }
+    }
+}
