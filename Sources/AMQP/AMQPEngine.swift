@@ -100,7 +100,7 @@ package final class AMQPEngine: Engine {
     package var isOpen: Bool { machine.isOpen }
     package var isBlocked: Bool { machine.isBlocked }
     /// Delivered and not settled.
-    package var held: Int { channels.reduce(0) { $0 + $1.deliveries.held } }
+    package var held: Int { channels.indices.reduce(0) { $0 + channels[$1].deliveries.held } }
     /// What TLS has agreed upon; `nil` without TLS, and before.
     package var security: TLSSummary? { tls?.summary }
     /// The number that the next publish gets.
@@ -202,8 +202,8 @@ package final class AMQPEngine: Engine {
         for deadline in [patience, nextHeartbeat, silenceEnds] {
             if let deadline { earliest = min(earliest, deadline) }
         }
-        for channel in channels {
-            if let deadline = channel.deliveries.nextDeadline { earliest = min(earliest, deadline) }
+        for index in channels.indices {
+            if let deadline = channels[index].deliveries.nextDeadline { earliest = min(earliest, deadline) }
         }
         for index in consumers.indices {
             if let deadline = deadline(ofConsumer: index) { earliest = min(earliest, deadline) }

@@ -2,7 +2,8 @@ package import Core
 
 /// Where a broker is and who we are there, as an `amqp` or `amqps` URI says it.
 ///
-/// Source: rabbitmq.com/docs/uri-spec and /docs/uri-query-parameters, of which `auth_mechanism` is known. No path means the virtual host `/`; `/` alone means the one with the empty name.
+/// Source: rabbitmq.com/docs/uri-spec and /docs/uri-query-parameters, of which `auth_mechanism` is known. No path means
+/// the virtual host `/`; `/` alone means the one with the empty name.
 package struct BrokerAddress: Sendable, Equatable {
     package var endpoint: Endpoint
     package var usesTLS: Bool

@@ -84,6 +84,14 @@ struct PrivateBrokerTests {
         }
         try rig.run { byName.isOpen }
 
+        // Who may only read may ask how much there is, as a consumer does that gets nothing.
+        try node.broker.control("set_permissions", "worker", "^$", "^$", ".*")
+        let reader = try rig.open(.control, address: node.address(.external)) { $0.tls = named }
+        guard case .declared(queue: "q", _, _)? = try rig.ask(reader, .inspectQueue("q")).first else {
+            Issue.record("a reader may not look")
+            return
+        }
+
         struct Refusal {
             let why: String
             var name: String? = "worker"

@@ -25,6 +25,8 @@ package final class Worker: PipelineDoors {
     let log: Logger
     private var events = EventQueue<Event>()
     private var consuming: [Bool]
+    /// Whether the channel of a queue has delivered anything.
+    private var hasDelivered: [Bool]
     private var ramps: [PrefetchRamp]
     private var isPublisherOpen = false
     private var isReady = false
@@ -57,6 +59,7 @@ package final class Worker: PipelineDoors {
         self.log = log
         self.now = now
         self.ramps = ramps
+        hasDelivered = Array(repeating: false, count: settings.queues.count)
         consuming = Array(repeating: false, count: settings.queues.count)
         pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: seed)
         adopt(plan, contexts)
@@ -136,10 +139,10 @@ package final class Worker: PipelineDoors {
             switch event {
             case .engine where !isWorking: break
             case .engine(.delivery(let delivery)):
-                climb(delivery)
+                arrived(delivery)
                 pipeline.received(delivery, at: now)
             case .engine(.oversize(let delivery, let size)):
-                climb(delivery)
+                arrived(delivery)
                 pipeline.receivedOversize(delivery, bodySize: size, at: now)
             case .engine(.consuming(let queue)): consuming[queue] = true
             case .engine(.cancelled(let queue, let byBroker)):
@@ -151,7 +154,9 @@ package final class Worker: PipelineDoors {
                 }
             case .engine(.channelClosed(let queue, let error)):
                 consuming[queue] = false
-                pipeline.consumerLost(queue: queue, at: now)
+                // A queue that stays missing costs the others nothing.
+                if hasDelivered[queue] { pipeline.consumerLost(queue: queue, at: now) }
+                hasDelivered[queue] = false
                 channelLost(pipeline.settings.queues[queue].name, error)
             case .disconnected(_, let error, _):
                 for queue in consuming.indices { consuming[queue] = false }
@@ -163,8 +168,9 @@ package final class Worker: PipelineDoors {
         updateReadiness()
     }
 
-    private func climb(_ delivery: Delivery) {
+    private func arrived(_ delivery: Delivery) {
         let queue = delivery.queue
+        hasDelivered[queue] = true
         guard ramps[queue].delivered(isRedelivered: delivery.redelivered, at: now.instant) else { return }
         consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
     }

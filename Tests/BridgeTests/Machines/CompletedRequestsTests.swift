@@ -78,7 +78,8 @@ struct CompletedRequestsTests {
         completed.connectionLost(at: Self.start)
         let keys = (0..<1000).map { RedeliveryKey(delivery("\($0)")) }
         for key in keys { completed.completedTooLate(key) }
-        #expect(keys.count { completed.absorbs($0, at: Self.start) } <= 8)
+        let remembered = keys.count { completed.absorbs($0, at: Self.start) }
+        #expect(remembered <= 8)
         completed.completedTooLate(keys[0])
         #expect(completed.absorbs(keys[0], at: Self.start + .seconds(600)) == false)
     }

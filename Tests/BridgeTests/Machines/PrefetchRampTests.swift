@@ -11,33 +11,33 @@ struct PrefetchRampTests {
     func fresh() {
         var ramp = PrefetchRamp(full: 1000)
         #expect(ramp.prefetch == 1)
-        #expect(ramp.delivered(isRedelivered: false, at: Self.start))
+        #expect(ramp.delivered(isRedelivered: false, at: Self.start) == true)
         #expect(ramp.prefetch == 1000)
         #expect(ramp.deadline == nil)
-        #expect(!ramp.delivered(isRedelivered: true, at: Self.start))
+        #expect(ramp.delivered(isRedelivered: true, at: Self.start) == false)
 
         ramp = PrefetchRamp(full: 1000)
-        #expect(!ramp.delivered(isRedelivered: true, at: Self.start))
-        #expect(ramp.expire(at: Self.start + .seconds(1)))
+        #expect(ramp.delivered(isRedelivered: true, at: Self.start) == false)
+        #expect(ramp.expire(at: Self.start + .seconds(1)) == true)
         #expect(ramp.prefetch == 10)
-        #expect(ramp.delivered(isRedelivered: false, at: Self.start + .seconds(1)))
+        #expect(ramp.delivered(isRedelivered: false, at: Self.start + .seconds(1)) == true)
         #expect(ramp.prefetch == 1000)
     }
 
     @Test("Redeliveries have to be survived: a second with one, a second with ten")
     func redelivered() {
         var ramp = PrefetchRamp(full: 1000)
-        #expect(!ramp.expire(at: Self.start + .seconds(100)), "nothing came")
+        #expect(ramp.expire(at: Self.start + .seconds(100)) == false, "nothing came")
         for second in 100..<200 {
-            #expect(!ramp.delivered(isRedelivered: true, at: Self.start + .seconds(second)))
+            #expect(ramp.delivered(isRedelivered: true, at: Self.start + .seconds(second)) == false)
             if second == 100 { #expect(ramp.deadline == Self.start + .seconds(101)) }
         }
-        #expect(!ramp.expire(at: Self.start + .milliseconds(100_999)))
-        #expect(ramp.expire(at: Self.start + .seconds(101)))
+        #expect(ramp.expire(at: Self.start + .milliseconds(100_999)) == false)
+        #expect(ramp.expire(at: Self.start + .seconds(101)) == true)
         #expect(ramp.prefetch == 10)
         #expect(ramp.deadline == nil)
-        #expect(!ramp.delivered(isRedelivered: true, at: Self.start + .seconds(102)))
-        #expect(ramp.expire(at: Self.start + .seconds(103)))
+        #expect(ramp.delivered(isRedelivered: true, at: Self.start + .seconds(102)) == false)
+        #expect(ramp.expire(at: Self.start + .seconds(103)) == true)
         #expect(ramp.prefetch == 1000)
         #expect(ramp.deadline == nil)
     }
@@ -51,7 +51,8 @@ struct PrefetchRampTests {
             #expect(before <= full)
             _ = ramp.delivered(isRedelivered: true, at: now)
             now = now + .seconds(1)
-            #expect(ramp.expire(at: now) == (ramp.prefetch != before))
+            let isChanged = ramp.expire(at: now)
+            #expect(isChanged == (ramp.prefetch != before))
         }
         #expect(ramp.prefetch == full)
         #expect(PrefetchRamp(full: full, isSlow: false).prefetch == full)
