@@ -22,8 +22,12 @@ struct Consumer {
     }
 
     var queue: ConsumerQueue
-    let tag: String
-    let tagBytes: [UInt8]
+    /// Of the last registration: each has its own, because RabbitMQ 3.10's quorum queues may choke (541) on a tag that comes
+    /// back while its deliveries are not settled.
+    private(set) var tag: String
+    private(set) var tagBytes: [UInt8]
+    private let name: String
+    private var registrations = 0
     var state = State.opening
     /// How often its channel was closed since it consumed last.
     var failures = 0
@@ -33,7 +37,15 @@ struct Consumer {
         precondition(queue.prefetch > 0, "a consumer without a limit would be flooded")
         self.queue = queue
         self.tag = tag
+        name = tag
         tagBytes = Array(tag.utf8)
+    }
+
+    mutating func register() {
+        registrations += 1
+        if registrations > 1 { tag = "\(name)-\(registrations)" }
+        tagBytes = Array(tag.utf8)
+        state = .subscribing
     }
 }
 
@@ -135,8 +147,8 @@ extension AMQPEngine {
     }
 
     func subscribe(_ index: Int) {
+        consumers[index].register()
         let consumer = consumers[index]
-        consumers[index].state = .subscribing
         write(AMQP_BASIC_QOS_METHOD, channel: UInt16(index + 1)) { _ in
             amqp_basic_qos_t(prefetch_size: 0, prefetch_count: consumer.queue.prefetch, global: 0)
         }

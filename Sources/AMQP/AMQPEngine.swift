@@ -205,7 +205,8 @@ package final class AMQPEngine: Engine {
         for index in channels.indices {
             if let deadline = channels[index].deliveries.nextDeadline { earliest = min(earliest, deadline) }
         }
-        for index in consumers.indices {
+        // Nothing is done for a consumer once the connection closes.
+        for index in consumers.indices where machine.isOpen {
             if let deadline = deadline(ofConsumer: index) { earliest = min(earliest, deadline) }
         }
         return earliest == .distantFuture ? nil : earliest

@@ -244,6 +244,20 @@ struct ConnectionTests {
         #expect((9...13).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
     }
 
+    @Test("A connection that is closing has nothing to do for a queue whose channel was closed")
+    func closingWithoutChannel() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "missing", prefetch: 1)]))
+        setup.start()
+        let link = try #require(setup.network.links.first)
+        link.isFrozen = true
+        setup.connection.close(at: setup.network.now)
+        // Its answer does not come, and the channel would be due to be opened again.
+        setup.advance(by: .seconds(9))
+        #expect(!setup.connection.isClosed)
+        setup.advance(by: .seconds(2))
+        #expect(setup.connection.isClosed)
+    }
+
     @Test("A consumer that holds all that it may is not stalled")
     func busy() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 2)]))
