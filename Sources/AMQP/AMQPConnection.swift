@@ -116,6 +116,11 @@ package final class AMQPConnection {
         return engine.ack(queue: queue, tag: tag, at: now)
     }
 
+    /// Writes all acks that could wait for neighbours, so that what is written next comes after them.
+    package func flushAcknowledgements(at now: Instant) {
+        engine?.flushAcknowledgements(at: now)
+    }
+
     /// Gives a delivery back, or lets the broker drop or dead-letter it; false when its epoch is over.
     @discardableResult
     package func nack(epoch: UInt32, queue: Int = 0, tag: UInt64, requeue: Bool, at now: Instant) -> Bool {

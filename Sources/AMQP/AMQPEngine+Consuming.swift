@@ -62,6 +62,13 @@ extension AMQPEngine {
         return machine.isOpen && channels[queue].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
+    /// Writes all acks that could wait for neighbours, so that what is written next comes after them.
+    package func flushAcknowledgements(at now: Instant) {
+        self.now = now
+        for index in channels.indices { channels[index].deliveries.flush() }
+        writeAcknowledgements()
+    }
+
     /// Gives a delivery back to its queue, or lets the broker drop or dead-letter it. False as with
     /// ``ack(queue:tag:at:)``.
     @discardableResult

@@ -21,7 +21,7 @@ extension WallTime {
     /// The proleptic Gregorian date of a day.
     ///
     /// Counts in eras of 400 years whose years begin in March, so that the leap day is the last day of a year.
-    private static func date(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    static func date(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719_468
         let era = shifted.flooredQuotient(by: 146_097)
         let dayOfEra = shifted - era * 146_097

@@ -41,7 +41,11 @@ package enum WholeFile {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw lastFailure() }
         defer { close(descriptor) }
-        var rest = Array(content)[...]
+        try write(Array(content)[...], to: descriptor)
+    }
+
+    static func write(_ content: ArraySlice<UInt8>, to descriptor: Int32) throws(Failure) {
+        var rest = content
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
@@ -58,7 +62,7 @@ package enum WholeFile {
         return String(file[...slash]) + path
     }
 
-    private static func lastFailure() -> Failure {
+    static func lastFailure() -> Failure {
         .system(unsafe String(cString: strerror(errno)))
     }
 }

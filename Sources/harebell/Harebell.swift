@@ -16,7 +16,7 @@ struct Harebell: ParsableCommand {
         version: Version.text,
         subcommands: [
             RunCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self, ChannelsCommand.self,
-            TokenCommand.self, SimulateCommand.self, LoadCommand.self, ConfigCommand.self,
+            DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self, LoadCommand.self, ConfigCommand.self,
         ])
 
     static func main() {

@@ -8,10 +8,11 @@ import Core
 enum Republishing {
     /// What the broker, or a plug-in of it, writes itself; a foreign copy of it misleads.
     private static let brokerHeaders = [
-        "CC", "BCC", "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason",
-        "x-last-death-exchange", "x-last-death-queue", "x-last-death-reason", "x-delivery-count", "x-acquired-count",
-        "x-delay",
+        "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason", "x-last-death-exchange",
+        "x-last-death-queue", "x-last-death-reason",
     ]
+    /// What makes the broker do something else with a copy than to put it into its queue, or count on.
+    private static let effectiveHeaders = ["CC", "BCC", "x-delivery-count", "x-acquired-count", "x-delay"]
 
     /// - Returns: the properties and headers of a copy. If the original's are not well formed or nested too deeply, what
     ///   the delivery itself knows of them.
@@ -22,17 +23,25 @@ enum Republishing {
         } catch {
             properties = known(of: delivery)
         }
+        makePublishable(&properties)
+        var headers = properties.headers ?? FieldTable()
+        for name in brokerHeaders { headers[name] = nil }
+        properties.headers = headers
+        return properties
+    }
+
+    /// Removes what would make the broker refuse a copy, drop it or route it elsewhere; `x-death` stays.
+    static func makePublishable(_ properties: inout MessageProperties) {
         var headers = properties.headers ?? FieldTable()
         if let expiration = properties.expiration { headers["harebell-orig-expiration"] = .text(expiration) }
         if let user = properties.userID { headers["harebell-orig-user-id"] = .text(user) }
         if let copies = headers["CC"] { headers["harebell-orig-cc"] = copies }
-        for name in brokerHeaders { headers[name] = nil }
-        properties.headers = headers
+        for name in effectiveHeaders { headers[name] = nil }
+        if properties.headers != nil || !headers.entries.isEmpty { properties.headers = headers }
         properties.expiration = nil
         properties.userID = nil
         properties.clusterID = nil
         properties.deliveryMode = 2
-        return properties
     }
 
     /// Says where the request came from first, unless an earlier copy has said so: that identifies it, and leads back.

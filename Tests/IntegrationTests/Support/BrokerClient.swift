@@ -128,6 +128,18 @@ final class BrokerClient: LoopOwner {
         }
     }
 
+    /// Refuses the first message of a queue: the broker dead-letters it, or puts it back and counts that.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    func reject(_ queue: String, requeue: Bool = false) throws -> Bool {
+        guard case .got(let delivery, _, _) = try ask(.get(queue: queue)), let control else { return false }
+        control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: requeue, at: now)
+        // Its answer comes after the nack was dealt with.
+        try ask(.inspectQueue(queue))
+        return true
+    }
+
     // MARK: Turning
 
     private var now: Instant { loop.now.instant }

@@ -1,0 +1,144 @@
+package import AMQP
+package import Core
+
+/// Publishes the messages of an archive to a queue, each confirmed.
+///
+/// Sans-IO like a worker. A lost connection ends it.
+package final class ArchiveImport {
+    package enum End: Equatable, Sendable {
+        case complete
+        /// ``stop()`` was called.
+        case stopped
+        case failed(String)
+    }
+
+    /// Publishes that wait for their confirm.
+    private static let window = 200
+    /// How long the broker may leave anything without an answer.
+    private static let patience = Duration.seconds(30)
+    private static let lastWait = Duration.seconds(10)
+
+    package private(set) var confirmed = 0
+    /// What no queue took, or the broker refused.
+    package private(set) var refused = 0
+    /// Perhaps there, and perhaps not.
+    package private(set) var uncertain = 0
+    package private(set) var complaint: String?
+    package private(set) var end: End?
+
+    private let queue: String
+    private let next: () throws -> ArchivedMessage?
+    private let publisher: AMQPConnection
+    private var isAtEnd = false
+    private var limiter: RateLimiter?
+    private var unconfirmed = 0
+    private var now: Instant
+    private var lastProgress: Instant
+    private var closesAt = Instant.distantFuture
+    private var isClosing = false
+    private var lastLoss: AMQPError?
+
+    /// - Parameters:
+    ///   - rate: messages per second; `nil` for no limit.
+    ///   - next: the next message; `nil` after the last one.
+    package init(
+        to queue: String, rate: Int?, publisher: AMQPConnection, at now: Instant,
+        next: @escaping () throws -> ArchivedMessage?
+    ) {
+        self.queue = queue
+        self.publisher = publisher
+        self.now = now
+        self.next = next
+        lastProgress = now
+        limiter = rate.map { RateLimiter(perSecond: $0, burst: max(1, $0 / 100), at: now) }
+        publisher.start(at: now)
+    }
+
+    private var mayPublish: Bool { !isAtEnd && publisher.canPublish && unconfirmed < Self.window }
+
+    package var nextDeadline: Instant? {
+        let retry = publisher.nextDeadline ?? .distantFuture
+        guard end == nil else { return isClosing ? publisher.nextDeadline : min(closesAt, retry) }
+        var earliest = min(retry, lastProgress + Self.patience)
+        if mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
+        return earliest
+    }
+
+    package func expire(at now: Instant) {
+        publisher.expire(at: now)
+        step(at: now)
+    }
+
+    package func step(at now: Instant) {
+        self.now = now
+        takeEvents()
+        while end == nil, mayPublish, limiter?.take(at: now) ?? true { publish() }
+        if end == nil, isAtEnd, unconfirmed == 0 { finish(.complete) }
+        if end == nil, now >= lastProgress + Self.patience {
+            finish(.failed(lastLoss?.description ?? "the broker does not answer"))
+        }
+        guard end != nil, !isClosing, unconfirmed == 0 || now >= closesAt else { return }
+        isClosing = true
+        publisher.close(at: now)
+    }
+
+    package func stop() {
+        finish(.stopped)
+    }
+
+    package var isClosed: Bool { isClosing && publisher.isClosed }
+
+    private func takeEvents() {
+        while let event = publisher.nextEvent(at: now) {
+            switch event {
+            case .engine(.confirmed(_, let confirmation)): ended(confirmation)
+            case .disconnected(_, let error, _):
+                lastLoss = error
+                if confirmed + refused + uncertain > 0 || !error.isTransient { finish(.failed(error.description)) }
+            default: break
+            }
+        }
+    }
+
+    private func ended(_ confirmation: Confirmation) {
+        unconfirmed -= 1
+        lastProgress = now
+        switch confirmation {
+        case .acked: confirmed += 1
+        case .lost: uncertain += 1
+        case .nacked: refuse("the broker refused it; the queue may be full")
+        case .returned(_, let text): refuse("queue \"\(queue)\" takes no messages (\(text))")
+        }
+    }
+
+    private func publish() {
+        do {
+            guard let message = try next() else {
+                isAtEnd = true
+                return
+            }
+            let publication: Publication
+            do throws(AMQPError) {
+                publication = try message.publication(to: queue)
+                _ = try publisher.publish(publication)
+            } catch {
+                return refuse(error.message)
+            }
+            unconfirmed += 1
+            lastProgress = now
+        } catch {
+            finish(.failed("\(error)"))
+        }
+    }
+
+    private func refuse(_ text: String) {
+        refused += 1
+        complaint = complaint ?? text
+    }
+
+    private func finish(_ end: End) {
+        guard self.end == nil else { return }
+        self.end = end
+        closesAt = now + Self.lastWait
+    }
+}

@@ -1,0 +1,197 @@
+package import AMQP
+import Core
+
+/// What is wrong with a line of an archive.
+package struct ArchiveFailure: Error, Equatable, CustomStringConvertible {
+    package let description: String
+}
+
+/// A message as a line of an archive has it. Source: ``ArchiveWriter``.
+package struct ArchivedMessage: Sendable, Equatable {
+    package var properties = MessageProperties()
+    package var body: [UInt8] = []
+
+    package init(line: ArraySlice<UInt8>) throws(ArchiveFailure) {
+        var members = try Members(JSONNode(line), in: "the line")
+        body = try members.take("body") { node throws(ArchiveFailure) in
+            guard case .string(let text) = node, let bytes = Base64.decode(text) else {
+                throw ArchiveFailure(description: "expected base64")
+            }
+            return bytes
+        }
+        properties = try members.take("properties", Self.properties)
+        if members.has("headers") {
+            properties.headers = try members.take("headers") { node throws(ArchiveFailure) in
+                try Self.table(node, depth: 1)
+            }
+        }
+        // Where it was tells people something; it is published anew.
+        for name in ["queue", "exchange", "routing-key"] { members.drop(name) }
+        try members.end()
+    }
+
+    /// As a publish to a queue. What would make the broker refuse or reroute it moves into headers of ours.
+    package func publication(to queue: String) throws(AMQPError) -> Publication {
+        var properties = properties
+        Republishing.makePublishable(&properties)
+        return Publication(
+            routingKey: ArraySlice(queue.utf8), properties: try PublicationProperties(properties), body: body[...])
+    }
+
+    private static func properties(_ node: JSONNode) throws(ArchiveFailure) -> MessageProperties {
+        var properties = MessageProperties()
+        var members = try Members(node, in: "properties")
+        for (name, field) in ArchiveField.texts where members.has(name.description) {
+            let text = try members.take(name.description, bytes)
+            guard text.count <= 255 else { throw ArchiveFailure(description: "\(name): expected at most 255 bytes") }
+            properties[keyPath: field] = text
+        }
+        if members.has("delivery-mode") { properties.deliveryMode = try members.take("delivery-mode", integer) }
+        if members.has("priority") { properties.priority = try members.take("priority", integer) }
+        if members.has("timestamp") { properties.timestamp = try members.take("timestamp", digits) }
+        try members.end()
+        return properties
+    }
+
+    private static func table(_ node: JSONNode, depth: Int) throws(ArchiveFailure) -> FieldTable {
+        guard case .array(let nodes) = node, depth <= FieldTable.maximumDepth else {
+            throw ArchiveFailure(
+                description: "headers: expected an array, at most \(FieldTable.maximumDepth) levels deep")
+        }
+        var table = FieldTable()
+        for node in nodes {
+            var members = try Members(node, in: "a header")
+            let name = try members.take("name", bytes)
+            guard name.count <= 255 else { throw ArchiveFailure(description: "name: expected at most 255 bytes") }
+            table.entries.append(FieldTable.Entry(name: name, value: try value(&members, depth: depth)))
+        }
+        return table
+    }
+
+    private static func value(_ members: inout Members, depth: Int) throws(ArchiveFailure) -> FieldValue {
+        let type = String(decoding: try members.take("type", bytes), as: UTF8.self)
+        if type == "void" {
+            try members.end()
+            return .void
+        }
+        let value = try members.take("value") { node throws(ArchiveFailure) in try Self.value(node, type, depth) }
+        try members.end()
+        return value
+    }
+
+    private static func value(_ node: JSONNode, _ type: String, _ depth: Int) throws(ArchiveFailure) -> FieldValue {
+        switch type {
+        case "boolean":
+            guard case .boolean(let value) = node else { throw ArchiveFailure(description: "expected true or false") }
+            return .boolean(value)
+        case "int8": return .int8(try integer(node))
+        case "uint8": return .uint8(try integer(node))
+        case "int16": return .int16(try integer(node))
+        case "uint16": return .uint16(try integer(node))
+        case "int32": return .int32(try integer(node))
+        case "uint32": return .uint32(try integer(node))
+        case "int64": return .int64(try digits(node))
+        case "uint64": return .uint64(try digits(node))
+        case "timestamp": return .timestamp(try digits(node))
+        case "float": return .float(Float(bitPattern: try digits(node, radix: 16)))
+        case "double": return .double(Double(bitPattern: try digits(node, radix: 16)))
+        case "decimal":
+            guard case .array(let parts) = node, parts.count == 2 else {
+                throw ArchiveFailure(description: "expected [scale, value]")
+            }
+            return .decimal(scale: try integer(parts[0]), value: try integer(parts[1]))
+        case "text": return .text(try bytes(node))
+        case "bytes": return .bytes(try bytes(node))
+        case "table": return .table(try table(node, depth: depth + 1))
+        case "array":
+            guard case .array(let nodes) = node, depth < FieldTable.maximumDepth else {
+                throw ArchiveFailure(description: "expected an array, at most \(FieldTable.maximumDepth) levels deep")
+            }
+            var values: [FieldValue] = []
+            for node in nodes {
+                var members = try Members(node, in: "an element")
+                values.append(try value(&members, depth: depth + 1))
+            }
+            return .array(values)
+        default: throw ArchiveFailure(description: "expected a type of AMQP")
+        }
+    }
+
+    private static func bytes(_ node: JSONNode) throws(ArchiveFailure) -> [UInt8] {
+        switch node {
+        case .string(let text): return Array(text)
+        case .object:
+            var members = try Members(node, in: "bytes")
+            let bytes = try members.take("base64") { node throws(ArchiveFailure) in
+                guard case .string(let text) = node, let bytes = Base64.decode(text) else {
+                    throw ArchiveFailure(description: "expected base64")
+                }
+                return bytes
+            }
+            try members.end()
+            return bytes
+        default: throw ArchiveFailure(description: "expected a string or base64")
+        }
+    }
+
+    private static func integer<Integer: FixedWidthInteger>(_ node: JSONNode) throws(ArchiveFailure) -> Integer {
+        guard case .integer(let value) = node, let integer = Integer(exactly: value) else {
+            throw ArchiveFailure(description: "expected an integer from \(Integer.min) to \(Integer.max)")
+        }
+        return integer
+    }
+
+    private static func digits<Integer: FixedWidthInteger>(_ node: JSONNode) throws(ArchiveFailure) -> Integer {
+        try digits(node, radix: 10)
+    }
+
+    private static func digits<Integer: FixedWidthInteger>(
+        _ node: JSONNode, radix: Int
+    ) throws(ArchiveFailure) -> Integer {
+        guard case .string(let text) = node, let integer = Integer(String(decoding: text, as: UTF8.self), radix: radix)
+        else { throw ArchiveFailure(description: "expected digits in a string") }
+        return integer
+    }
+}
+
+/// The members of an object, of which each is expected once.
+private struct Members {
+    private var rest: [(key: String, node: JSONNode)]
+    private let place: String
+
+    init(_ node: JSONNode, in place: String) throws(ArchiveFailure) {
+        guard case .object(let members) = node else {
+            throw ArchiveFailure(description: "\(place): expected an object")
+        }
+        rest = members
+        self.place = place
+    }
+
+    func has(_ name: String) -> Bool {
+        rest.contains { $0.key == name }
+    }
+
+    mutating func drop(_ name: String) {
+        rest.removeAll { $0.key == name }
+    }
+
+    mutating func take<Value>(
+        _ name: String, _ read: (JSONNode) throws(ArchiveFailure) -> Value
+    ) throws(ArchiveFailure) -> Value {
+        guard let index = rest.firstIndex(where: { $0.key == name }) else {
+            throw ArchiveFailure(description: "\(place): expected \"\(name)\"")
+        }
+        let member = rest.remove(at: index)
+        do throws(ArchiveFailure) {
+            return try read(member.node)
+        } catch {
+            throw ArchiveFailure(description: "\(name): \(error.description)")
+        }
+    }
+
+    /// Nothing may be left: it would be lost.
+    func end() throws(ArchiveFailure) {
+        guard let member = rest.first else { return }
+        throw ArchiveFailure(description: "\(place): \"\(member.key.prefix(64))\" is not known")
+    }
+}

@@ -1,0 +1,242 @@
+package import AMQP
+package import Core
+
+/// Takes dead letters out of their queue: to replay them, to discard them, or because they are safe elsewhere.
+///
+/// Sans-IO like a worker. It looks at as many messages as lay there at the start. What is chosen is done first and
+/// acknowledged then, so that a crash leaves a message twice at worst. All others stay unacknowledged and return to their
+/// places at the end; beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they go to the end of the
+/// queue as copies, confirmed before the original is acknowledged. A lost connection ends the run: the queue is its state,
+/// and another run goes on.
+package final class DeadLetterRun {
+    package enum Action {
+        /// Back to the queue where each was before, or all to this one.
+        case replay(to: String?)
+        case discard
+        /// Called with lines of ``ArchiveWriter`` that have to be safe when it returns.
+        case export(([[UInt8]]) throws -> Void)
+        /// Nothing but what is due anyhow: fresh copies of what was delivered too often.
+        case renew
+    }
+
+    package struct Settings: Sendable {
+        /// The dead-letter queue.
+        package var queue: String
+        package var filter = DeadLetterFilter()
+        /// At most so many are chosen.
+        package var limit = Int.max
+        /// Messages per second; `nil` for no limit.
+        package var rate: Int?
+        /// Ends a replay when more than this share of what was replayed arrived in the queue again, in percent; `nil` for
+        /// never.
+        package var abortAbove: Int?
+        /// Unacknowledged messages, those that are held for later included.
+        package var prefetch: UInt16 = 1200
+        /// Messages that return to their places at the end.
+        package var held = 1000
+        /// Far below the broker's consumer timeout, 30 minutes.
+        package var longestHold = Duration.seconds(600)
+        /// A message that was delivered so often gets a fresh copy before a delivery limit (20 in RabbitMQ 4) drops it.
+        package var mostDeliveries = 10
+        /// Publishes that wait for their confirm.
+        package var window = 200
+        /// How long the broker may leave anything without an answer.
+        package var patience = Duration.seconds(30)
+
+        package init(queue: String) {
+            self.queue = queue
+        }
+    }
+
+    package enum End: Equatable, Sendable {
+        /// Everything that lay there at the start was looked at.
+        case complete
+        /// ``stop()`` was called.
+        case stopped
+        /// Another run has the queue.
+        case locked
+        /// Too many came back.
+        case aborted
+        /// The export could not be written.
+        case unwritable(String)
+        case failed(String)
+    }
+
+    /// Of fewer than these nobody can say whether too many came back.
+    package static let smallestSample = 20
+    static let watchInterval = Duration.seconds(1)
+    /// Without a delivery for as long, an empty queue means that others hold the rest.
+    static let quiet = Duration.seconds(2)
+    /// What is under way at the end is waited for no longer than this.
+    static let lastWait = Duration.seconds(10)
+
+    struct Item {
+        let delivery: Delivery
+        let letter: DeadLetter
+        /// Whether its body is here.
+        let isWhole: Bool
+        var since = Instant(nanoseconds: 0)
+        /// Whether it goes to the end of the queue, and not to where it was before.
+        var isRenewal = false
+    }
+
+    enum Question { case lock, length, watch }
+
+    /// On the way from the last delivery to the end of the consumer.
+    enum Departure { case taking, stopping, stopped, subscribing, cancelling, ready }
+
+    package let settings: Settings
+    package internal(set) var tally = DeadLetterTally()
+    package internal(set) var end: End?
+    /// Stands in each message that this run replays.
+    package let id: String
+
+    let action: Action
+    let reader: RequestReader
+    let control: AMQPConnection
+    let consumer: AMQPConnection
+    let publisher: AMQPConnection
+    var question: Question?
+    var isReading = false
+    var waiting = EventQueue<Item>()
+    var renewals = EventQueue<Item>()
+    var retained: [Item] = []
+    var inFlight = SequenceTable<Item>()
+    var limiter: RateLimiter?
+    var now: Instant
+    var lastProgress: Instant
+    var lastDelivery: Instant
+    var nextWatch = Instant.distantFuture
+    var lastLoss: AMQPError?
+    var departure = Departure.taking
+    var closesAt = Instant.distantFuture
+    var isClosing = false
+
+    /// - Parameters:
+    ///   - id: of this run and no other.
+    ///   - connect: makes the connection for a role.
+    package init(
+        _ action: Action, _ settings: Settings, reader: RequestReader, id: String, at now: Instant,
+        connect: (AMQPRole) throws -> AMQPConnection
+    ) rethrows {
+        self.action = action
+        self.settings = settings
+        self.reader = reader
+        self.id = id
+        self.now = now
+        lastProgress = now
+        lastDelivery = now
+        control = try connect(.control)
+        publisher = try connect(.publisher)
+        consumer = try connect(.consumer([ConsumerQueue(name: settings.queue, prefetch: settings.prefetch)]))
+        control.start(at: now)
+    }
+
+    /// Only its holder may take messages out of the queue: exclusive, and gone with the connection.
+    package static func lockName(of queue: String) -> String {
+        "\(queue).replay.lock"
+    }
+
+    var connections: [AMQPConnection] { [consumer, publisher, control] }
+
+    package var nextDeadline: Instant? {
+        let retries = connections.compactMap(\.nextDeadline).min() ?? .distantFuture
+        guard end == nil else {
+            return isClosing ? connections.compactMap(\.nextDeadline).min() : min(closesAt, retries)
+        }
+        var earliest = min(retries, lastProgress + settings.patience, nextWatch)
+        if let since = retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
+        if !waiting.isEmpty, mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
+        return earliest
+    }
+
+    package func expire(at now: Instant) {
+        for connection in connections { connection.expire(at: now) }
+        step(at: now)
+    }
+
+    package func step(at now: Instant) {
+        self.now = now
+        takeControlEvents()
+        takeDeliveries()
+        takeConfirms()
+        if end == nil { work() }
+        if end == nil { judge() }
+        if end != nil { close() }
+    }
+
+    /// Ends it in order: what was not sent stays.
+    package func stop() {
+        finish(.stopped)
+    }
+
+    /// Whether the end is known and everything closed.
+    package var isClosed: Bool {
+        isClosing && connections.allSatisfy(\.isClosed)
+    }
+
+    // MARK: The lock and the length
+
+    func takeControlEvents() {
+        while let event = control.nextEvent(at: now) {
+            switch event {
+            case .engine(.opened) where question == nil && !isReading && end == nil: ask(.lock)
+            case .engine(.replied(let reply)): answered(reply)
+            case .disconnected(_, let error, _):
+                question = nil
+                lost(error, isFatal: isReading)
+            default: break
+            }
+        }
+    }
+
+    func ask(_ question: Question) {
+        // Its loss has not been told yet.
+        guard control.isOpen else { return }
+        self.question = question
+        switch question {
+        case .lock:
+            var lock = QueueDeclaration(name: Self.lockName(of: settings.queue))
+            (lock.durable, lock.exclusive, lock.autoDelete) = (false, true, true)
+            control.request(.declareQueue(lock), at: now)
+        case .length, .watch: control.request(.inspectQueue(settings.queue), at: now)
+        }
+    }
+
+    func answered(_ reply: ControlReply) {
+        guard let asked = question, end == nil else { return }
+        question = nil
+        if asked != .watch { lastProgress = now }
+        switch (asked, reply) {
+        case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
+        case (_, .refused(let error)): finish(.failed(error.message))
+        case (.lock, _): ask(.length)
+        case (.length, .declared(_, let messages, _)): start(Int(messages))
+        case (.watch, .declared(_, let messages, _)): watched(ready: Int(messages))
+        default: finish(.failed("the broker answers something else"))
+        }
+    }
+
+    func start(_ count: Int) {
+        tally.atStart = count
+        isReading = true
+        guard count > 0 else { return finish(.complete) }
+        consumer.start(at: now)
+        publisher.start(at: now)
+        nextWatch = now + Self.watchInterval
+        if let rate = settings.rate { limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now) }
+    }
+
+    /// What the queue's length says: how many came back, and whether anything is left to wait for.
+    func watched(ready: Int) {
+        nextWatch = now + Self.watchInterval
+        let expected = tally.atStart - tally.done
+        tally.arrivals = max(0, ready + consumer.held - expected - inFlight.elements.count(where: \.isRenewal))
+        if case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample,
+            tally.arrivals * 100 > limit * tally.done
+        {
+            return finish(.aborted)
+        }
+        if ready == 0, isIdle, now >= lastDelivery + Self.quiet { finish(.complete) }
+    }
+}

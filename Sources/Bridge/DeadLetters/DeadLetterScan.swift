@@ -1,0 +1,201 @@
+package import AMQP
+package import Core
+
+/// Looks at dead letters and changes nothing: every message is held unacknowledged, and all go back in their order.
+///
+/// Sans-IO like a worker. It looks at as many messages as lay there at the start and keeps none. Where there are more than
+/// ``window``, one connection after the other holds as many. On a quorum queue each look counts as a delivery.
+package final class DeadLetterScan {
+    package enum End: Equatable, Sendable {
+        case complete
+        /// ``stop()`` was called.
+        case stopped
+        case failed(String)
+    }
+
+    /// Messages that one connection holds.
+    package static let window = 50_000
+    /// How long the broker may leave anything without an answer.
+    package static let patience = Duration.seconds(30)
+    private static let quiet = Duration.seconds(2)
+
+    package let queue: String
+    package private(set) var atStart = 0
+    package private(set) var seen = 0
+    /// Messages that a broker with a delivery limit would drop after some more looks.
+    package private(set) var worn = 0
+    package private(set) var end: End?
+
+    private let window: Int
+    private let mostDeliveries: Int
+    private let connect: (AMQPRole) throws -> AMQPConnection
+    private let visit: (Delivery, DeadLetter) -> Bool
+    private let control: AMQPConnection
+    private var windows: [AMQPConnection] = []
+    private var received = 0
+    private var isAsking = false
+    private var isCounted = false
+    private var isCancelling = false
+    private var now: Instant
+    private var lastProgress: Instant
+    private var nextLook = Instant.distantFuture
+    private var lastLoss: AMQPError?
+
+    /// - Parameters:
+    ///   - connect: makes the connection for a role.
+    ///   - visit: called with each message; false ends the scan. A body that is too large is empty.
+    package init(
+        _ queue: String, window: Int = DeadLetterScan.window,
+        mostDeliveries: Int = DeadLetterRun.Settings(queue: "").mostDeliveries, at now: Instant,
+        connect: @escaping (AMQPRole) throws -> AMQPConnection, visit: @escaping (Delivery, DeadLetter) -> Bool
+    ) rethrows {
+        self.queue = queue
+        self.window = window
+        self.mostDeliveries = mostDeliveries
+        self.connect = connect
+        self.visit = visit
+        self.now = now
+        lastProgress = now
+        control = try connect(.control)
+        control.start(at: now)
+    }
+
+    private var connections: [AMQPConnection] { [control] + windows }
+
+    package var nextDeadline: Instant? {
+        let retries = connections.compactMap(\.nextDeadline).min()
+        guard end == nil else { return retries }
+        return min(lastProgress + Self.patience, nextLook, retries ?? .distantFuture)
+    }
+
+    package func expire(at now: Instant) {
+        for connection in connections { connection.expire(at: now) }
+        step(at: now)
+    }
+
+    package func step(at now: Instant) {
+        self.now = now
+        takeControlEvents()
+        for index in windows.indices { takeDeliveries(of: index) }
+        if end == nil { judge() }
+        if end != nil { giveBack() }
+    }
+
+    package func stop() {
+        finish(.stopped)
+    }
+
+    /// Whether the end is known and everything has been given back.
+    package var isClosed: Bool {
+        end != nil && connections.allSatisfy(\.isClosed)
+    }
+
+    // MARK: The length
+
+    private func takeControlEvents() {
+        while let event = control.nextEvent(at: now) {
+            switch event {
+            case .engine(.opened) where !isCounted && end == nil: look()
+            case .engine(.replied(.declared(_, let messages, _))): counted(Int(messages))
+            case .engine(.replied(.refused(let error))): finish(.failed(error.message))
+            case .disconnected(_, let error, _): lost(error)
+            default: break
+            }
+        }
+    }
+
+    private func look() {
+        // Its loss has not been told yet.
+        guard control.isOpen else { return }
+        isAsking = true
+        control.request(.inspectQueue(queue), at: now)
+    }
+
+    private func counted(_ messages: Int) {
+        isAsking = false
+        guard isCounted else {
+            isCounted = true
+            lastProgress = now
+            atStart = messages
+            return messages == 0 ? finish(.complete) : openWindow()
+        }
+        // Others hold the rest.
+        if messages == 0, now >= lastProgress + Self.quiet { finish(.complete) }
+    }
+
+    private func openWindow() {
+        received = 0
+        nextLook = now + Self.quiet
+        let prefetch = UInt16(min(window, max(1, atStart - seen)))
+        do {
+            let connection = try connect(.consumer([ConsumerQueue(name: queue, prefetch: prefetch)]))
+            windows.append(connection)
+            connection.start(at: now)
+        } catch {
+            finish(.failed("\(error)"))
+        }
+    }
+
+    // MARK: Messages
+
+    private func takeDeliveries(of index: Int) {
+        while let event = windows[index].nextEvent(at: now) {
+            switch event {
+            case .engine(.delivery(let delivery)), .engine(.oversize(let delivery, _)): take(delivery)
+            case .engine(.cancelled(_, let byBroker)):
+                isCancelling = false
+                if byBroker { finish(.failed("queue \"\(queue)\" is gone")) }
+            case .disconnected(_, let error, _):
+                isCancelling = false
+                lost(error)
+            default: break
+            }
+        }
+    }
+
+    private func take(_ delivery: Delivery) {
+        received += 1
+        guard end == nil, seen < atStart else { return }
+        seen += 1
+        lastProgress = now
+        let letter = DeadLetter(delivery, in: queue)
+        if letter.deliveries >= mostDeliveries { worn += 1 }
+        if !visit(delivery, letter) { finish(.complete) }
+    }
+
+    // MARK: The end
+
+    private func judge() {
+        if isCounted, seen == atStart { return finish(.complete) }
+        if now >= lastProgress + Self.patience {
+            return finish(.failed(lastLoss?.description ?? "the broker does not answer"))
+        }
+        if isCounted, received == window { openWindow() }
+        if now >= nextLook, !isAsking, control.isOpen {
+            nextLook = now + Self.quiet
+            look()
+        }
+    }
+
+    private func lost(_ error: AMQPError) {
+        lastLoss = error
+        isAsking = false
+        if seen > 0 || !error.isTransient { finish(.failed(error.description)) }
+    }
+
+    private func finish(_ end: End) {
+        guard self.end == nil else { return }
+        self.end = end
+        // Nobody here may take what another window gives back.
+        guard windows.count > 1, let last = windows.last else { return }
+        isCancelling = last.isOpen
+        last.cancelConsumers(at: now)
+    }
+
+    /// One window after the other, the one with the oldest messages first: a quorum queue puts together what returns in the
+    /// order in which it returns.
+    private func giveBack() {
+        guard !isCancelling else { return }
+        (windows + [control]).first { !$0.isClosed }?.close(at: now)
+    }
+}

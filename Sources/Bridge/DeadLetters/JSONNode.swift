@@ -1,0 +1,60 @@
+import Core
+
+/// JSON as a tree, for what is read seldom.
+indirect enum JSONNode {
+    case null
+    case boolean(Bool)
+    case integer(Int64)
+    /// Its text, as UTF-8.
+    case string(ArraySlice<UInt8>)
+    case array([JSONNode])
+    /// In their order; a key may stand twice.
+    case object([(key: String, node: JSONNode)])
+
+    /// Reads one value and nothing behind it; numbers are integers.
+    init(_ text: ArraySlice<UInt8>) throws(ArchiveFailure) {
+        do throws(JSONFailure) {
+            var scanner = JSONScanner()
+            let value = try scanner.value(text.span, depth: 0)
+            try scanner.end(text.span)
+            self = try Self.node(value, in: text)
+        } catch {
+            throw ArchiveFailure(description: "expected \(error.expectation) at byte \(error.offset)")
+        }
+    }
+
+    /// - Parameter value: was found by a scanner of `text`, so that its depth has a limit.
+    private static func node(_ value: JSONValue, in text: ArraySlice<UInt8>) throws(JSONFailure) -> JSONNode {
+        let bytes = text.span
+        var scanner = JSONScanner(at: value.range.lowerBound)
+        switch value.kind {
+        case .null: return .null
+        case .boolean: return .boolean(bytes[value.range.lowerBound] == UInt8(ascii: "t"))
+        case .number:
+            guard let integer = JSONText.integer(text.slice(value.range)) else {
+                throw JSONFailure(offset: value.range.lowerBound, expectation: "an integer")
+            }
+            return .integer(integer)
+        case .string:
+            guard let string = text.text(of: value) else {
+                throw JSONFailure(offset: value.range.lowerBound, expectation: "whole surrogate pairs")
+            }
+            return .string(string)
+        case .array:
+            var nodes: [JSONNode] = []
+            guard scanner.open(bytes, "[") else { preconditionFailure("an array begins with a bracket") }
+            while try scanner.nextElement(bytes, isFirst: nodes.isEmpty) {
+                nodes.append(try node(try scanner.value(bytes, depth: 0), in: text))
+            }
+            return .array(nodes)
+        case .object:
+            var members: [(key: String, node: JSONNode)] = []
+            guard scanner.open(bytes, "{") else { preconditionFailure("an object begins with a brace") }
+            while let key = try scanner.nextKey(bytes, isFirst: members.isEmpty) {
+                let name = text.text(of: key).map { String(decoding: $0, as: UTF8.self) } ?? ""
+                members.append((name, try node(try scanner.value(bytes, depth: 0), in: text)))
+            }
+            return .object(members)
+        }
+    }
+}

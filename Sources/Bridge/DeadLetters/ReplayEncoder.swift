@@ -1,0 +1,56 @@
+package import AMQP
+package import Core
+
+/// Writes the copies of a dead letter: the request that is tried again, and the same dead letter anew.
+package enum ReplayEncoder {
+    /// What became of the request before; a worker that replays it starts afresh.
+    private static let fate = [
+        "harebell-outcome", "harebell-status", "harebell-reason", "harebell-detail", "harebell-attempts",
+        "harebell-failed-at", "harebell-worker", "harebell-decoder",
+    ]
+
+    /// The request as it was, with its origin, so that its `apns-id` stays the same.
+    ///
+    /// - Parameters:
+    ///   - queue: where it goes.
+    ///   - id: the run's.
+    /// - Throws: if a name is too long for AMQP.
+    package static func replay(
+        _ delivery: Delivery, _ letter: DeadLetter, to queue: String, id: String
+    ) throws(AMQPError) -> Publication {
+        var properties = Republishing.properties(of: delivery)
+        var headers = properties.headers ?? FieldTable()
+        for name in fate { headers[name] = nil }
+        markOrigin(letter, in: &headers)
+        headers["harebell-replays"] = .int32(Int32(clamping: letter.replays + 1))
+        headers["harebell-replay-id"] = .string(id)
+        properties.headers = headers
+        return Publication(
+            routingKey: ArraySlice(queue.utf8), properties: try PublicationProperties(properties), body: delivery.body)
+    }
+
+    /// The dead letter itself, for the end of its queue.
+    ///
+    /// - Throws: if its headers cannot be read, so that a copy would lose some.
+    package static func renewal(
+        _ delivery: Delivery, _ letter: DeadLetter, in queue: String
+    ) throws(AMQPError) -> Publication {
+        var properties = try MessageProperties(decoding: delivery.rawProperties)
+        Republishing.makePublishable(&properties)
+        var headers = properties.headers ?? FieldTable()
+        markOrigin(letter, in: &headers)
+        if !headers.entries.isEmpty { properties.headers = headers }
+        return Publication(
+            routingKey: ArraySlice(queue.utf8), properties: try PublicationProperties(properties), body: delivery.body)
+    }
+
+    /// What only `x-death` says, which brokers do not keep on a copy.
+    private static func markOrigin(_ letter: DeadLetter, in headers: inout FieldTable) {
+        for (name, value) in [
+            ("harebell-queue", letter.queue.map { ArraySlice($0.utf8) }), ("harebell-exchange", letter.exchange),
+            ("harebell-routing-key", letter.routingKey),
+        ] {
+            if let value, headers[name] == nil { headers[name] = .text(Array(value)) }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Glibc
+
+/// A file that grows line by line, and is safe on the disk when ``sync()`` returns. Only its owner may read it.
+package final class LineWriter {
+    private let descriptor: Int32
+
+    /// - Throws: if it cannot be made, as where it exists already.
+    package init(creating path: String) throws(WholeFile.Failure) {
+        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw WholeFile.lastFailure() }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Writes a line and its end.
+    package func write(_ line: [UInt8]) throws(WholeFile.Failure) {
+        try WholeFile.write(ArraySlice(line + [UInt8(ascii: "\n")]), to: descriptor)
+    }
+
+    package func sync() throws(WholeFile.Failure) {
+        guard fsync(descriptor) == 0 else { throw WholeFile.lastFailure() }
+    }
+}
+
+/// Reads a file line by line, however large it is.
+package final class LineReader {
+    private static let blockSize = 65536
+
+    private let descriptor: Int32
+    private let longestLine: Int
+    private var buffer: ArraySlice<UInt8> = []
+    private var isAtEnd = false
+    /// The number of the line that was read last, counted from 1.
+    package private(set) var line = 0
+
+    /// - Parameter longestLine: in bytes.
+    package init(_ path: String, longestLine: Int) throws(WholeFile.Failure) {
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        self.longestLine = longestLine
+        guard descriptor >= 0 else { throw WholeFile.lastFailure() }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// - Returns: the next line without its end, `nil` after the last one; the last one needs no end.
+    package func next() throws(WholeFile.Failure) -> ArraySlice<UInt8>? {
+        var searched = 0
+        while true {
+            if let end = buffer.dropFirst(searched).firstIndex(of: UInt8(ascii: "\n")) {
+                line += 1
+                defer { buffer = buffer[(end + 1)...] }
+                return buffer[..<end]
+            }
+            searched = buffer.count
+            guard !isAtEnd else {
+                guard !buffer.isEmpty else { return nil }
+                line += 1
+                defer { buffer = [] }
+                return buffer
+            }
+            guard buffer.count <= longestLine else { throw .tooLarge }
+            try readBlock()
+        }
+    }
+
+    private func readBlock() throws(WholeFile.Failure) {
+        var block = [UInt8](repeating: 0, count: Self.blockSize)
+        let count = unsafe block.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+        guard count >= 0 || errno == EINTR else { throw WholeFile.lastFailure() }
+        if count == 0 { isAtEnd = true }
+        buffer = ArraySlice(Array(buffer) + block.prefix(max(0, count)))
+    }
+}

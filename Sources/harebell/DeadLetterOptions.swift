@@ -1,0 +1,259 @@
+import AMQP
+import ArgumentParser
+import Bridge
+import Core
+import EventLoop
+import Glibc
+
+/// Which queue, and which of its dead letters.
+struct DeadLetterOptions: ParsableArguments {
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Option(help: "The dead-letter queue; the one that the configuration names if missing.")
+    var queue: String?
+
+    @Option(help: "APNs's reason or the broker's (rejected, expired, maxlen, delivery_limit); may be repeated.")
+    var reason: [String] = []
+
+    @Option(help: "The outcome that its result had; may be repeated.")
+    var outcome: [String] = []
+
+    @Option(help: ArgumentHelp("The app's topic.", valueName: "topic"))
+    var app: String?
+
+    @Option(help: ArgumentHelp("Failed at this time or later: RFC 3339, or how long ago, as in 2h.", valueName: "time"))
+    var since: String?
+
+    @Option(help: ArgumentHelp("Failed before this time.", valueName: "time"))
+    var until: String?
+
+    @Option(help: ArgumentHelp("The queue that it was in before.", valueName: "queue"))
+    var origin: String?
+
+    @Option(help: ArgumentHelp("At most so many, the oldest first.", valueName: "count"))
+    var limit: Int?
+
+    @Flag(help: "One JSON object instead of a table.")
+    var json = false
+
+    func validate() throws {
+        for (name, time) in [("--since", since), ("--until", until)] {
+            guard time.map({ WallTime(argument: $0, now: WallTime(milliseconds: 0)) != nil }) ?? true else {
+                throw ValidationError("\(name) is a time as 2026-11-21T22:00:00Z, or how long ago, as 90m, 2h or 3d")
+            }
+        }
+        for outcome in outcome where !Outcome.allCases.contains(where: { $0.name.description == outcome }) {
+            let names = Outcome.allCases.map(\.name.description).joined(separator: ", ")
+            throw ValidationError("--outcome is one of \(names)")
+        }
+        guard limit.map({ $0 > 0 }) ?? true else { throw ValidationError("--limit is at least 1") }
+    }
+
+    var filter: DeadLetterFilter {
+        let now = SystemClock.now().wall
+        var filter = DeadLetterFilter()
+        filter.outcomes = outcome
+        filter.reasons = reason
+        filter.topic = app
+        filter.since = since.flatMap { WallTime(argument: $0, now: now) }
+        filter.until = until.flatMap { WallTime(argument: $0, now: now) }
+        filter.origin = origin
+        return filter
+    }
+}
+
+/// What all commands about one dead-letter queue do alike.
+final class DeadLetterDesk {
+    let settings: Configuration
+    let queue: String
+    let reader: RequestReader
+    private let options: DeadLetterOptions
+    private let name: String
+
+    /// - Parameter verb: stands in the connections' names, which say who holds the lock.
+    init(_ options: DeadLetterOptions, verb: String) throws {
+        settings = try options.configuration.load().configuration
+        queue = options.queue ?? settings.deadLetter.routingKey
+        reader = RequestReader(settings)
+        self.options = options
+        name = "harebell dead-letters \(verb) on \(WorkerName.text(index: 0))"
+    }
+
+    func connect(_ runner: LoopRunner) -> (AMQPRole) throws -> AMQPConnection {
+        { [settings, name] role in
+            try BrokerConnections.connection(
+                role, name: name, settings.broker, network: runner.network, seed: UInt64.random(in: 0 ... .max))
+        }
+    }
+
+    /// Looks at the queue; ends the command where that is not possible.
+    ///
+    /// - Parameter visit: called with each message that the filter chooses, up to the limit; false ends it.
+    @discardableResult
+    func scan(
+        _ filter: DeadLetterFilter, limit: Int? = nil, _ visit: @escaping (Delivery, DeadLetter) -> Bool
+    ) throws -> DeadLetterScan {
+        let runner = try LoopRunner()
+        var chosen = 0
+        let scan = try DeadLetterScan(queue, at: runner.now, connect: connect(runner)) { [reader] delivery, letter in
+            guard filter.matches(letter, delivery, reader) else { return true }
+            chosen += 1
+            return visit(delivery, letter) && chosen < limit ?? .max
+        }
+        let progress = Progress(options)
+        try runner.run(
+            nextDeadline: { scan.nextDeadline }, expire: scan.expire(at:), interrupted: { scan.stop() }
+        ) { now in
+            scan.step(at: now.instant)
+            progress.show(scan.seen, of: scan.atStart, at: now.instant)
+            return scan.isClosed
+        }
+        progress.clear()
+        switch scan.end {
+        case .failed(let message)?:
+            complain(message)
+            throw Status.unavailable
+        case .stopped?: throw Status.refused
+        case .complete?, nil: break
+        }
+        if scan.worn > 0 { try renew(scan.worn) }
+        return scan
+    }
+
+    /// Gives fresh copies to messages that were delivered so often that a delivery limit may drop them.
+    private func renew(_ count: Int) throws {
+        complain(
+            "\(count) messages have been looked at so often that a delivery limit of the queue could drop them: "
+                + "they get fresh copies at its end")
+        let run = try self.run(.renew, DeadLetterRun.Settings(queue: queue))
+        if run.end != .complete { complain("not all got one: \(Self.explain(run, queue))") }
+    }
+
+    /// Takes messages out of the queue.
+    func run(_ action: DeadLetterRun.Action, _ settings: DeadLetterRun.Settings) throws -> DeadLetterRun {
+        let runner = try LoopRunner()
+        var random = SystemRandomNumberGenerator()
+        let run = try DeadLetterRun(
+            action, settings, reader: reader, id: NotificationID.random(using: &random).description, at: runner.now,
+            connect: connect(runner))
+        let progress = Progress(options)
+        try runner.run(
+            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
+        ) { now in
+            run.step(at: now.instant)
+            progress.show(run.tally.done, of: min(run.tally.atStart, settings.limit), at: now.instant)
+            return run.isClosed
+        }
+        progress.clear()
+        return run
+    }
+
+    /// The filter and the limit, for a run.
+    var runSettings: DeadLetterRun.Settings {
+        var settings = DeadLetterRun.Settings(queue: queue)
+        settings.filter = options.filter
+        settings.limit = options.limit ?? .max
+        return settings
+    }
+
+    /// Asks on a terminal; without one, or with `--yes`, the answer is yes.
+    func confirm(_ question: String, yes: Bool) throws {
+        guard !yes, isatty(STDIN_FILENO) == 1 else { return }
+        complain("\(question) [y/N]")
+        guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else { throw Status.refused }
+    }
+
+    /// Prints what a run did, and ends the command with its status.
+    ///
+    /// - Parameter verb: what it did to what is done with.
+    func report(_ run: DeadLetterRun, _ verb: String) throws {
+        let tally = run.tally
+        if options.json {
+            say(
+                JSONAnswer.text(of: [
+                    ("queue", .text(queue)), ("end", .text(Self.name(run.end))),
+                    ("detail", run.end == .complete ? .null : .text(Self.explain(run, queue))),
+                    ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)),
+                    ("chosen", .integer(tally.chosen)), (verb, .integer(tally.done)),
+                    ("left", .integer(tally.left)), ("refused", .integer(tally.refused)),
+                    ("complaints", .array(tally.complaints.map { .text($0) })),
+                    ("moved_to_end", .integer(tally.renewed)), ("uncertain", .integer(tally.uncertain)),
+                    ("arrived", .integer(tally.arrivals)),
+                ]))
+        } else if tally.seen > 0 || run.end == .complete {
+            let verb = verb.padded(to: 10)
+            say("\(verb)  \(tally.done)")
+            say("left        \(tally.left)")
+            if tally.refused > 0 { say("refused     \(tally.refused)") }
+            if tally.renewed > 0 { say("moved       \(tally.renewed) to the end of the queue") }
+            if tally.uncertain > 0 { say("uncertain   \(tally.uncertain), perhaps there twice") }
+            for complaint in tally.complaints { complain(complaint) }
+        }
+        switch run.end {
+        case .complete?, nil: break
+        case .stopped?: complain(Self.explain(run, queue))
+        case .aborted?:
+            complain(Self.explain(run, queue))
+            throw Status.refused
+        case .unwritable?:
+            complain(Self.explain(run, queue))
+            throw Status.internal
+        case .locked?, .failed?:
+            complain(Self.explain(run, queue))
+            throw Status.unavailable
+        }
+        if tally.refused > 0 || tally.uncertain > 0 || run.end == .stopped { throw Status.refused }
+    }
+
+    private static func name(_ end: DeadLetterRun.End?) -> String {
+        switch end {
+        case .complete: "complete"
+        case .stopped: "interrupted"
+        case .aborted: "aborted"
+        case .locked: "locked"
+        case .failed, .unwritable, nil: "failed"
+        }
+    }
+
+    private static func explain(_ run: DeadLetterRun, _ queue: String) -> String {
+        switch run.end {
+        case .complete, nil: "complete"
+        case .stopped: "interrupted: what was not sent is still there"
+        case .aborted:
+            "aborted: \(run.tally.arrivals) messages came into the queue while \(run.tally.done) were replayed"
+        case .locked:
+            "another run has the queue \(DeadLetterRun.lockName(of: queue)); the name of its connection says which "
+                + "process that is (rabbitmqctl list_connections client_properties)"
+        case .unwritable(let message): "cannot write the file: \(message)"
+        case .failed(let message): message
+        }
+    }
+
+    /// A bar on a terminal, as long as the queue turns out to be.
+    private final class Progress {
+        private let isShown: Bool
+        private var bar: ProgressBar?
+
+        init(_ options: DeadLetterOptions) {
+            isShown = !options.json && isatty(STDERR_FILENO) == 1
+        }
+
+        func show(_ done: Int, of total: Int, at now: Instant) {
+            guard total > 0 else { return }
+            let bar = bar ?? ProgressBar(total: total, isShown: isShown)
+            self.bar = bar
+            bar.show(done, at: now)
+        }
+
+        func clear() {
+            bar?.clear()
+        }
+    }
+}
+
+extension String {
+    /// With spaces behind it up to a width.
+    func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}

@@ -1,0 +1,44 @@
+import Bridge
+import Core
+
+/// Groups of dead letters, for a person or a program.
+struct DeadLetterTable {
+    let groups: DeadLetterGroups
+    /// Where each group would go; `nil` leaves that out.
+    var target: ((DeadLetterGroups.Key) -> String?)?
+
+    func answer(_ more: [(String, JSONAnswer)]) -> String {
+        JSONAnswer.text(of: more + [("groups", .array(groups.sorted.map(object))), ("other", .integer(groups.others))])
+    }
+
+    private func object(_ key: DeadLetterGroups.Key, _ group: DeadLetterGroups.Group) -> JSONAnswer {
+        func text(_ text: String?) -> JSONAnswer { text.map { .text($0) } ?? .null }
+        let members: [(String, JSONAnswer)] = [
+            ("maker", .text(key.maker.rawValue)), ("outcome", text(key.outcome)), ("reason", text(key.reason)),
+            ("queue", text(key.queue)), ("count", .integer(group.count)),
+            ("first_failed_at", text(group.firstFailedAt?.inUTC)), ("last_failed_at", text(group.lastFailedAt?.inUTC)),
+            ("replayed", .integer(group.replayed)), ("most_replays", .integer(group.mostReplays)),
+        ]
+        guard let target else { return .object(members) }
+        return .object(members + [("target", text(target(key)))])
+    }
+
+    /// Columns with their titles.
+    var lines: [String] {
+        var rows = [["COUNT", "OUTCOME", "REASON", "QUEUE", "FIRST FAILED AT", "LAST FAILED AT", "REPLAYED"]]
+        if target != nil { rows[0].append("TARGET") }
+        for (key, group) in groups.sorted {
+            let outcome = key.outcome ?? (key.maker == .broker ? "(by the broker)" : "(unknown)")
+            var row = [String(group.count), outcome, key.reason ?? "-", key.queue ?? "-"]
+            row += [group.firstFailedAt?.inUTC ?? "-", group.lastFailedAt?.inUTC ?? "-", String(group.replayed)]
+            if let target { row.append(target(key) ?? "none: --to QUEUE") }
+            rows.append(row)
+        }
+        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let lines = rows.map { row in
+            zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")
+                .replacing(#/ +$/#, with: "")
+        }
+        return lines + (groups.others > 0 ? ["and \(groups.others) of more groups"] : [])
+    }
+}

@@ -1,0 +1,182 @@
+import AMQP
+import ArgumentParser
+import Bridge
+import Core
+import Files
+import Glibc
+
+struct DeadLettersExport: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Writes dead letters into a file, one JSON object a line.",
+        discussion: """
+            The file has everything, device tokens and payloads too; only its owner may read it. With --discard a message is \
+            removed from the queue when its line is on the disk.
+            """)
+
+    @OptionGroup var options: DeadLetterOptions
+
+    @Option(help: ArgumentHelp("A file that does not exist yet.", valueName: "file"))
+    var file: String
+
+    @Flag(help: "Remove from the queue what is in the file.")
+    var discard = false
+
+    func run() throws {
+        let desk = try DeadLetterDesk(options, verb: "export")
+        let writer: LineWriter
+        do throws(WholeFile.Failure) {
+            writer = try LineWriter(creating: file)
+        } catch {
+            throw ValidationError("--file: cannot create \(file): \(error)")
+        }
+        if discard {
+            let run = try desk.run(
+                .export { lines in
+                    for line in lines { try writer.write(line) }
+                    try writer.sync()
+                }, desk.runSettings)
+            return try desk.report(run, "exported")
+        }
+        try copy(desk, to: writer)
+    }
+
+    private func copy(_ desk: DeadLetterDesk, to writer: LineWriter) throws {
+        var exported = 0
+        var unreadable = 0
+        var failure: WholeFile.Failure?
+        let scan = try desk.scan(options.filter, limit: options.limit) { delivery, _ in
+            let line: [UInt8]
+            do throws(AMQPError) {
+                line = try ArchiveWriter.line(delivery, from: desk.queue)
+            } catch {
+                unreadable += 1
+                return true
+            }
+            do throws(WholeFile.Failure) {
+                try writer.write(line)
+                exported += 1
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        do throws(WholeFile.Failure) {
+            if let failure { throw failure }
+            try writer.sync()
+        } catch {
+            complain("cannot write \(file): \(error)")
+            throw Status.internal
+        }
+        if options.json {
+            say(
+                JSONAnswer.text(of: [
+                    ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
+                    ("exported", .integer(exported)), ("refused", .integer(unreadable)),
+                ]))
+        } else {
+            say("exported    \(exported) of \(scan.atStart) messages")
+        }
+        guard unreadable == 0 else {
+            complain("\(unreadable) messages have headers that cannot be read whole: they are not in the file")
+            throw Status.refused
+        }
+    }
+}
+
+struct DeadLettersImport: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Publishes what a file from export has, each message confirmed.",
+        discussion: """
+            The whole file is checked first. It all goes to one queue: the dead letters, from where replay sends each back, or \
+            another one.
+            """)
+
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Option(help: ArgumentHelp("A file from export.", valueName: "file"))
+    var file: String
+
+    @Option(help: ArgumentHelp("The queue; the dead-letter queue if missing.", valueName: "queue"))
+    var to: String?
+
+    @Option(help: "Messages per second; as fast as the broker takes them if missing.")
+    var rate: Int?
+
+    @Flag(help: "Check the file, and change nothing.")
+    var dryRun = false
+
+    @Flag(help: "One JSON object instead of a table.")
+    var json = false
+
+    func validate() throws {
+        guard rate.map((1...1_000_000).contains) ?? true else { throw ValidationError("--rate is 1 to 1000000") }
+    }
+
+    func run() throws {
+        let settings = try configuration.load().configuration
+        let queue = to ?? settings.deadLetter.routingKey
+        let count = try check(settings)
+        guard !dryRun else { return report(queue, count, nil) }
+        let runner = try LoopRunner()
+        let lines = try open(settings)
+        let publisher = try BrokerConnections.connection(
+            .publisher, name: "harebell dead-letters import", settings.broker, network: runner.network,
+            seed: UInt64.random(in: 0 ... .max))
+        let run = ArchiveImport(to: queue, rate: rate, publisher: publisher, at: runner.now) {
+            try lines.next().map { try ArchivedMessage(line: $0) }
+        }
+        let progress = ProgressBar(total: count, isShown: !json && isatty(STDERR_FILENO) == 1)
+        try runner.run(
+            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
+        ) { now in
+            run.step(at: now.instant)
+            progress.show(run.confirmed, at: now.instant)
+            return run.isClosed
+        }
+        progress.clear()
+        report(queue, count, run)
+        if let complaint = run.complaint { complain(complaint) }
+        if case .failed(let message) = run.end {
+            complain(message)
+            throw Status.unavailable
+        }
+        if run.end == .stopped || run.refused > 0 || run.uncertain > 0 { throw Status.refused }
+    }
+
+    private func report(_ queue: String, _ count: Int, _ run: ArchiveImport?) {
+        if json {
+            say(
+                JSONAnswer.text(of: [
+                    ("queue", .text(queue)), ("messages", .integer(count)),
+                    ("imported", .integer(run?.confirmed ?? 0)), ("refused", .integer(run?.refused ?? 0)),
+                    ("uncertain", .integer(run?.uncertain ?? 0)),
+                ]))
+        } else {
+            say("imported    \(run?.confirmed ?? 0) of \(count) messages into \(queue)")
+        }
+    }
+
+    private func open(_ settings: Configuration) throws -> LineReader {
+        do throws(WholeFile.Failure) {
+            // A body is a third longer in base64, and headers have to fit into a frame: escaped, six times that.
+            return try LineReader(file, longestLine: settings.broker.maximumMessage * 2 + 1_048_576)
+        } catch {
+            throw ValidationError("--file: cannot read \(file): \(error)")
+        }
+    }
+
+    /// - Returns: how many messages it has.
+    private func check(_ settings: Configuration) throws -> Int {
+        let lines = try open(settings)
+        do {
+            while let line = try lines.next() { _ = try ArchivedMessage(line: line) }
+        } catch {
+            complain("\(file):\(lines.line): \(error)")
+            throw Status.refused
+        }
+        return lines.line
+    }
+}

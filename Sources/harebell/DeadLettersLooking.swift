@@ -1,0 +1,158 @@
+import AMQP
+import ArgumentParser
+import Bridge
+import Core
+
+struct DeadLettersList: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Counts the dead letters by outcome, reason and the queue that they came from.")
+
+    @OptionGroup var options: DeadLetterOptions
+
+    func run() throws {
+        let desk = try DeadLetterDesk(options, verb: "list")
+        var groups = DeadLetterGroups()
+        let scan = try desk.scan(options.filter, limit: options.limit) { _, letter in
+            groups.add(letter)
+            return true
+        }
+        let table = DeadLetterTable(groups: groups)
+        if options.json {
+            say(
+                table.answer([
+                    ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)), ("seen", .integer(scan.seen)),
+                    ("chosen", .integer(groups.total)),
+                ]))
+        } else {
+            if groups.total > 0 { for line in table.lines { say(line) } }
+            say("\(groups.total) of \(scan.atStart) messages in \(desk.queue)")
+        }
+    }
+}
+
+struct DeadLettersShow: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Shows dead letters one by one.",
+        discussion:
+            "Device tokens are shortened and bodies left out, unless --show-payloads or log.show_payloads says so.")
+
+    static let defaultLimit = 10
+
+    @OptionGroup var options: DeadLetterOptions
+
+    @Option(help: "Only those with this apns-id or message id.")
+    var id: String?
+
+    @Flag(help: "With bodies and whole device tokens.")
+    var showPayloads = false
+
+    func run() throws {
+        let desk = try DeadLetterDesk(options, verb: "show")
+        var filter = options.filter
+        filter.id = id
+        var views: [DeadLetterView] = []
+        let isOpen = showPayloads || desk.settings.log.showPayloads
+        let scan = try desk.scan(filter, limit: options.limit ?? Self.defaultLimit) { delivery, letter in
+            views.append(DeadLetterView(delivery, letter, desk.reader, showsPayloads: isOpen))
+            return true
+        }
+        if options.json {
+            say(
+                JSONAnswer.text(of: [
+                    ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
+                    ("dead_letters", .array(views.map(\.answer))),
+                ]))
+        } else {
+            for view in views { say(view.lines.joined(separator: "\n") + "\n") }
+            say("\(views.count) of \(scan.atStart) messages in \(desk.queue)")
+        }
+        if id != nil, views.isEmpty { throw Status.refused }
+    }
+}
+
+/// One dead letter, as far as it may be seen.
+struct DeadLetterView {
+    private let members: [(String, JSONAnswer)]
+    private let headers: [(String, JSONAnswer)]
+    private let body: (String, JSONAnswer)
+
+    init(_ delivery: Delivery, _ letter: DeadLetter, _ reader: RequestReader, showsPayloads: Bool) {
+        func text(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
+            bytes.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
+        }
+        let request = reader.request(of: delivery, from: letter.queue)
+        let tokens: [JSONAnswer] = (request?.notifications ?? []).compactMap { notification in
+            guard case .device(let token) = notification.target else { return nil }
+            return .text(showsPayloads ? String(decoding: token.hex, as: UTF8.self) : token.description)
+        }
+        members = [
+            ("maker", .text(letter.maker.rawValue)), ("message-id", text(delivery.messageID)),
+            ("correlation-id", text(delivery.correlationID)), ("reply-to", text(delivery.replyTo)),
+            ("content-type", text(delivery.contentType)), ("type", text(delivery.type)),
+            ("timestamp", delivery.timestamp.map { .integer(Int(clamping: $0)) } ?? .null),
+            ("apns-topic", reader.topic(of: delivery, from: letter.queue).map { .text($0) } ?? .null),
+            ("device-tokens", .array(tokens)),
+        ].filter { if case .null = $0.1 { false } else { true } }
+        headers = Self.headers(of: delivery, showsPayloads: showsPayloads)
+        body =
+            showsPayloads
+            ? ("body", text(delivery.body))
+            : ("body", .text("\(delivery.body.count) bytes; --show-payloads shows them"))
+    }
+
+    private static func headers(of delivery: Delivery, showsPayloads: Bool) -> [(String, JSONAnswer)] {
+        let table: FieldTable
+        do {
+            table = try MessageProperties(decoding: delivery.rawProperties).headers ?? FieldTable()
+        } catch {
+            return [("(unreadable)", .text(error.message))]
+        }
+        return table.entries.map { entry in
+            let name = String(decoding: entry.name, as: UTF8.self)
+            let isSecret = !showsPayloads && ["device-token", "device-tokens"].contains(name)
+            guard isSecret, case .text(let text) = entry.value else { return (name, JSONAnswer(entry.value)) }
+            let tokens = String(decoding: text, as: UTF8.self).split(separator: ",")
+            return (name, .text(tokens.map { "\($0.drop { $0 == " " }.prefix(8))…" }.joined(separator: ", ")))
+        }
+    }
+
+    var answer: JSONAnswer {
+        .object(members + [("headers", .object(headers)), body])
+    }
+
+    var lines: [String] {
+        func line(_ name: String, _ value: JSONAnswer) -> String {
+            guard case .text(let text) = value else { return "\(name.padded(to: 24))  \(value)" }
+            return "\(name.padded(to: 24))  \(text)"
+        }
+        return (members + headers + [body]).map(line)
+    }
+}
+
+extension JSONAnswer {
+    /// A header's value, for a reader: what JSON has no type for becomes the nearest that it has.
+    init(_ value: FieldValue) {
+        switch value {
+        case .boolean(let value): self = .boolean(value)
+        case .int8(let value): self = .integer(Int(value))
+        case .uint8(let value): self = .integer(Int(value))
+        case .int16(let value): self = .integer(Int(value))
+        case .uint16(let value): self = .integer(Int(value))
+        case .int32(let value): self = .integer(Int(value))
+        case .uint32(let value): self = .integer(Int(value))
+        case .int64(let value): self = .integer(Int(value))
+        case .uint64(let value): self = .integer(Int(clamping: value))
+        case .float(let value): self = .number(Double(value))
+        case .double(let value): self = .number(value)
+        case .decimal(let scale, let value): self = .text("\(value)e-\(scale)")
+        case .text(let bytes), .bytes(let bytes): self = .text(String(decoding: bytes, as: UTF8.self))
+        case .timestamp(let seconds):
+            self = .text(WallTime(milliseconds: Int64(clamping: seconds) &* 1000).inUTC)
+        case .array(let values): self = .array(values.map { JSONAnswer($0) })
+        case .table(let table):
+            self = .object(table.entries.map { (String(decoding: $0.name, as: UTF8.self), JSONAnswer($0.value)) })
+        case .void: self = .null
+        }
+    }
+}

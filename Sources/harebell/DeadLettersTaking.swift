@@ -1,0 +1,122 @@
+import ArgumentParser
+import Bridge
+import Core
+import Glibc
+
+struct DeadLettersReplay: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Sends dead letters back to the queues that they came from.",
+        discussion: """
+            Each is published and confirmed first, then acknowledged: whatever happens in between, it is there twice at \
+            worst. What comes back while this runs is not sent again.
+            """)
+
+    @OptionGroup var options: DeadLetterOptions
+
+    @Option(help: ArgumentHelp("Send all to this queue instead.", valueName: "queue"))
+    var to: String?
+
+    @Option(help: "Messages per second.")
+    var rate = 500
+
+    @Option(
+        help: ArgumentHelp(
+            "End when more than this share of what was replayed has arrived in the dead letters again; 100 for never.",
+            valueName: "percent"))
+    var abortAbove = 50
+
+    @Flag(help: "Say what would go where, and change nothing.")
+    var dryRun = false
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func validate() throws {
+        guard (1...1_000_000).contains(rate) else { throw ValidationError("--rate is 1 to 1000000") }
+        guard (0...100).contains(abortAbove) else { throw ValidationError("--abort-above is 0 to 100") }
+    }
+
+    func run() throws {
+        let desk = try DeadLetterDesk(options, verb: "replay")
+        guard to != desk.queue else { throw ValidationError("--to is the dead-letter queue itself") }
+        let asks = !yes && isatty(STDIN_FILENO) == 1
+        if dryRun || asks {
+            try DeadLetterPreview(desk, options).show(asJSON: dryRun && options.json) { [to] in to ?? $0.queue }
+            if dryRun { return }
+            try desk.confirm("Replay them?", yes: yes)
+        }
+        var settings = desk.runSettings
+        settings.rate = rate
+        settings.abortAbove = abortAbove < 100 ? abortAbove : nil
+        try desk.report(try desk.run(.replay(to: to), settings), "replayed")
+    }
+}
+
+struct DeadLettersDiscard: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "discard", abstract: "Removes dead letters for good.",
+        discussion: "It takes a filter or --all. Where nobody can be asked, it takes --yes as well.")
+
+    @OptionGroup var options: DeadLetterOptions
+
+    @Flag(help: "All of them.")
+    var all = false
+
+    @Flag(help: "Say what would be removed, and change nothing.")
+    var dryRun = false
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func validate() throws {
+        guard all != !options.filter.isEmpty else {
+            throw ValidationError("either a filter or --all says what is to be discarded")
+        }
+    }
+
+    func run() throws {
+        guard dryRun || yes || isatty(STDIN_FILENO) == 1 else {
+            throw ValidationError("nobody can be asked here: --yes discards without asking")
+        }
+        let desk = try DeadLetterDesk(options, verb: "discard")
+        if dryRun || !yes {
+            try DeadLetterPreview(desk, options).show(asJSON: dryRun && options.json)
+            if dryRun { return }
+            try desk.confirm("Discard them for good?", yes: yes)
+        }
+        try desk.report(try desk.run(.discard, desk.runSettings), "discarded")
+    }
+}
+
+/// What would happen.
+private struct DeadLetterPreview {
+    private let queue: String
+    private let atStart: Int
+    private let groups: DeadLetterGroups
+
+    init(_ desk: DeadLetterDesk, _ options: DeadLetterOptions) throws {
+        var groups = DeadLetterGroups()
+        let scan = try desk.scan(options.filter, limit: options.limit) { _, letter in
+            groups.add(letter)
+            return true
+        }
+        self.groups = groups
+        queue = desk.queue
+        atStart = scan.atStart
+    }
+
+    /// - Parameter target: where each group goes; `nil` for nowhere.
+    func show(asJSON: Bool, target: ((DeadLetterGroups.Key) -> String?)? = nil) {
+        let table = DeadLetterTable(groups: groups, target: target)
+        if asJSON {
+            say(
+                table.answer([
+                    ("queue", .text(queue)), ("messages", .integer(atStart)), ("chosen", .integer(groups.total)),
+                ]))
+        } else {
+            if groups.total > 0 { for line in table.lines { say(line) } }
+            say("\(groups.total) of \(atStart) messages in \(queue)")
+        }
+    }
+}

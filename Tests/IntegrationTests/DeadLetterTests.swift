@@ -1,0 +1,397 @@
+import AMQP
+import Core
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("harebell dead-letters")
+    struct DeadLetterTests {
+        private let stage: Stage
+
+        init() throws {
+            stage = try Stage(script: "")
+            try stage.write()
+        }
+
+        struct End {
+            let exit: ChildProcess.Exit
+            let output: String
+            let errors: String
+
+            /// The JSON that it printed.
+            func object() throws -> [String: Any] {
+                try #require(try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
+            }
+
+            func number(_ name: String) throws -> Int? {
+                try object()[name] as? Int
+            }
+        }
+
+        private func start(_ arguments: [String]) throws -> ChildProcess {
+            try ChildProcess(
+                stage.binary,
+                ["dead-letters", arguments[0], "--config", stage.directory.file("harebell.yaml")]
+                    + arguments.dropFirst())
+        }
+
+        private func run(_ arguments: String...) throws -> End {
+            let process = try start(arguments)
+            let exit = try process.waitForExit(within: .seconds(60))
+            return End(exit: exit, output: process.text(), errors: process.text(.errors))
+        }
+
+        /// A queue of dead letters of its own, of either type, and one that they came from.
+        private struct Queues {
+            let dead: String
+            let target: String
+        }
+
+        private func queues(_ type: String) throws -> Queues {
+            let queues = Queues(dead: "\(stage.name).dead.\(type)", target: "\(stage.name).target.\(type)")
+            for queue in [queues.dead, queues.target] {
+                try stage.client.declare(queue, ["x-queue-type": .string(type)])
+            }
+            return queues
+        }
+
+        private func remove(_ queues: Queues) throws {
+            for queue in [queues.dead, queues.target] { try stage.client.ask(.deleteQueue(queue)) }
+            try stage.removeQueues()
+        }
+
+        /// Puts numbered dead letters into a queue, every third with another reason.
+        private func put(_ count: Int, into queues: Queues) throws {
+            try stage.client.publish(
+                try (0..<count).map { index in
+                    var properties = MessageProperties()
+                    properties.messageID = Array("\(index)".utf8)
+                    properties.headers = [
+                        "harebell-outcome": .string("rejected"),
+                        "harebell-reason": .string(index % 3 == 0 ? "BadTopic" : "TopicDisallowed"),
+                        "harebell-queue": .string(queues.target), "harebell-replays": .int32(0),
+                        "harebell-failed-at": .string("2026-11-21T22:27:40Z"),
+                    ]
+                    return Publication(
+                        routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                        body: ArraySlice("{\"number\":\(index)}".utf8))
+                })
+        }
+
+        private func numbers(_ queue: String) throws -> [Int] {
+            try stage.client.takeAll(queue).map { Int(String(decoding: $0.messageID ?? [], as: UTF8.self)) ?? -1 }
+        }
+
+        @Test("looking changes neither number nor order, and says what is there", arguments: ["quorum", "classic"])
+        func looking(type: String) throws {
+            let queues = try queues(type)
+            try put(500, into: queues)
+            let list = try run("list", "--queue", queues.dead, "--json")
+            #expect(list.exit == .exited(0), "\(list)")
+            #expect(try list.number("messages") == 500)
+            let groups = try #require(try list.object()["groups"] as? [[String: Any]])
+            #expect(groups.map { $0["reason"] as? String } == ["TopicDisallowed", "BadTopic"])
+            #expect(groups.map { $0["count"] as? Int } == [333, 167])
+            #expect(groups[0]["queue"] as? String == queues.target)
+            #expect(groups[0]["first_failed_at"] as? String == "2026-11-21T22:27:40Z")
+            let table = try run("list", "--queue", queues.dead, "--reason", "BadTopic", "--limit", "5")
+            #expect(table.output.contains("5 of 500 messages"), "\(table)")
+            let dry = try run(
+                "replay", "--queue", queues.dead, "--reason", "BadTopic", "--dry-run", "--json")
+            #expect(dry.exit == .exited(0), "\(dry)")
+            let targets = try #require(try dry.object()["groups"] as? [[String: Any]])
+            #expect(targets.map { $0["target"] as? String } == [queues.target])
+            let show = try run("show", "--queue", queues.dead, "--id", "7")
+            #expect(show.output.contains("harebell-reason           TopicDisallowed"), "\(show)")
+            #expect(!show.output.contains("number"), "no body is shown")
+            #expect(try run("show", "--queue", queues.dead, "--id", "7", "--show-payloads").output.contains("number"))
+            let copy = stage.directory.file("copy.jsonl")
+            #expect(try run("export", "--queue", queues.dead, "--file", copy).exit == .exited(0))
+            #expect(try String(contentsOfFile: copy, encoding: .utf8).split(separator: "\n").count == 500)
+            #expect(try numbers(queues.target) == [])
+            #expect(try numbers(queues.dead) == Array(0..<500))
+            try remove(queues)
+        }
+
+        @Test("a replay with a filter conserves everything and the order", arguments: ["quorum", "classic"])
+        func replay(type: String) throws {
+            let queues = try queues(type)
+            try put(300, into: queues)
+            let end = try run("replay", "--queue", queues.dead, "--reason", "BadTopic", "--yes", "--json")
+            #expect(end.exit == .exited(0), "\(end)")
+            #expect(try end.number("replayed") == 100)
+            #expect(try end.number("left") == 200)
+            let sent = try stage.client.takeAll(queues.target)
+            #expect(sent.count == 100)
+            for message in sent { #expect(message.header("harebell-replays") == .integer(1)) }
+            let discard = try run("discard", "--queue", queues.dead, "--limit", "50", "--all", "--yes", "--json")
+            #expect(try discard.number("discarded") == 50, "\(discard)")
+            #expect(try numbers(queues.dead) == Array((0..<300).filter { $0 % 3 > 0 }.dropFirst(50)))
+            try remove(queues)
+        }
+
+        @Test(
+            "killed at any moment of a replay, nothing is lost, and another one goes on",
+            arguments: ["quorum", "classic"])
+        func killed(type: String) throws {
+            let queues = try queues(type)
+            let count = 1500
+            try put(count, into: queues)
+            for part in 1...3 {
+                let process = try start(["replay", "--queue", queues.dead, "--rate", "1000", "--yes"])
+                try eventually("a quarter replayed; \(process.report)", within: .seconds(30)) {
+                    try stage.client.count(queues.target) >= part * 300 ? true : nil
+                }
+                process.signal(SIGKILL)
+                try process.waitForExit()
+            }
+            let end = try run("replay", "--queue", queues.dead, "--yes", "--json")
+            #expect(end.exit == .exited(0), "\(end)")
+            let sent = try numbers(queues.target)
+            #expect(Set(sent) == Set(0..<count), "none is lost")
+            #expect(sent.count <= count + 3 * 400, "twice is what was under way")
+            #expect(try numbers(queues.dead) == [])
+            try remove(queues)
+        }
+
+        @Test("SIGINT ends a replay in order: nothing is lost or sent twice")
+        func interrupted() throws {
+            let queues = try queues("quorum")
+            try put(400, into: queues)
+            let process = try start(["replay", "--queue", queues.dead, "--rate", "100", "--json"])
+            try eventually("some replayed; \(process.report)", within: .seconds(30)) {
+                try stage.client.count(queues.target) >= 50 ? true : nil
+            }
+            process.signal(SIGINT)
+            #expect(try process.waitForExit() == .exited(65), "\(process.report)")
+            #expect(process.text().contains("\"end\":\"interrupted\""), "\(process.report)")
+            let (sent, left) = (try numbers(queues.target), try numbers(queues.dead))
+            #expect(sent + left == Array(0..<400))
+            try remove(queues)
+        }
+
+        @Test("one at a time: a second run is told who is there, and the first goes on")
+        func lock() throws {
+            let queues = try queues("classic")
+            try put(100, into: queues)
+            let first = try start(["replay", "--queue", queues.dead, "--rate", "20", "--json"])
+            try eventually("the first one's start; \(first.report)", within: .seconds(30)) {
+                try stage.client.count(queues.target) > 0 ? true : nil
+            }
+            let second = try run("replay", "--queue", queues.dead, "--json")
+            #expect(second.exit == .exited(69), "\(second)")
+            #expect(second.errors.contains("\(queues.dead).replay.lock"), "\(second)")
+            #expect(try second.object()["end"] as? String == "locked")
+            #expect(try first.waitForExit() == .exited(0), "\(first.report)")
+            #expect(try numbers(queues.target) == Array(0..<100))
+            try remove(queues)
+        }
+
+        @Test(
+            "the broker's own dead letters go back to where they were",
+            arguments: ["rejected", "expired", "maxlen", "delivery_limit"])
+        func broker(reason: String) throws {
+            let queues = try queues("quorum")
+            let work = "\(stage.name).work"
+            var arguments: FieldTable = [
+                "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string(queues.dead),
+            ]
+            switch reason {
+            case "expired": arguments["x-message-ttl"] = .int32(1)
+            case "maxlen": arguments["x-max-length"] = .int32(1)
+            case "delivery_limit":
+                arguments["x-queue-type"] = .string("quorum")
+                arguments["x-delivery-limit"] = .int32(1)
+            default: break
+            }
+            try stage.client.declare(work, arguments)
+            try stage.client.publish(
+                (0..<2).map { index in
+                    var properties = PublicationProperties()
+                    properties.messageID = ArraySlice("\(index)".utf8)
+                    return Publication(
+                        routingKey: ArraySlice(work.utf8), properties: properties, body: ArraySlice("{}".utf8))
+                })
+            if reason == "rejected" { try stage.client.reject(work) }
+            if reason == "delivery_limit" {
+                for _ in 0..<2 { try stage.client.reject(work, requeue: true) }
+            }
+            try eventually("a dead letter") { try stage.client.count(queues.dead) > 0 ? true : nil }
+            let list = try run("list", "--queue", queues.dead, "--json")
+            let groups = try #require(try list.object()["groups"] as? [[String: Any]])
+            #expect(groups.map { $0["reason"] as? String } == [reason], "\(list)")
+            #expect(groups.map { $0["queue"] as? String } == [work], "\(list)")
+            let dead = try stage.client.count(queues.dead)
+            // Where it would die again at once it goes elsewhere.
+            let end = try run("replay", "--queue", queues.dead, "--reason", reason, "--to", queues.target, "--json")
+            #expect(try end.number("replayed") == dead, "\(end)")
+            let back = try stage.client.takeAll(queues.target)
+            #expect(back.count == dead)
+            let headers = try #require(try MessageProperties(decoding: back[0].rawProperties).headers)
+            #expect(headers["x-death"] == nil && headers["x-delivery-count"] == nil)
+            #expect(headers["harebell-queue"] == .string(work))
+            #expect(headers["harebell-replays"] == .int32(1))
+            try stage.client.ask(.deleteQueue(work))
+            try remove(queues)
+        }
+
+        @Test("what says nothing about itself, and a queue that is gone, leave the message where it is")
+        func refused() throws {
+            let queues = try queues("quorum")
+            try put(6, into: queues)
+            try stage.client.publish(
+                [Publication(routingKey: ArraySlice(queues.dead.utf8), body: ArraySlice("?".utf8))])
+            try stage.client.ask(.deleteQueue(queues.target))
+            let end = try run("replay", "--queue", queues.dead, "--json")
+            #expect(end.exit == .exited(65), "\(end)")
+            #expect(try end.number("refused") == 7)
+            let complaints = try #require(try end.object()["complaints"] as? [String])
+            #expect(complaints.contains { $0.contains("takes no messages (NO_ROUTE)") })
+            #expect(complaints.contains { $0.contains("does not say where it was before") })
+            try stage.client.declare(queues.target, ["x-queue-type": .string("quorum")])
+            let named = try run("replay", "--queue", queues.dead, "--to", queues.target, "--json")
+            #expect(named.exit == .exited(0), "\(named)")
+            #expect(try stage.client.takeAll(queues.target).count == 7)
+            try remove(queues)
+        }
+
+        @Test("looking often loses nothing in a queue with a delivery limit")
+        func deliveryLimit() throws {
+            let queue = "\(stage.name).limited"
+            try stage.client.declare(
+                queue, ["x-queue-type": .string("quorum"), "x-delivery-limit": .int32(20)])
+            try put(20, into: Queues(dead: queue, target: queue))
+            var warnings = 0
+            for _ in 0..<25 {
+                let end = try run("list", "--queue", queue, "--json")
+                #expect(try end.number("chosen") == 20, "\(end)")
+                if end.errors.contains("fresh copies") { warnings += 1 }
+            }
+            #expect((1...2).contains(warnings))
+            #expect(try numbers(queue) == Array(0..<20))
+            try stage.client.ask(.deleteQueue(queue))
+            try stage.removeQueues()
+        }
+
+        @Test("what is exported and imported again is the same byte by byte", arguments: ["quorum", "classic"])
+        func archive(type: String) throws {
+            let queues = try queues(type)
+            var properties = MessageProperties()
+            properties.contentType = Array("application/json".utf8)
+            properties.deliveryMode = 2
+            properties.priority = 3
+            properties.correlationID = [0xC3, 0x28]
+            properties.messageID = Array("m".utf8)
+            properties.timestamp = 1_795_300_000
+            properties.type = Array("t".utf8)
+            properties.headers = [
+                "boolean": .boolean(true), "int8": .int8(.min), "uint8": .uint8(.max), "int16": .int16(.min),
+                "uint16": .uint16(.max), "int32": .int32(.min), "uint32": .uint32(.max),
+                "int64": .int64(9_007_199_254_740_993), "float": .float(-0.1), "double": .double(0.1),
+                "decimal": .decimal(scale: 2, value: 314), "text": .string("é😀\n"), "no text": .text([0xFF]),
+                "bytes": .bytes([0, 1, 255]), "timestamp": .timestamp(1_795_300_000), "void": .void,
+                "array": .array([.void, .int32(1), .table(["n": .string("")])]), "table": .table(["a": .array([])]),
+            ]
+            let bodies: [[UInt8]] = [[], Array((0...255).map { UInt8($0) }), Array("{\"aps\":{}}".utf8)]
+            try stage.client.publish(
+                try bodies.map {
+                    Publication(
+                        routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                        body: $0[...])
+                })
+            let file = stage.directory.file("archive.jsonl")
+            let export = try run("export", "--queue", queues.dead, "--file", file, "--discard", "--json")
+            #expect(export.exit == .exited(0), "\(export)")
+            #expect(try export.number("exported") == 3)
+            #expect(try stage.client.takeAll(queues.dead).isEmpty)
+            let attributes = try FileManager.default.attributesOfItem(atPath: file)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+            let taken = try run("export", "--queue", queues.dead, "--file", file)
+            #expect(taken.exit == .exited(64), "a file is not overwritten: \(taken)")
+            let restore = try run("import", "--file", file, "--to", queues.dead, "--json")
+            #expect(restore.exit == .exited(0), "\(restore)")
+            let back = try stage.client.takeAll(queues.dead)
+            #expect(back.map { Array($0.body) } == bodies)
+            let expected = try properties.encoded()
+            for message in back { #expect(Array(message.rawProperties) == expected) }
+
+            let damaged = try stage.directory.write(
+                try String(contentsOfFile: file, encoding: .utf8) + "{}\n", to: "damaged.jsonl")
+            let refused = try run("import", "--file", damaged, "--to", queues.dead)
+            #expect(refused.exit == .exited(65), "\(refused)")
+            #expect(refused.errors.contains("damaged.jsonl:4: the line: expected \"body\""), "\(refused)")
+            #expect(try stage.client.takeAll(queues.dead).isEmpty, "nothing of a damaged file is published")
+            try remove(queues)
+        }
+
+        @Test("requests that were refused are accepted after the cause was mended, under their apns-ids")
+        func mended() throws {
+            var settings = Stage.Settings()
+            settings.queues = [stage.quorumQueue]
+            let worker = try stage.start(settings)
+            let topics = ["com.example.new", "com.example.never"]
+            try stage.client.publish(
+                (0..<10).map { index in
+                    stage.requests.message(
+                        index, to: stage.quorumQueue,
+                        body: Requests.body(index, topic: topics[index < 8 ? 0 : 1]))
+                })
+            let invalid = try results(10)
+            #expect(invalid.values.allSatisfy { $0.outcome == "invalid" })
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try eventually("the dead letters") { try stage.client.count(stage.deadLetterQueue) == 10 ? true : nil }
+            let list = try run("list", "--outcome", "invalid", "--app", topics[0], "--json")
+            #expect(try list.number("chosen") == 8, "\(list)")
+            #expect(try list.number("messages") == 10, "\(list)")
+
+            settings.moreApps = stage.app(topics[0])
+            let mended = try stage.start(settings)
+            let end = try run("replay", "--outcome", "invalid", "--since", "1h", "--json")
+            #expect(end.exit == .exited(0), "\(end)")
+            #expect(try end.number("replayed") == 10)
+            let answers = try results(10)
+            for index in 0..<10 {
+                #expect(answers[index]?.outcome == (index < 8 ? "accepted" : "invalid"))
+                #expect(answers[index]?.apnsID == invalid[index]?.apnsID, "message \(index)")
+            }
+            mended.signal(SIGTERM)
+            #expect(try mended.waitForExit() == .exited(0), "\(mended.report)")
+            let left = try stage.client.takeAll(stage.deadLetterQueue)
+            #expect(left.count == 2)
+            for letter in left { #expect(letter.header("harebell-replays") == .integer(1)) }
+            try stage.removeQueues()
+        }
+
+        private func results(_ count: Int) throws -> [Int: Conservation.Result] {
+            var results: [Int: Conservation.Result] = [:]
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                let index = try #require(stage.requests.index(ofMessageID: delivery.correlationID))
+                results[index] = try Conservation.Result(delivery)
+                return results.count == count
+            }
+            return results
+        }
+
+        @Test("a wrong command line is 64, a missing queue 69")
+        func usage() throws {
+            for arguments in [
+                ["list", "--since", "yesterday"], ["list", "--outcome", "great"], ["list", "--limit", "0"],
+                ["replay", "--rate", "0"], ["replay", "--abort-above", "101"], ["discard", "--yes"],
+                ["discard", "--all", "--reason", "BadTopic", "--yes"], ["discard", "--all"],
+                ["replay", "--to", stage.deadLetterQueue], ["import", "--file", stage.directory.file("none")],
+            ] {
+                let process = try start(arguments)
+                #expect(try process.waitForExit() == .exited(64), "\(arguments): \(process.report)")
+            }
+            for command in ["list", "replay"] {
+                let missing = try run(command, "--queue", "\(stage.name).none")
+                #expect(missing.exit == .exited(69), "\(missing)")
+                #expect(missing.errors.contains("no queue '\(stage.name).none'"), "\(missing)")
+            }
+            try stage.removeQueues()
+        }
+    }
+}
