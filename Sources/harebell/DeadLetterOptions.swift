@@ -123,9 +123,12 @@ final class DeadLetterDesk {
     /// Gives fresh copies to messages that were delivered so often that a delivery limit may drop them.
     private func renew(_ count: Int) throws {
         complain(
-            "\(count) messages have been looked at so often that a delivery limit of the queue could drop them: "
+            "\(count) of the messages were delivered so often that a delivery limit of the queue could drop them: "
                 + "they get fresh copies at its end")
-        let run = try self.run(.renew, DeadLetterRun.Settings(queue: queue))
+        var settings = DeadLetterRun.Settings(queue: queue)
+        // Those that are nearly as far go along, so that they stay together.
+        settings.mostDeliveries -= 2
+        let run = try self.run(.renew, settings)
         if run.end != .complete { complain("not all got one: \(Self.explain(run, queue))") }
     }
 
