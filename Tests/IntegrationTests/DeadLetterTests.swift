@@ -1,5 +1,7 @@
 import AMQP
+import Bridge
 import Core
+import EventLoop
 import Foundation
 import Glibc
 import TestSupport
@@ -112,6 +114,16 @@ extension ProcessTests {
             #expect(try String(contentsOfFile: copy, encoding: .utf8).split(separator: "\n").count == 500)
             #expect(try numbers(queues.target) == [])
             #expect(try numbers(queues.dead) == Array(0..<500))
+            try remove(queues)
+        }
+
+        @Test("what several connections hold goes back in its order", arguments: ["quorum", "classic"])
+        func windows(type: String) throws {
+            let queues = try queues(type)
+            try put(350, into: queues)
+            let seen = try ScanRunner(stage.url).scan(queues.dead, window: 100)
+            #expect(seen == Array(0..<350))
+            #expect(try numbers(queues.dead) == Array(0..<350))
             try remove(queues)
         }
 
@@ -393,5 +405,48 @@ extension ProcessTests {
             }
             try stage.removeQueues()
         }
+    }
+}
+
+/// Turns a loop for one scan.
+private final class ScanRunner: LoopOwner {
+    private let address: BrokerAddress
+    private let loop: EventLoop
+    private let network: SocketNetwork
+    private var scan: DeadLetterScan?
+
+    init(_ url: String) throws {
+        address = try BrokerAddress(url)
+        loop = try EventLoop()
+        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+    }
+
+    /// - Returns: the message ids, which are numbers, in the order in which they came.
+    func scan(_ queue: String, window: Int) throws -> [Int] {
+        var seen: [Int] = []
+        let scan = DeadLetterScan(
+            queue, window: window, at: loop.now.instant,
+            connect: { [address, network] role in
+                AMQPConnection(
+                    configuration: AMQPConfiguration(address: address, role: role), addresses: [address],
+                    network: network)
+            },
+            visit: { _, letter in
+                seen.append(letter.messageID.flatMap { Int($0) } ?? -1)
+                return true
+            })
+        self.scan = scan
+        try loop.run(owner: self)
+        #expect(scan.end == .complete)
+        return seen
+    }
+
+    var nextDeadline: Instant? { scan?.nextDeadline }
+
+    func expire(at now: Moment) { scan?.expire(at: now.instant) }
+
+    func endTurn(at now: Moment) {
+        scan?.step(at: now.instant)
+        if scan?.isClosed ?? true { loop.stop() }
     }
 }

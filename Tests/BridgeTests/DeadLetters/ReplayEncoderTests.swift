@@ -39,6 +39,9 @@ struct ReplayEncoderTests {
         var headers = DeadLetterSamples.deaths(DeadLetterSamples.death("push.requests", "expired"))
         headers["x-delivery-count"] = .int64(3)
         headers["mine"] = .boolean(true)
+        headers["harebell-parked"] = .int32(2)
+        headers["harebell-processed"] = .string("yes")
+        headers["harebell-expires-at"] = .int64(1)
         let (_, copy) = try replay(headers)
         #expect(
             copy == [
