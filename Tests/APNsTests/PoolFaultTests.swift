@@ -141,6 +141,7 @@ struct PoolFaultTests {
             "set table 0", "set table 65536", "connect: settings frame=1048576",
             "every 20 requests: settings table=0\nevery 30 requests: settings table=65536",
             "every 10 requests: settings streams=3\nevery 15 requests: settings streams=100",
+            "every 25 requests: settings streams=1\nevery 26 requests: settings streams=1000",
             "set window 0\nafter 2s: settings window=65535", "set window 100", "set window 1",
             "every 20 requests: settings window=0\nafter 3s: settings window=100\nafter 9s: settings window=100",
             // What we change is acknowledged late, and so is everything else.
