@@ -118,7 +118,7 @@ package final class Worker: PipelineDoors {
         consider(publisher.nextDeadline)
         for ramp in ramps { consider(ramp.deadline) }
         for case let pool? in roster.pools { consider(pool.nextDeadline) }
-        consider(roster.nextDeadline)
+        if isWorking { consider(roster.nextDeadline) }
         consider(drain.deadline)
         return earliest
     }
