@@ -1,0 +1,46 @@
+/// How often something took how long, in buckets that are fixed: recording is a few comparisons and allocates nothing.
+package struct Histogram: Sendable, Equatable {
+    /// The upper bounds of the buckets in nanoseconds, each included; one more bucket takes what is longer.
+    ///
+    /// From half a millisecond, for APNs near by, to an hour, for requests that waited in a queue.
+    package static let bounds: [Int64] = [
+        500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000, 100_000_000, 250_000_000,
+        500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000, 30_000_000_000, 60_000_000_000,
+        300_000_000_000, 900_000_000_000, 3_600_000_000_000,
+    ]
+
+    /// How many fell into each bucket alone.
+    package private(set) var counts = Array(repeating: UInt64(0), count: bounds.count + 1)
+    /// Of all durations, in nanoseconds; begins anew after 584 years.
+    package private(set) var sum: UInt64 = 0
+
+    package init() {}
+
+    /// Records the time between two instants; a later one that is earlier counts as the same.
+    package mutating func record(from earlier: Instant, to later: Instant) {
+        record(nanoseconds: later.nanoseconds &- earlier.nanoseconds)
+    }
+
+    package mutating func record(nanoseconds: Int64) {
+        let duration = max(nanoseconds, 0)
+        var low = 0
+        var high = Self.bounds.count
+        while low < high {
+            let middle = (low + high) / 2
+            if duration <= Self.bounds[middle] { high = middle } else { low = middle + 1 }
+        }
+        counts[low] &+= 1
+        sum &+= UInt64(duration)
+    }
+
+    /// How many were recorded.
+    package var count: UInt64 {
+        counts.reduce(0, &+)
+    }
+
+    /// Adds what another one has recorded.
+    package mutating func add(_ other: Histogram) {
+        for bucket in counts.indices { counts[bucket] &+= other.counts[bucket] }
+        sum &+= other.sum
+    }
+}
