@@ -36,6 +36,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+        .systemLibrary(
+            name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         // Layer 2: the words.
         library("Core"),
         library("Files"),
@@ -48,11 +50,12 @@ let package = Package(
         library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
         library("APNs", ["Core", "TLS", "HTTP2"]),
         library("Simulator", ["Core", "Files", "EventLoop", "TLS", "HTTP2"]),
+        library("Admin", ["CMicrohttpd", "Core", "EventLoop"]),
         // Layer 5: the circle.
         library(
             "Bridge",
             [
-                "Core", "Files", "EventLoop", "TLS", "Proxy", "AMQP", "APNs",
+                "Core", "Files", "EventLoop", "TLS", "Proxy", "AMQP", "APNs", "Admin",
                 .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
         // Layer 6: one file per verb.
@@ -80,7 +83,8 @@ let package = Package(
         tests("AMQPTests", ["AMQP", "Core", "EventLoop", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
-        tests("BridgeTests", ["Bridge", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop", "Proxy"]),
+        tests("AdminTests", ["Admin", "Core", "EventLoop"]),
+        tests("BridgeTests", ["Bridge", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop", "Proxy"]),
         tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "EventLoop", "TLS", "Simulator"]),
     ]
 )

@@ -29,7 +29,7 @@ package struct SocketAddress: Sendable {
     }
 
     /// The address of a socket's peer; `nil` for sockets that have none.
-    init?(ofPeer descriptor: borrowing Descriptor) {
+    package init?(ofPeer descriptor: borrowing Descriptor) {
         unsafe self.init(descriptor) { unsafe getpeername($0, $1, $2) }
     }
 

@@ -1,0 +1,202 @@
+import CMicrohttpd
+package import Core
+package import EventLoop
+import Glibc
+
+/// Shows pages over HTTP/1.1 to whoever runs this process, as a part of a loop.
+///
+/// Each connection carries one request. What is slow, or too much, is closed (``AdminConnections``), so that nobody needs more
+/// of the loop than a few microseconds at a time.
+package final class AdminServer {
+    /// What libmicrohttpd keeps of a request and of the head of its answer, in bytes: longer ones are answered with 414 or 431.
+    package static let maximumMemory = 16_384
+    /// What libmicrohttpd holds at once, those included that are being closed.
+    private static let maximumSockets = 2 * AdminConnections.maximum
+
+    private final class Connection {
+        let raw: DaemonConnection
+        /// Whether its page is not there yet, and whether it ever was not.
+        var isWaiting = false {
+            didSet { hasWaited = hasWaited || isWaiting }
+        }
+        private(set) var hasWaited = false
+        /// Whether it is to be closed.
+        var isLeaving = false
+
+        init(_ raw: DaemonConnection) {
+            self.raw = raw
+        }
+    }
+
+    /// Where it listens, with the port that was found where the configuration leaves that open.
+    package private(set) var endpoint: Endpoint
+    package private(set) var statistics = AdminStatistics()
+    private unowned let pages: any AdminPages
+    private let access: AdminAccess
+    private var listener: SocketListener?
+    // Ends before what its callbacks touch.
+    private var daemon: Daemon?
+    private var connections = Slab<Connection>()
+    private var limits: AdminConnections
+    private var now: Moment
+    /// From where the socket comes that the daemon is being given.
+    private var arriving = ""
+    private var isBusy = false
+
+    /// Listens for as long as the loop lives.
+    ///
+    /// - Parameters:
+    ///   - listen: an address in digits; port 0 takes any free one.
+    ///   - token: what `Authorization: Bearer` has to carry for what is not public.
+    ///   - longest: how long a connection may take.
+    package init(
+        loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = AdminConnections.longest,
+        pages: any AdminPages
+    ) throws(EventLoopError) {
+        self.pages = pages
+        access = AdminAccess(token: token.map { Array($0.utf8) })
+        limits = AdminConnections(longest: longest)
+        endpoint = listen
+        now = loop.now
+        let listener = try SocketListener(loop: loop, address: listen.host, port: listen.port) {
+            [unowned self] socket in
+            accept(socket)
+        }
+        self.listener = listener
+        endpoint.port = listener.port
+        daemon = unsafe Daemon(
+            context: Unmanaged.passUnretained(self).toOpaque(),
+            onRequest: { server, connection, path, method, _, _, _, _ in
+                guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method else {
+                    return .NO
+                }
+                let isAnswered = unsafe AdminServer.of(server).requested(
+                    DaemonConnection(connection), path: String(cString: path), method: String(cString: method))
+                return isAnswered ? .YES : .NO
+            },
+            onConnection: { server, connection, context, event in
+                guard let connection = unsafe connection, let context = unsafe context else { return }
+                if event == .CONNECTION_NOTIFY_STARTED {
+                    let slot = unsafe AdminServer.of(server).opened(DaemonConnection(connection))
+                    unsafe context.pointee = DaemonConnection.context(slot: slot)
+                } else {
+                    unsafe AdminServer.of(server).closed(DaemonConnection.slot(context.pointee))
+                }
+            }, maximumConnections: Self.maximumSockets, maximumMemory: Self.maximumMemory)
+        guard let descriptor = daemon?.descriptor else {
+            preconditionFailure("there is memory and a descriptor for the admin server")
+        }
+        _ = try loop.register(descriptor: descriptor, handler: self, interest: .readable)
+        loop.add(self)
+    }
+
+    deinit {
+        // The daemon does not end while it holds any that are suspended.
+        for handle in connections.handles where connections[handle].isWaiting { connections[handle].raw.resume() }
+        daemon = nil
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> AdminServer {
+        guard let context = unsafe context else { preconditionFailure("a callback has its server") }
+        return unsafe Unmanaged<AdminServer>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    // MARK: Connections
+
+    private func accept(_ socket: consuming Descriptor) {
+        arriving = SocketAddress(ofPeer: socket)?.endpoint.host ?? ""
+        daemon?.add(socket.release())
+        isBusy = true
+    }
+
+    private func opened(_ connection: DaemonConnection) -> UInt32 {
+        let slot = connections.insert(Connection(connection))
+        statistics.connections += 1
+        if let leaving = limits.opened(slot, from: arriving, at: now.instant) { end(leaving) }
+        return slot
+    }
+
+    /// Makes the daemon close a connection, as if its peer had.
+    private func end(_ slot: UInt32) {
+        statistics.closedByLimits += 1
+        let connection = connections[slot]
+        connection.isLeaving = true
+        _ = shutdown(connection.raw.descriptor, Int32(SHUT_RDWR))
+        if connection.isWaiting { resume(connection) }
+        isBusy = true
+    }
+
+    private func closed(_ slot: UInt32) {
+        connections.remove(slot)
+        limits.closed(slot)
+        statistics.connections -= 1
+    }
+
+    // MARK: Requests
+
+    /// - Returns: `false` to close the connection.
+    private func requested(_ connection: DaemonConnection, path: String, method: String) -> Bool {
+        let state = connections[connection.slot]
+        guard !state.isLeaving else { return false }
+        let page = pages.pages.first { $0.path.description == path }
+        guard page?.isPublic == true || access.allows(connection.header("Authorization")) else {
+            return answer(connection, .text(401, "401 a bearer token is needed"), ("WWW-Authenticate", "Bearer"))
+        }
+        guard let page else { return answer(connection, .text(404, "404 there is no such page")) }
+        guard method == "GET" || method == "HEAD" else {
+            return answer(connection, .text(405, "405 pages are only read here"), ("Allow", "GET, HEAD"))
+        }
+        guard let content = pages.answer(page, isRepeated: state.hasWaited, at: now) else {
+            state.isWaiting = true
+            connection.suspend()
+            return true
+        }
+        return answer(connection, content)
+    }
+
+    private func answer(
+        _ connection: DaemonConnection, _ answer: AdminAnswer, _ header: (StaticString, String)? = nil
+    ) -> Bool {
+        let headers: [(StaticString, String)] = [
+            ("Content-Type", answer.contentType.description), ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"), ("Connection", "close"),
+        ]
+        return connection.answer(answer.status, headers + [header].compactMap(\.self), answer.body)
+    }
+
+    /// Asks for the pages again that were not there yet.
+    package func answerWaiting(at now: Moment) {
+        self.now = now
+        for handle in connections.handles where connections[handle].isWaiting { resume(connections[handle]) }
+    }
+
+    private func resume(_ connection: Connection) {
+        connection.isWaiting = false
+        connection.raw.resume()
+        isBusy = true
+    }
+
+    private func run(at now: Moment) {
+        self.now = now
+        daemon?.run()
+        isBusy = daemon?.isBusy ?? false
+    }
+}
+
+extension AdminServer: ReadinessHandler, LoopParticipant {
+    package func ready(_ readiness: Readiness, at now: Moment) {
+        run(at: now)
+    }
+
+    package var nextDeadline: Instant? {
+        isBusy ? now.instant : limits.nextDeadline
+    }
+
+    package func expire(at now: Moment) {
+        self.now = now
+        while let overdue = limits.popOverdue(at: now.instant) { end(overdue) }
+        if isBusy { run(at: now) }
+    }
+
+    package func flush(at now: Moment) {}
+}

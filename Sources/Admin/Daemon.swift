@@ -1,0 +1,111 @@
+import CMicrohttpd
+
+/// libmicrohttpd's daemon: HTTP/1.1 on sockets that it is given.
+///
+/// It has no thread, no listening socket and no time-outs of its own, and calls back only from inside a call that is made here;
+/// its end ends all connections.
+@safe
+struct Daemon: ~Copyable {
+    private let pointer: OpaquePointer
+
+    /// - Parameters:
+    ///   - context: what the callbacks are given; it outlives the daemon.
+    ///   - maximumConnections: beyond, sockets are closed as soon as they are added.
+    ///   - maximumMemory: of each connection, in bytes, for its request and the head of its answer.
+    init?(
+        context: UnsafeMutableRawPointer, onRequest: @escaping MHD_AccessHandlerCallback,
+        onConnection: @escaping MHD_NotifyConnectionCallback, maximumConnections: Int, maximumMemory: Int
+    ) {
+        guard
+            let new = unsafe harebell_mhd_start(
+                onRequest, onConnection, context, UInt32(maximumConnections), maximumMemory)
+        else { return nil }
+        unsafe pointer = new
+    }
+
+    deinit {
+        unsafe MHD_stop_daemon(pointer)
+    }
+
+    /// Readable when ``run()`` has something to do.
+    var descriptor: Int32 {
+        unsafe harebell_mhd_epoll(pointer)
+    }
+
+    /// Takes over a connected socket.
+    func add(_ socket: Int32) {
+        // What it does not take it closes.
+        _ = unsafe harebell_mhd_add(pointer, socket)
+    }
+
+    /// Does everything that can be done without waiting.
+    func run() {
+        _ = unsafe MHD_run(pointer)
+    }
+
+    /// Whether ``run()`` has more to do at once, whatever its descriptor says.
+    var isBusy: Bool {
+        var milliseconds: UInt64 = 0
+        return unsafe MHD_get_timeout(pointer, &milliseconds) == .YES && milliseconds == 0
+    }
+}
+
+/// One of the daemon's connections, inside a callback.
+@safe
+struct DaemonConnection {
+    private let pointer: OpaquePointer
+
+    init(_ pointer: OpaquePointer) {
+        unsafe self.pointer = pointer
+    }
+
+    var descriptor: Int32 {
+        unsafe harebell_mhd_descriptor(pointer)
+    }
+
+    /// What ``slot(from:)`` was given.
+    var slot: UInt32 {
+        unsafe Self.slot(harebell_mhd_context(pointer))
+    }
+
+    /// What the daemon keeps with a connection: its slot plus one, because zero means none.
+    static func context(slot: UInt32) -> UnsafeMutableRawPointer? {
+        unsafe UnsafeMutableRawPointer(bitPattern: UInt(slot) + 1)
+    }
+
+    static func slot(_ context: UnsafeMutableRawPointer?) -> UInt32 {
+        UInt32(UInt(bitPattern: context) - 1)
+    }
+
+    /// A header of the request, the first one of its name.
+    func header(_ name: StaticString) -> String? {
+        let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        guard let value = unsafe MHD_lookup_connection_value(pointer, .HEADER_KIND, name) else { return nil }
+        return unsafe String(cString: value)
+    }
+
+    /// Nothing is read or answered until ``resume()``.
+    func suspend() {
+        unsafe MHD_suspend_connection(pointer)
+    }
+
+    /// The request is handled anew.
+    func resume() {
+        unsafe MHD_resume_connection(pointer)
+    }
+
+    /// - Returns: Whether there was memory for it.
+    func answer(_ status: UInt32, _ headers: [(StaticString, String)], _ body: [UInt8]) -> Bool {
+        let response = unsafe body.withUnsafeBytes {
+            unsafe MHD_create_response_from_buffer(
+                $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)
+        }
+        guard let response = unsafe response else { return false }
+        defer { unsafe MHD_destroy_response(response) }
+        for (name, value) in headers {
+            let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+            guard unsafe MHD_add_response_header(response, name, value) == .YES else { return false }
+        }
+        return unsafe MHD_queue_response(pointer, status, response) == .YES
+    }
+}

@@ -1,0 +1,263 @@
+import Admin
+import Core
+import EventLoop
+import Testing
+
+/// A server with a loop, visitors on the same loop, and a way to run it until something is true.
+private final class Rig: LoopOwner, AdminPages {
+    let loop: EventLoop
+    let network: SocketNetwork
+    private(set) var server: AdminServer!
+    private(set) var visitors: [Visitor] = []
+    /// Whether `/slow` has what it shows.
+    var isSlowReady = false
+    private(set) var asked: [Bool] = []
+    private var condition: () -> Bool = { true }
+    private var isLate = false
+    private(set) var nextDeadline: Instant?
+
+    let pages = [AdminPage("/open", isPublic: true), AdminPage("/page"), AdminPage("/slow")]
+
+    init(token: String? = nil, longest: Duration = .seconds(30)) throws {
+        loop = try EventLoop()
+        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        server = try AdminServer(
+            loop: loop, listen: Endpoint(host: "127.0.0.1", port: 0), token: token, longest: longest, pages: self)
+    }
+
+    func answer(_ page: AdminPage, isRepeated: Bool, at now: Moment) -> AdminAnswer? {
+        asked.append(isRepeated)
+        if page.path.description == "/slow", !isSlowReady { return nil }
+        return .text(200, "this is \(page.path)")
+    }
+
+    func expire(at now: Moment) {
+        nextDeadline = nil
+        isLate = true
+        loop.stop()
+    }
+
+    func endTurn(at now: Moment) {
+        if condition() { loop.stop() }
+    }
+
+    func run(
+        within time: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation,
+        until condition: @escaping () -> Bool
+    ) throws {
+        self.condition = condition
+        defer { self.condition = { true } }
+        isLate = false
+        nextDeadline = SystemClock.now().instant + time
+        try loop.run(owner: self)
+        #expect(!isLate, "within \(time)", sourceLocation: sourceLocation)
+    }
+
+    /// Connects, and says something as soon as it may.
+    @discardableResult
+    func visit(_ text: String) -> Visitor {
+        let visitor = Visitor(text)
+        visitors.append(visitor)
+        network.connect(visitor, to: server.endpoint, timeout: .seconds(20))
+        return visitor
+    }
+
+    /// What a whole request is answered with.
+    func ask(
+        _ method: String, _ path: String, _ headers: String = "", sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Visitor {
+        let visitor = visit("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(headers)\r\n")
+        try run(sourceLocation: sourceLocation) { visitor.hasEnded }
+        return visitor
+    }
+
+    /// Whether it still answers.
+    func checkService(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let visitor = try ask("GET", "/page", sourceLocation: sourceLocation)
+        #expect(visitor.status == 200, sourceLocation: sourceLocation)
+    }
+}
+
+/// A client that says what it is given to say.
+private final class Visitor: Engine {
+    private(set) var received: [UInt8] = []
+    private(set) var isOpen = false
+    private(set) var hasEnded = false
+    /// What is said next, at most so much at once.
+    var output: [UInt8]
+    var atOnce = Int.max
+    let wantsDisconnect = false
+    var nextDeadline: Instant?
+
+    init(_ text: String) {
+        output = Array(text.utf8)
+    }
+
+    func transportOpened(at now: Instant) { isOpen = true }
+    func receive(_ bytes: Span<UInt8>, at now: Instant) { received.append(bytes) }
+    func transportClosed(_ failure: TransportError?, at now: Instant) { hasEnded = true }
+    func expire(at now: Instant) { nextDeadline = nil }
+
+    func drain(into queue: inout ByteQueue) {
+        queue.append(Array(output.prefix(atOnce)))
+        output.removeFirst(min(atOnce, output.count))
+        if !output.isEmpty { nextDeadline = SystemClock.now().instant }
+    }
+
+    var text: String { String(decoding: received, as: UTF8.self) }
+    var status: Int? { Int(text.dropFirst("HTTP/1.1 ".count).prefix(3)) }
+    var head: String { text.firstRange(of: "\r\n\r\n").map { String(text[..<$0.lowerBound]) } ?? text }
+    var body: String { text.firstRange(of: "\r\n\r\n").map { String(text[$0.upperBound...]) } ?? "" }
+}
+
+@Suite("The admin server")
+struct AdminServerTests {
+    @Test("It shows a page, once for each connection, and lets nobody keep it")
+    func pages() throws {
+        let rig = try Rig()
+        let visitor = try rig.ask("GET", "/page?with=query")
+        #expect(visitor.status == 200)
+        #expect(visitor.body == "this is /page\n")
+        for header in ["Content-Type: text/plain; charset=utf-8", "Cache-Control: no-store", "Connection: close"] {
+            #expect(visitor.head.contains("\r\n\(header)"), "\(header)")
+        }
+    }
+
+    @Test("HEAD gets the head alone")
+    func head() throws {
+        let rig = try Rig()
+        let whole = try rig.ask("GET", "/page")
+        let visitor = try rig.ask("HEAD", "/page")
+        #expect(visitor.status == 200)
+        #expect(visitor.body.isEmpty)
+        #expect(visitor.head.contains("Content-Length: \(whole.body.utf8.count)"))
+    }
+
+    @Test(
+        "What is not there is 404, and what only reads takes nothing else",
+        arguments: [
+            ("GET", "/", 404), ("GET", "/pages", 404), ("GET", "/page/", 404), ("POST", "/nothing", 404),
+            ("POST", "/page", 405), ("DELETE", "/page", 405), ("OPTIONS", "/page", 405), ("GETT", "/page", 405),
+        ])
+    func refusals(method: String, path: String, status: Int) throws {
+        let rig = try Rig()
+        let visitor = try rig.ask(method, path, method == "POST" ? "Content-Length: 4\r\n" : "")
+        #expect(visitor.status == status)
+        #expect(visitor.head.contains("Allow: GET, HEAD") == (status == 405))
+    }
+
+    @Test(
+        "With a token, all but public pages need it",
+        arguments: [
+            ("", 401), ("Authorization: Bearer right\r\n", 200), ("Authorization: bearer   right\r\n", 200),
+            ("Authorization: Bearer wrong\r\n", 401), ("Authorization: Bearer righ\r\n", 401),
+            ("Authorization: Bearer rightt\r\n", 401), ("Authorization: Bearer\r\n", 401),
+            ("Authorization: right\r\n", 401), ("Authorization: Basic right\r\n", 401),
+        ])
+    func token(header: String, status: Int) throws {
+        let rig = try Rig(token: "right")
+        let visitor = try rig.ask("GET", "/page", header)
+        #expect(visitor.status == status)
+        #expect(visitor.head.contains("WWW-Authenticate: Bearer") == (status == 401))
+        #expect(try rig.ask("GET", "/open", header).status == 200)
+        #expect(try rig.ask("GET", "/nothing", header).status == (status == 200 ? 404 : 401))
+        #expect(!visitor.text.contains("right"))
+    }
+
+    @Test("A page that is not there yet is waited for, and others are shown meanwhile")
+    func waiting() throws {
+        let rig = try Rig()
+        let visitor = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try rig.run { !rig.asked.isEmpty }
+        try rig.checkService()
+        #expect(!visitor.hasEnded)
+        rig.isSlowReady = true
+        rig.server.answerWaiting(at: rig.loop.now)
+        try rig.run { visitor.hasEnded }
+        #expect(visitor.body == "this is /slow\n")
+        #expect(rig.asked == [false, false, true])
+        #expect(rig.server.statistics.connections == 0)
+    }
+
+    @Test("It ends while somebody waits")
+    func endWhileWaiting() throws {
+        var rig: Rig? = try Rig()
+        try #require(rig).visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try rig?.run { rig?.asked.isEmpty == false }
+        rig = nil
+        try Rig().checkService()
+    }
+
+    @Test("A port that is taken is an error with its name")
+    func takenPort() throws {
+        let rig = try Rig()
+        #expect(rig.server.endpoint.port != 0)
+        let error = #expect(throws: EventLoopError.self) {
+            try AdminServer(loop: rig.loop, listen: rig.server.endpoint, token: nil, pages: rig)
+        }
+        #expect(error?.code.rawValue == "EADDRINUSE")
+    }
+
+    // MARK: Bad guests
+
+    @Test(
+        "What is no request is refused or cut off, and the next one is answered",
+        arguments: [
+            "\r\n\r\n\r\n\r\n", "GET\r\n\r\n", "GET /page\0 HTTP/1.1\r\nHost: a\r\n\r\n", "\0\0\0\0\r\n\r\n",
+            "GET /page HTTP/1.1\r\nHost: a\r\nX: " + String(repeating: "x", count: 1_000_000) + "\r\n\r\n",
+            "GET /" + String(repeating: "x", count: 200_000) + " HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET /page HTTP/1.1\r\nHost: a\r\n" + String(repeating: "A: b\r\n", count: 20_000) + "\r\n",
+            "POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+            "POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+            "POST /page HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFF\r\n",
+            "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        ])
+    func nonsense(text: String) throws {
+        let rig = try Rig(longest: .milliseconds(500))
+        let visitor = rig.visit(text)
+        try rig.run { visitor.hasEnded }
+        #expect(visitor.status != 200 || visitor.body == "this is /page\n")
+        try rig.checkService()
+    }
+
+    @Test("Who says one byte at a time is answered if that is done in time, and cut off if not")
+    func oneByteAtATime() throws {
+        let rig = try Rig(longest: .seconds(2))
+        let slow = rig.visit("GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        slow.atOnce = 1
+        try rig.run { slow.hasEnded }
+        #expect(slow.status == 200)
+        let endless = rig.visit("GET /page HTTP/1.1\r\nHost: " + String(repeating: "x", count: 10_000_000))
+        endless.atOnce = 1
+        let silent = rig.visit("")
+        let half = rig.visit("GET /page HTTP/1.1\r\nHost: localhost\r\n")
+        try rig.run { endless.hasEnded && silent.hasEnded && half.hasEnded }
+        #expect(endless.received.isEmpty && silent.received.isEmpty && half.received.isEmpty)
+        #expect(rig.server.statistics.connections == 0)
+        #expect(rig.server.statistics.closedByLimits == 3)
+    }
+
+    @Test("While hundreds of connections say nothing, the next one is answered; the oldest go")
+    func manyConnections() throws {
+        let rig = try Rig()
+        let silent = (0..<300).map { _ in rig.visit("GET /page HTTP/1.1\r\n") }
+        try rig.run { silent.allSatisfy { $0.isOpen } }
+        try rig.checkService()
+        try rig.run { silent.filter { !$0.hasEnded }.count <= AdminConnections.maximumPerAddress }
+        #expect(rig.server.statistics.connections <= AdminConnections.maximumPerAddress)
+        #expect(silent.prefix(200).allSatisfy { $0.hasEnded })
+        #expect(silent.last?.hasEnded == false)
+    }
+
+    @Test("Who goes away while waiting is forgotten")
+    func leaving() throws {
+        let rig = try Rig()
+        let visitor = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try rig.run { !rig.asked.isEmpty }
+        rig.network.disconnect(visitor)
+        rig.isSlowReady = true
+        rig.server.answerWaiting(at: rig.loop.now)
+        try rig.run { rig.server.statistics.connections == 0 }
+        try rig.checkService()
+    }
+}

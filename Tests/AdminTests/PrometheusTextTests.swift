@@ -1,0 +1,86 @@
+import Admin
+import Core
+import Testing
+
+@Suite("Prometheus' text format")
+struct PrometheusTextTests {
+    private func render(_ write: (inout PrometheusText) -> Void) -> String {
+        var text = PrometheusText()
+        write(&text)
+        return String(decoding: text.bytes, as: UTF8.self)
+    }
+
+    private let plain = Metric("things", .gauge, "How many there are.", advice: "")
+    private let labelled = Metric("done_total", .counter, by: ["what", "who"], "Done.", advice: "")
+    private let timed = Metric("seconds", .histogram, by: ["what"], "Time.", advice: "")
+
+    @Test("A family is its help, its type and its samples")
+    func families() {
+        let text = render { text in
+            text.begin(plain)
+            text.sample([], .integer(-3))
+            text.begin(labelled)
+            text.sample(["a", "b"], .count(18_446_744_073_709_551_615))
+            text.sample(["", ""], .count(0))
+        }
+        #expect(
+            text == """
+                # HELP things How many there are.
+                # TYPE things gauge
+                things -3
+                # HELP done_total Done.
+                # TYPE done_total counter
+                done_total{what="a",who="b"} 18446744073709551615
+                done_total{what="",who=""} 0
+
+                """)
+    }
+
+    @Test("Backslashes, quotes and line feeds are escaped in labels, and quotes are not in help")
+    func escaping() {
+        let strange = Metric("strange", .gauge, by: ["label"], "A \\ and a \" and\na line.", advice: "")
+        let text = render { text in
+            text.begin(strange)
+            text.sample(["a\\b\"c\nd\r😀"], .integer(1))
+        }
+        #expect(
+            text == "# HELP strange A \\\\ and a \" and\\na line.\n# TYPE strange gauge\n"
+                + "strange{label=\"a\\\\b\\\"c\\nd\r😀\"} 1\n")
+    }
+
+    @Test(
+        "Nanoseconds become seconds, exactly",
+        arguments: [
+            (0, "0"), (1, "0.000000001"), (500_000, "0.0005"), (1_000_000_000, "1"), (-1_500_000_000, "-1.5"),
+            (3_600_000_000_001, "3600.000000001"), (Int64.max, "9223372036.854775807"),
+            (Int64.min, "-9223372036.854775808"),
+        ] as [(Int64, String)])
+    func seconds(nanoseconds: Int64, expected: String) {
+        let text = render { text in
+            text.begin(plain)
+            text.sample([], .nanoseconds(nanoseconds))
+        }
+        #expect(text.split(separator: "\n").last == "things \(expected)")
+    }
+
+    @Test("A histogram's buckets are cumulative, and end with all, their sum and their number")
+    func histograms() {
+        var histogram = Histogram()
+        histogram.record(nanoseconds: 400_000)
+        histogram.record(nanoseconds: 2_000_000)
+        histogram.record(nanoseconds: 7_200_000_000_000)
+        let lines = render { text in
+            text.begin(timed)
+            text.sample(["x"], histogram)
+        }.split(separator: "\n")
+        #expect(lines.count == 2 + Histogram.bounds.count + 3)
+        #expect(lines[2] == "seconds_bucket{what=\"x\",le=\"0.0005\"} 1")
+        #expect(lines[3] == "seconds_bucket{what=\"x\",le=\"0.001\"} 1")
+        #expect(lines[4] == "seconds_bucket{what=\"x\",le=\"0.0025\"} 2")
+        #expect(
+            lines.suffix(4) == [
+                "seconds_bucket{what=\"x\",le=\"3600\"} 2", "seconds_bucket{what=\"x\",le=\"+Inf\"} 3",
+                "seconds_sum{what=\"x\"} 7200.0024", "seconds_count{what=\"x\"} 3",
+            ])
+    }
+}
