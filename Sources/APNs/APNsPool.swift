@@ -293,6 +293,7 @@ package final class APNsPool {
             case .closed: break
             case .ready:
                 statistics.ready += 1
+                if !engine.awaitsAuthentication { statistics.authenticated += 1 }
                 statistics.maximumConcurrentStreams += engine.maximumConcurrentStreams
                 statistics.permits += connection.limiter.available(at: now)
                 statistics.window += max(0, engine.window)

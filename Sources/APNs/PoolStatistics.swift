@@ -2,6 +2,8 @@
 package struct PoolStatistics: Sendable {
     package var connecting = 0
     package var ready = 0
+    /// Ready connections on which APNs has taken the credential already.
+    package var authenticated = 0
     package var draining = 0
     /// Requests that wait for their answers.
     package var streams = 0
@@ -80,6 +82,21 @@ package struct PoolCounters: Sendable {
     /// is `none`.
     package private(set) var disconnects: [String: Int] = [:]
 
+    /// The limits that were met, by the names that metrics give them.
+    package static var limits: [(name: String, counter: WritableKeyPath<PoolCounters, Int>)] {
+        [
+            ("connections", \.turnsAtMaximumConnections), ("connects_per_minute", \.connectCapHits),
+            ("breaker", \.breakerOpenings), ("early_goaways", \.earlyGoaways),
+            ("no_connection", \.turnsWithoutConnection),
+            ("no_permit", \.turnsWithoutPermit), ("no_stream", \.turnsWithoutStream),
+            ("no_window", \.turnsWithoutWindow),
+            ("recovery", \.recoveryLimitHits), ("reply_body", \.replyBodyLimitHits),
+            ("request_timeout", \.requestTimeouts), ("resends", \.resendLimitHits),
+            ("server_errors", \.serverErrorLimitHits), ("spaced_devices", \.spacedDeviceLimitHits),
+            ("stall", \.stallPings), ("warm_up", \.warmUpTimeouts),
+        ]
+    }
+
     mutating func count(disconnect error: APNsError?) {
         disconnects[error?.code.rawValue ?? "none", default: 0] += 1
     }
@@ -99,8 +116,33 @@ package struct PoolCounters: Sendable {
     /// APNs documents about twenty; a peer that invents more of them does not fill the memory.
     static let maximumGoawayReasons = 40
 
+    package init() {}
+
+    /// Adds what another pool has done.
+    package mutating func add(_ other: PoolCounters) {
+        submitted += other.submitted
+        finished += other.finished
+        connects += other.connects
+        failures += other.failures
+        resends += other.resends
+        renewals += other.renewals
+        rebinds += other.rebinds
+        replaced += other.replaced
+        brakes += other.brakes
+        spaced += other.spaced
+        streamCuts += other.streamCuts
+        shrinks += other.shrinks
+        for limit in Self.limits { self[keyPath: limit.counter] += other[keyPath: limit.counter] }
+        disconnects.merge(other.disconnects, uniquingKeysWith: +)
+        for (reason, count) in other.goaways { add(count, goaways: reason) }
+    }
+
     mutating func count(goaway reason: String) {
+        add(1, goaways: reason)
+    }
+
+    private mutating func add(_ count: Int, goaways reason: String) {
         let isKnown = goaways[reason] != nil || goaways.count < Self.maximumGoawayReasons
-        goaways[isKnown ? reason : "other", default: 0] += 1
+        goaways[isKnown ? reason : "other", default: 0] += count
     }
 }

@@ -194,6 +194,11 @@ package struct ReplyRule: Sendable {
         byReason[reason.rawValue]
     }
 
+    /// Whether Apple documents a reason, for whichever status.
+    package static func isDocumented(_ reason: RejectionReason) -> Bool {
+        byReason[reason.rawValue] != nil
+    }
+
     /// The rule for an answer; an unknown reason, or none, is treated by the class of its status.
     package static func rule(status: UInt16, reason: RejectionReason?) -> ReplyRule {
         if isSuccess(status) { return ReplyRule(unknown: status, .accept) }

@@ -566,6 +566,14 @@ struct ConfigurationTests {
                     "1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464"
                 ),
                 (
+                    "admin: { listen: \"0.0.0.0:9464\" }",
+                    "1:18: admin.listen: is not a loopback address: whoever reaches it needs admin.token_file"
+                ),
+                (
+                    "admin: { listen: \"[::]:9464\" }",
+                    "1:18: admin.listen: is not a loopback address: whoever reaches it needs admin.token_file"
+                ),
+                (
                     "admin: { listen: \"example.com:9464\" }",
                     "1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464"
                 ),
@@ -676,10 +684,6 @@ struct ConfigurationTests {
                     "drain_deadline_seconds: 10",
                     "1:25: warning: drain_deadline_seconds: a drain may end before APNs has answered: "
                         + "apns.request_timeout_seconds is 30, drain_deadline_seconds 10"
-                ),
-                (
-                    "admin: { listen: \"0.0.0.0:9464\" }",
-                    "1:18: warning: admin.listen: everyone who can reach this address may use it; set admin.token_file"
                 ),
                 (
                     "log: { show_payloads: true }",

@@ -199,7 +199,7 @@ struct ConfigurationRules {
         if let listen = values.text("admin.listen") {
             if let endpoint = Addresses.listener(listen) {
                 if !Addresses.isLoopback(endpoint.host), values.text("admin.token_file") == nil {
-                    warning("admin.listen", "everyone who can reach this address may use it; set admin.token_file")
+                    error("admin.listen", "is not a loopback address: whoever reaches it needs admin.token_file")
                 }
             } else {
                 error("admin.listen", "expected a numeric address and a port, such as 127.0.0.1:9464")

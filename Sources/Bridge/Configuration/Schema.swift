@@ -188,12 +188,15 @@ extension Setting {
         Setting(
             "drain_deadline_seconds", .integer(1...3600), default: "30",
             "How long a drain waits for what is in flight; the rest goes back to its queue."),
-        Setting("admin", .section, default: "{}", optional: true, "Metrics, health and dashboard; null turns it off."),
+        Setting("admin", .section, default: "{}", optional: true, "Metrics and health over HTTP; null turns it off."),
         Setting(
             "admin.listen", .text(bytes: 1...255), default: "\"127.0.0.1:9464\"",
-            optional: true, "Numeric address and port to listen on; null turns the admin server off."),
+            optional: true,
+            "Numeric address and port (0 for a free one) to listen on, not loopback only with a token; null turns the server off."
+        ),
         Setting(
-            "admin.token_file", .file, default: "null", "A file with the bearer token that the admin server asks for."),
+            "admin.token_file", .file, default: "null",
+            "A file with the bearer token that the admin server asks for, but for /livez."),
         Setting("log", .section, default: "{}", "What is written to standard error."),
         Setting(
             "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

@@ -67,6 +67,8 @@ package final class InFlightNotification {
     /// What APNs did with all the tries together: `unknown` if that is unknown of one of them.
     package private(set) var processed: Processed
     package var firstTry: Instant?
+    /// When it was last handed to a pool.
+    package var submittedAt = Instant(nanoseconds: 0)
     /// Its pool's name for it, from when it is handed over until its end there.
     package var ticket: UInt32?
     /// The pool that it was last handed to.

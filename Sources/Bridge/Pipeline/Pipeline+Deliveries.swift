@@ -6,6 +6,7 @@ extension Pipeline {
     /// A message arrived.
     package func received(_ delivery: Delivery, at now: Moment) {
         guard isNew(delivery, at: now) else { return }
+        timings.arrived(delivery, at: now.wall)
         let request = InFlightRequest(delivery: delivery, arrived: now)
         if delivery.redelivered, let count = poisonCount(delivery) { return giveUp(request, after: count, at: now) }
         decode(request, at: now)
@@ -80,6 +81,11 @@ extension Pipeline {
         }
     }
 
+    /// When the delivery arrived that has been unsettled for longest; `nil` if there is none.
+    package var oldestArrival: Instant? {
+        openRequests().map(\.arrived.instant).min()
+    }
+
     /// Every request that is not settled, some of them more than once.
     private func openRequests() -> [InFlightRequest] {
         var requests = notifications.handles.map { notifications[$0].request }
@@ -102,7 +108,7 @@ extension Pipeline {
             start(decoded, of: request, at: now)
         case .ignore:
             counters.ignored += 1
-            complete(request)
+            complete(request, at: now)
         case .reject(let failure):
             refuse(request, failure, id: notificationID(of: request.delivery), at: now)
         case .later(let pause):

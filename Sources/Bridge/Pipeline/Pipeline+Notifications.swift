@@ -25,6 +25,7 @@ extension Pipeline {
             payload: notification.payload)
         let pool = apps.apps[entry.app].pools.pool(for: notification.target)
         entry.pool = pool
+        entry.submittedAt = now.instant
         entry.ticket = doors.submit(request, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
     }
 
@@ -37,6 +38,12 @@ extension Pipeline {
         if let expiration = entry.notification.expiration, expiration > 0, expiration < now.wall.seconds { return true }
         guard let end = entry.request.expiresAt else { return false }
         return end < now.wall
+    }
+
+    /// A notification was answered that was sent at `sentAt`.
+    package func timed(_ handle: UInt32, sentAt: Instant, at now: Moment) {
+        timings.limiterWait.record(from: notifications[handle].submittedAt, to: sentAt)
+        timings.apns.record(from: sentAt, to: now.instant)
     }
 
     /// APNs answered a notification.

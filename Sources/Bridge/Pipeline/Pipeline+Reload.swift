@@ -15,6 +15,7 @@ extension Pipeline {
         let used = Set(notifications.handles.map { notifications[$0].app })
         if let free = apps.apps.indices.first(where: { apps.apps[$0].isRemoved && !used.contains($0) }) {
             apps.apps[free] = app
+            tally.forget(app: free)
             return free
         }
         apps.apps.append(app)

@@ -35,6 +35,7 @@ extension Pipeline {
         app: InFlightNotification? = nil, report: Report, givesFeedback: Bool = true, at now: Moment
     ) {
         counters.outcomes[Int(report.outcome.rawValue)] += 1
+        tally.count(app: app?.app, notification?.pushType, report.outcome, report.reason)
         let delivery = request.delivery
         let route = resultRoute(for: delivery, outcome: report.outcome)
         let feedback = report.outcome == .unregistered && givesFeedback ? settings.feedback : nil
@@ -75,7 +76,7 @@ extension Pipeline {
         } else if !request.parked.isEmpty {
             publishRetry(request, at: now)
         } else {
-            complete(request)
+            complete(request, at: now)
         }
     }
 
@@ -96,8 +97,9 @@ extension Pipeline {
         publish(publication, for: request, .deadLetter, at: now)
     }
 
-    func complete(_ request: InFlightRequest) {
+    func complete(_ request: InFlightRequest, at now: Moment) {
         counters.unsettled -= 1
+        timings.request.record(from: request.arrived.instant, to: now.instant)
         let key = RedeliveryKey(request.delivery)
         guard !request.isOrphan else {
             orphans.remove(request, key)

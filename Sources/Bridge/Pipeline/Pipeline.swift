@@ -9,6 +9,8 @@ package import Logging
 package final class Pipeline {
     package var settings: PipelineSettings
     package internal(set) var counters: PipelineCounters
+    package internal(set) var timings = Timings()
+    package internal(set) var tally = NotificationTally()
     package var apps: AppTable
 
     unowned let doors: any PipelineDoors

@@ -1,3 +1,4 @@
+import Admin
 package import Core
 package import EventLoop
 import Glibc
@@ -26,7 +27,7 @@ package final class Application: LoopOwner {
     let file: String
     let log: Logger
     let threshold: LogThreshold
-    private let loop: EventLoop
+    let loop: EventLoop
     private let onReady: () -> Void
     private let reports: Mailbox<WorkerReport>
     private(set) var commands: [Mailbox<WorkerCommand>] = []
@@ -43,6 +44,12 @@ package final class Application: LoopOwner {
     /// For `harebell_certificate_expiry_seconds`, and what is logged about it.
     package internal(set) var certificates: CertificateWatch
     private var end = End.drained
+
+    /// `nil` where it is turned off.
+    var admin: AdminServer?
+    var watch: WorkerWatch
+    /// Whether a page waits for what the workers have to tell.
+    var isWaitingForWorkers = false
 
     /// - Parameters:
     ///   - file: what SIGHUP reads again.
@@ -62,6 +69,7 @@ package final class Application: LoopOwner {
         hasEnded = isReady
         totals = PipelineCounters(queues: plan.configuration.queues.count)
         certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
+        watch = WorkerWatch(workers: plan.configuration.workers, at: loop.now.instant)
     }
 
     /// Runs until every worker has ended, or is given up.
@@ -72,6 +80,7 @@ package final class Application: LoopOwner {
         SignalSource.block(handled)
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
         try loop.attach(reports) { [unowned self] in heard($0) }
+        if let end = startAdmin() { return end }
         let resolver = try Resolver()
         for index in 0..<plan.configuration.workers {
             let mailbox = try Mailbox<WorkerCommand>()
@@ -136,10 +145,12 @@ package final class Application: LoopOwner {
             log.critical("\(message)", metadata: ["worker": "\(report.worker)"])
             end = .failed(failure)
             if !isDraining { drain() }
+        case .told(let snapshot): watch.answered(report.worker, snapshot, at: loop.now.instant)
         case .ended(let counters, let inOrder):
             totals.add(counters)
             if !inOrder, end == .drained { end = .cutShort }
             hasEnded[report.worker] = true
+            watch.ended(report.worker)
             if hasEnded.allSatisfy({ $0 }) { loop.stop() }
         }
     }
@@ -176,7 +187,7 @@ package final class Application: LoopOwner {
     // MARK: LoopOwner
 
     package var nextDeadline: Instant? {
-        [certificates.nextDeadline, deadline].compactMap(\.self).min()
+        [certificates.nextDeadline, deadline, admin.map { _ in watch.nextDeadline }].compactMap(\.self).min()
     }
 
     package func expire(at now: Moment) {
@@ -184,5 +195,7 @@ package final class Application: LoopOwner {
         for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
     }
 
-    package func endTurn(at now: Moment) {}
+    package func endTurn(at now: Moment) {
+        watchWorkers(at: now)
+    }
 }

@@ -24,7 +24,9 @@ extension Worker {
 
     private func take(_ event: APNsPool.Event, from number: Int, _ pool: APNsPool) {
         switch event {
-        case .replied(let handle, let reply, _): pipeline.replied(handle, reply, at: now)
+        case .replied(let handle, let reply, let sentAt):
+            pipeline.timed(handle, sentAt: sentAt, at: now)
+            pipeline.replied(handle, reply, at: now)
         case .lost(let handle, let loss, _): pipeline.lost(handle, loss, at: now)
         case .expired(let handle): pipeline.expired(handle, at: now)
         case .connected:
@@ -114,6 +116,9 @@ extension Worker {
         for pool in roster.retire(besides: pipeline.apps.configured.map { pipeline.apps.apps[$0] }) {
             pool.drain(at: now.instant)
         }
-        roster.removeLeaving { $0.isDrained }
+        roster.removeLeaving { pool in
+            if pool.isDrained { formerPools.add(pool.statistics(at: now.instant).counters) }
+            return pool.isDrained
+        }
     }
 }

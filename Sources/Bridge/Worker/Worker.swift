@@ -18,17 +18,19 @@ package final class Worker: PipelineDoors {
     }
 
     private let consumer: AMQPConnection
-    private let publisher: AMQPConnection
+    let publisher: AMQPConnection
     /// The numbers of the pools whose certificate was refused, and that have had no connection since.
     var refusedPools: Set<Int> = []
     var roster = PoolRoster<APNsPool>()
+    /// What pools have done that were removed since.
+    var formerPools = PoolCounters()
     let log: Logger
     private var events = EventQueue<Event>()
-    private var consuming: [Bool]
+    private(set) var consuming: [Bool]
     /// Whether the channel of a queue has delivered anything.
     private var hasDelivered: [Bool]
     private var ramps: [PrefetchRamp]
-    private var isPublisherOpen = false
+    private(set) var isPublisherOpen = false
     private var isReady = false
     private var wasReady = false
     private(set) var drain = DrainMachine()

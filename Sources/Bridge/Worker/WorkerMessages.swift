@@ -5,6 +5,8 @@ import TLS
 package enum WorkerCommand: Sendable {
     /// Stop consuming, finish what is in flight, then end, at the latest after so long.
     case drain(within: Duration)
+    /// Tell how everything is: ``WorkerReport/Event/told(_:)``.
+    case tell
     /// End at once; what is in flight goes back to its queue.
     case stop
     /// Go over to another configuration, for which everything is ready.
@@ -33,6 +35,8 @@ package struct WorkerReport: Sendable {
         case ready
         /// Some queue is not being consumed any more.
         case notReady
+        /// The answer to ``WorkerCommand/tell``.
+        case told(WorkerSnapshot)
         /// The worker cannot start or go on; the process is to end.
         case failed(Failure, message: String)
         /// The worker has ended: in order, or cut short by its drain deadline or a command with deliveries unsettled.

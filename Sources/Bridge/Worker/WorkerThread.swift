@@ -58,6 +58,7 @@ package final class WorkerThread: LoopOwner {
     private func obey(_ command: WorkerCommand) {
         switch command {
         case .drain(let limit): worker.startDrain(deadline: loop.now.instant + limit)
+        case .tell: report(.told(worker.snapshot(at: loop.now)))
         case .stop: worker.stop()
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }

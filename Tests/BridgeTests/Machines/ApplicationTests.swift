@@ -21,6 +21,7 @@ struct ApplicationTests {
         var configuration = world.configuration
         configuration.workers = workers
         configuration.drainDeadline = .zero
+        configuration.admin = nil
         let plan = try AppPlan(configuration)
         let shared = Shared()
         // A thread of its own, whose signals are blocked.

@@ -123,6 +123,8 @@ final class Stage {
         var keyID = Stage.keyID
         /// `retry.max_attempts`.
         var attempts = 6
+        /// YAML; off so that workers of one host do not meet at one port.
+        var admin = "null"
         /// YAML for more apps.
         var moreApps = ""
         /// YAML at the top level.
@@ -156,7 +158,7 @@ final class Stage {
               max_attempts: \(settings.attempts)
             workers: \(settings.workers)
             drain_deadline_seconds: \(settings.drainDeadline)
-            admin: null
+            admin: \(settings.admin)
             \(settings.more)
             apps:
             \(app(Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile))\(settings.moreApps)

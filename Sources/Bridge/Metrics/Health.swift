@@ -1,0 +1,172 @@
+package import Core
+
+/// Whether a process does its work, and what is missing.
+package struct Health: Sendable, Equatable {
+    package struct App: Sendable, Equatable {
+        package let topic: String
+        package let environment: Environment
+        /// Over all workers.
+        package var connections = 0
+        package var authenticated = 0
+        /// What is paused of it.
+        package var pauses: [Pause] = []
+
+        /// Whether notifications of it can go.
+        package var isUsable: Bool {
+            connections > 0 && !pauses.contains { $0.topic == topic }
+        }
+    }
+
+    package struct Pause: Sendable, Equatable {
+        /// That of the app, where its credential is refused.
+        package let topic: String
+        package let cause: String
+        package let seconds: Int64
+        package var held: Int
+    }
+
+    package struct Queue: Sendable, Equatable {
+        package let name: String
+        /// Worker threads that consume from it.
+        package var consumers = 0
+    }
+
+    package private(set) var workers = 0
+    package private(set) var queues: [Queue] = []
+    package private(set) var apps: [App] = []
+    package private(set) var publishing = 0
+    package private(set) var isBlocked = false
+    /// Why it is not ready, a sentence each; empty when it is.
+    package private(set) var missing: [String] = []
+
+    package init(_ observation: Observation) {
+        workers = observation.workers.count
+        for worker in observation.workers {
+            guard let snapshot = worker.snapshot, !worker.hasEnded else { continue }
+            add(snapshot)
+        }
+        findMissing(observation)
+    }
+
+    private mutating func add(_ snapshot: WorkerSnapshot) {
+        publishing += snapshot.isPublisherOpen ? 1 : 0
+        isBlocked = isBlocked || snapshot.isBlocked
+        for queue in snapshot.queues {
+            let index = queues.firstIndex { $0.name == queue.name } ?? queues.count
+            if index == queues.count { queues.append(Queue(name: queue.name)) }
+            if queue.isConsuming { queues[index].consumers += 1 }
+        }
+        for app in snapshot.apps {
+            let index =
+                apps.firstIndex { $0.topic == app.topic && $0.environment == app.environment } ?? apps.count
+            if index == apps.count { apps.append(App(topic: app.topic, environment: app.environment)) }
+            apps[index].connections += app.connections
+            apps[index].authenticated += app.authenticated
+            for paused in snapshot.paused where paused.app == app.topic && paused.environment == app.environment {
+                add(paused, to: &apps[index], at: snapshot.takenAt.instant)
+            }
+        }
+    }
+
+    /// Workers pause by themselves, for one cause as a rule.
+    private func add(_ paused: PausedTopic, to app: inout App, at now: Instant) {
+        let cause = paused.cause.label
+        if let known = app.pauses.firstIndex(where: { $0.topic == paused.topic && $0.cause == cause }) {
+            app.pauses[known].held += paused.held
+        } else {
+            let seconds = (now - paused.since).components.seconds
+            app.pauses.append(Pause(topic: paused.topic, cause: cause, seconds: seconds, held: paused.held))
+        }
+    }
+
+    private mutating func findMissing(_ observation: Observation) {
+        for (index, worker) in observation.workers.enumerated() {
+            if worker.hasEnded { missing.append("worker \(index) has ended") }
+            if !worker.isAlive { missing.append("worker \(index) does not answer") }
+        }
+        let snapshots = observation.snapshots
+        if snapshots.count < workers { missing.append("not every worker has begun") }
+        if snapshots.contains(where: \.isDraining) { missing.append("draining") }
+        for queue in queues where queue.consumers < workers {
+            missing.append("queue \(queue.name) is consumed by \(queue.consumers) of \(workers) workers")
+        }
+        if publishing < workers {
+            missing.append("the publishing connection of \(workers - publishing) workers is not open")
+        }
+        if isBlocked { missing.append("the broker blocks publishing") }
+        if !apps.isEmpty, !apps.contains(where: \.isUsable) { missing.append("no app is usable") }
+    }
+
+    package var isReady: Bool { missing.isEmpty }
+}
+
+extension Health {
+    /// What `/readyz` says: one object, with `ready`, `missing`, `queues`, `publishing`, `blocked` and `apps`.
+    package var json: [UInt8] {
+        var text: [UInt8] = []
+        text.append("{\"ready\":")
+        text.append(isReady ? "true" : "false")
+        text.append(",\"missing\":")
+        text.appendJSON(missing) { $0.appendJSON($1) }
+        text.append(",\"workers\":")
+        text.append(decimal: workers)
+        text.append(",\"publishing\":")
+        text.append(decimal: publishing)
+        text.append(",\"blocked\":")
+        text.append(isBlocked ? "true" : "false")
+        text.append(",\"queues\":")
+        text.appendJSON(queues) { text, queue in
+            text.append("{\"name\":")
+            text.appendJSON(queue.name)
+            text.append(",\"consumers\":")
+            text.append(decimal: queue.consumers)
+            text.append("}")
+        }
+        text.append(",\"apps\":")
+        text.appendJSON(apps) { text, app in
+            text.append("{\"topic\":")
+            text.appendJSON(app.topic)
+            text.append(",\"environment\":")
+            text.appendJSON(app.environment.rawValue)
+            text.append(",\"usable\":")
+            text.append(app.isUsable ? "true" : "false")
+            text.append(",\"connections\":")
+            text.append(decimal: app.connections)
+            text.append(",\"authenticated\":")
+            text.append(decimal: app.authenticated)
+            text.append(",\"paused\":")
+            text.appendJSON(app.pauses) { text, pause in
+                text.append("{\"topic\":")
+                text.appendJSON(pause.topic)
+                text.append(",\"cause\":")
+                text.appendJSON(pause.cause)
+                text.append(",\"seconds\":")
+                text.append(decimal: Int(pause.seconds))
+                text.append(",\"held\":")
+                text.append(decimal: pause.held)
+                text.append("}")
+            }
+            text.append("}")
+        }
+        text.append("}\n")
+        return text
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func appendJSON(_ text: String) {
+        appendJSON(string: ArraySlice(text.utf8))
+    }
+
+    /// An array.
+    fileprivate mutating func appendJSON<Item>(
+        _ elements: [Item], _ append: (inout [UInt8], Item) -> Void
+    ) {
+        self.append("[")
+        for (index, element) in elements.enumerated() {
+            if index > 0 { self.append(",") }
+            append(&self, element)
+        }
+        self.append("]")
+    }
+}

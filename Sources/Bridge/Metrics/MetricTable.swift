@@ -1,0 +1,246 @@
+package import Admin
+
+/// Every metric of `/metrics`, in its order: what is written there, and what the documentation says about it.
+extension Metric {
+    package static let all: [Metric] =
+        requests + timings + results + connections + apps + limits + process
+
+    // MARK: Requests
+
+    static let requests = [deliveries, notifications, ignored, payloadFindings, unknownReasons]
+
+    static let deliveries = Metric(
+        "harebell_deliveries_total", .counter, by: ["queue"], "Deliveries received from a queue.",
+        advice: "Compare with the queue's own publish rate in RabbitMQ: what falls behind there waits there.")
+    static let notifications = Metric(
+        "harebell_notifications_total", .counter, by: ["topic", "push_type", "outcome", "reason"],
+        "Notifications that have ended.",
+        advice: """
+            `topic` is the app's as configured, empty where none was meant; `reason` is APNs's, empty where it gave none \
+            and `unknown` where Apple documents it nowhere (the log has it). Alert on the share of `undelivered`, and of \
+            `rejected` and `invalid`: those are faults of producers.
+            """)
+    static let ignored = Metric(
+        "harebell_ignored_total", .counter,
+        "Messages that their decoder found to be no request, and that ended without a result.",
+        advice: "None are expected in a queue of requests: look at who publishes them.")
+    static let payloadFindings = Metric(
+        "harebell_payload_findings_total", .counter, "Payloads that do not keep to Apple's tables of keys.",
+        advice: "The log and each result's `detail` say what was found. `apns.validate` decides whether it is sent.")
+    static let unknownReasons = Metric(
+        "harebell_unknown_reasons_total", .counter, "Answers whose reason Apple does not document, or that had none.",
+        advice: "They are treated by their status. The log names each once; Harebell may need an update.")
+
+    // MARK: Times
+
+    static let timings = [request, queueWait, limiterWait, apns]
+
+    static let request = Metric(
+        "harebell_request_seconds", .histogram, "From a delivery's arrival to its settlement.",
+        advice: """
+            The whole time here. Where it grows, see which part does; what is left is the broker's time for confirms \
+            (`harebell_unconfirmed`), or retries.
+            """)
+    static let queueWait = Metric(
+        "harebell_queue_wait_seconds", .histogram, "From a message's AMQP timestamp to its arrival.",
+        advice: """
+            Only of messages that have a `timestamp`; that is in whole seconds, so each is up to one second too long; what was parked began before that. \
+            Add workers when it grows while `harebell_limiter_wait_seconds` does not.
+            """)
+    static let limiterWait = Metric(
+        "harebell_limiter_wait_seconds", .histogram, "From when a notification is ready until it is sent.",
+        advice: """
+            The time for a permit, a free stream or a connection, of notifications that were answered. When it grows, see \
+            `harebell_permits` and `harebell_streams`: raise `apns.connections.max`, or `apns.rate_limit`.
+            """)
+    static let apns = Metric(
+        "harebell_apns_seconds", .histogram, "From when a notification is sent until APNs has answered.",
+        advice: "APNs and the way to it. Nothing here makes it shorter.")
+
+    // MARK: Results and settlements
+
+    static let results = [
+        retries, duplicatesAvoided, uncertain, deadLetters, returned, refusedPublishes, quarantined, unsettled,
+        oldestUnsettled,
+        unconfirmed, consuming, publishing, brokerBlocked,
+    ]
+
+    static let retries = Metric(
+        "harebell_retries_total", .counter, by: ["kind"], "Notifications that were sent once more.",
+        advice: """
+            `resend`: APNs had certainly not worked on it, sent again at once. `backoff`: after short trouble, with a pause. \
+            `parked`: after long trouble, by way of a retry queue. `token`: with another provider token, or on a fresh connection, after one was refused. Many of `backoff` are \
+            trouble at APNs or on the way to it.
+            """)
+    static let duplicatesAvoided = Metric(
+        "harebell_duplicates_avoided_total", .counter,
+        "Redeliveries of requests that were finished, or in flight, here.",
+        advice:
+            "They come with each lost connection to the broker. Many at other times mean that acknowledgements get lost."
+    )
+    static let uncertain = Metric(
+        "harebell_uncertain_total", .counter, "Tries that APNs may or may not have worked on.",
+        advice: "Each may be a duplicate on a device. They come with lost connections and time-outs.")
+    static let deadLetters = Metric(
+        "harebell_dead_letters_total", .counter, "Requests that were put aside as dead letters.",
+        advice: "Look at `harebell_notifications_total` by `reason`, mend the cause, then replay them.")
+    static let returned = Metric(
+        "harebell_returned_total", .counter, "Publishes that no queue took.",
+        advice: "A reply queue, or one of Harebell's own, does not exist: `harebell topology --apply` makes the latter."
+    )
+    static let refusedPublishes = Metric(
+        "harebell_refused_publishes_total", .counter, "Publishes that the broker refused; each is repeated.",
+        advice: "A queue is full (`x-overflow: reject-publish`), or the broker in trouble.")
+    static let quarantined = Metric(
+        "harebell_quarantined_publishes_total", .counter, "Publishes over which the broker closed the connection.",
+        advice: "They are taken out, and go another way or wait. The log has the broker's words.")
+    static let unsettled = Metric(
+        "harebell_unsettled", .gauge, "Deliveries without a settlement.",
+        advice:
+            "Near `harebell_prefetch` all the time: the workers are what limits. See the parts of the request's time.")
+    static let oldestUnsettled = Metric(
+        "harebell_oldest_unsettled_seconds", .gauge, "Age of the delivery that is unsettled for longest.",
+        advice: """
+            Alert above 15 minutes: the broker gives up a consumer that leaves a delivery unacknowledged for 30 \
+            (`consumer_timeout`). Paused apps and missing dead-letter queues hold deliveries back.
+            """)
+    static let unconfirmed = Metric(
+        "harebell_unconfirmed", .gauge, "Results and dead letters that the broker has not confirmed.",
+        advice: "Growth means that the broker is slow, blocked or gone, or that a queue for them is missing.")
+    static let consuming = Metric(
+        "harebell_consuming", .gauge, by: ["queue"], "Worker threads that consume from a queue.",
+        advice: "Alert below `harebell_workers` for longer than a reconnect takes.")
+    static let publishing = Metric(
+        "harebell_publishing", .gauge, "Worker threads whose publishing connection is open.",
+        advice: "Alert below `harebell_workers` for longer than a reconnect takes.")
+    static let brokerBlocked = Metric(
+        "harebell_broker_blocked", .gauge, "1 while the broker blocks publishing.",
+        advice: "Its memory or disk alarm is on: see `rabbitmq-diagnostics alarms`. Results wait; nothing is lost.")
+
+    // MARK: Connections with APNs
+
+    static let connections = [
+        connectionCount, connectionsLimit, streams, maximumConcurrentStreams, permits, window, waiting, goaways,
+        disconnects, limitHits,
+        connects, connectFailures, replaced, streamCuts, shrinks, brakes, braked, spaced, spacedDevices,
+    ]
+
+    static let connectionCount = Metric(
+        "harebell_connections", .gauge, by: ["app", "state"], "Connections with APNs.",
+        advice: """
+            `state` is `connecting`, `ready` or `draining`. Apps with one credential share connections, which count for the \
+            first of them. Alert when none is `ready`.
+            """)
+    static let connectionsLimit = Metric(
+        "harebell_connections_limit", .gauge, by: ["app"], "The most connections with APNs, over all worker threads.",
+        advice: "`apns.connections.max`. Raise it where all are in use and notifications still wait.")
+    static let streams = Metric(
+        "harebell_streams", .gauge, by: ["app"], "Notifications that were sent and have no answer yet.",
+        advice: "Near `harebell_max_concurrent_streams`: APNs limits, and more connections help.")
+    static let maximumConcurrentStreams = Metric(
+        "harebell_max_concurrent_streams", .gauge, by: ["app"],
+        "Streams that APNs allows at once on the ready connections.",
+        advice: "A fall is a sign of APNs being overloaded, or of too much that it has to refuse.")
+    static let permits = Metric(
+        "harebell_permits", .gauge, by: ["app"], "Permits in the token buckets of the ready connections.",
+        advice: "At 0 under load the rate limit is what limits: raise `apns.rate_limit`, or `apns.connections.max`.")
+    static let window = Metric(
+        "harebell_window_bytes", .gauge, by: ["app"], "Bytes of payload that APNs takes at the moment.",
+        advice: "At 0 APNs holds everything back by HTTP/2's flow control.")
+    static let waiting = Metric(
+        "harebell_waiting", .gauge, by: ["app"], "Notifications that wait for a permit, a stream or a connection.",
+        advice: "Their number is bounded by the queues' prefetch. See `harebell_limiter_wait_seconds`.")
+    static let goaways = Metric(
+        "harebell_goaways_total", .counter, by: ["reason"], "GOAWAY frames from APNs, by its reason or HTTP/2's code.",
+        advice:
+            "`NO_ERROR` and `Shutdown` are normal, a few a day. Others tell what APNs does not like; after 40 reasons `other`."
+    )
+    static let disconnects = Metric(
+        "harebell_disconnects_total", .counter, by: ["code"], "Connections with APNs that ended, by what ended them.",
+        advice: "`none` ended in order. The log has the rest; see [troubleshooting](troubleshooting.md).")
+    static let limitHits = Metric(
+        "harebell_limit_hits_total", .counter, by: ["limit"], "How often a limit of the connections was met.",
+        advice: """
+            `no_permit`, `no_stream`, `no_window` and `no_connection` count turns at whose end something waited for that: \
+            the one that grows says what limits. The other names are those of [APNs](apns.md), "Limits".
+            """)
+    static let connects = Metric(
+        "harebell_connects_total", .counter, "Attempts to connect to APNs.",
+        advice: "Apple counts much connecting as an attack: find the cause when it grows steadily.")
+    static let connectFailures = Metric(
+        "harebell_connect_failures_total", .counter, "Connections with APNs that ended before they were of use.",
+        advice: "The log says why; see [troubleshooting](troubleshooting.md).")
+    static let replaced = Metric(
+        "harebell_connections_replaced_total", .counter, "Connections replaced because of what APNs answered on them.",
+        advice: "Refused provider tokens, nothing but server errors, or fallen stream limits.")
+    static let streamCuts = Metric(
+        "harebell_stream_cuts_total", .counter, "Connections on which APNs cut the streams to a quarter or less.",
+        advice: "Too much of what is sent is refused, or APNs is overloaded.")
+    static let shrinks = Metric(
+        "harebell_shrinks_total", .counter, "Connections closed because the others have room enough.",
+        advice: "Normal after a peak.")
+    static let brakes = Metric(
+        "harebell_brakes_total", .counter,
+        "How often a connection began to send slower, because much was refused on it.",
+        advice: "See `harebell_notifications_total` by `reason`.")
+    static let braked = Metric(
+        "harebell_braked_connections", .gauge, by: ["app"], "Connections that send slower than permitted for now.",
+        advice: "As `harebell_brakes_total`.")
+    static let spaced = Metric(
+        "harebell_spaced_total", .counter,
+        "Notifications that had to wait because their device had been asked too often.",
+        advice: "A producer sends a device more than APNs likes: collapse or batch.")
+    static let spacedDevices = Metric(
+        "harebell_spaced_devices", .gauge, by: ["app"], "Devices that are left alone after 429 TooManyRequests.",
+        advice: "At most 10,000 in each pool; beyond, the one that waited for longest is let go.")
+
+    // MARK: Apps
+
+    static let apps = [appPaused, held, certificateExpiry, providerTokenAge]
+
+    static let appPaused = Metric(
+        "harebell_app_paused", .gauge, by: ["topic", "cause"], "1 while APNs refuses an app, or a topic of one.",
+        advice: """
+            `cause` is APNs's reason, or `device-tokens` where so many are refused that the environment must be wrong; 0 with an \
+            empty `cause` while all is well. Alert on 1: mend the credential, the topic or the environment, then SIGHUP.
+            """)
+    static let held = Metric(
+        "harebell_held", .gauge, by: ["topic"], "Notifications that wait for a paused app or topic.",
+        advice: "They go when the pause ends; a prefetch full of them holds back what shares the queue.")
+    static let certificateExpiry = Metric(
+        "harebell_certificate_expiry_seconds", .gauge, by: ["topic"],
+        "Until the app's certificate expires; negative afterwards.",
+        advice: "Alert below 30 days: get another one, then SIGHUP.")
+    static let providerTokenAge = Metric(
+        "harebell_provider_token_age_seconds", .gauge, by: ["topic"], "Since the app's provider token was signed.",
+        advice:
+            "Renewed when it is used after 50 minutes; APNs refuses those older than 60. Above 3600 nothing was sent for long."
+    )
+
+    // MARK: Limits
+
+    static let limits = [prefetch, workers, workerSilence, adminConnections, adminRefusals]
+
+    static let prefetch = Metric(
+        "harebell_prefetch", .gauge, by: ["queue"], "Deliveries that all worker threads may hold of a queue.",
+        advice: "`queues[].prefetch` for each worker thread: it bounds everything that waits in Harebell.")
+    static let workers = Metric(
+        "harebell_workers", .gauge, "Worker threads.", advice: "`workers`.")
+    static let workerSilence = Metric(
+        "harebell_worker_silence_seconds", .gauge, by: ["worker"], "Since a worker thread last answered.",
+        advice: "Grows to 5 s, and above only if a worker is stuck: `/livez` fails from 15 s on.")
+    static let adminConnections = Metric(
+        "harebell_admin_connections", .gauge, "Connections with the admin server.",
+        advice: "At most 128, and 64 from one address: beyond, the oldest is closed.")
+    static let adminRefusals = Metric(
+        "harebell_admin_closed_total", .counter, "Connections that the admin server closed because of a limit.",
+        advice: "Somebody is slow, or opens too many.")
+
+    // MARK: Process
+
+    static let process = [buildInfo]
+
+    static let buildInfo = Metric(
+        "harebell_build_info", .gauge, by: ["version"], "1, with the version as a label.",
+        advice: "Tells which versions run, and when that changed.")
+}

@@ -1,0 +1,214 @@
+import Admin
+import APNs
+import Core
+
+/// What `/metrics` says of an observation.
+package struct MetricsPage {
+    private var text = PrometheusText()
+    private let seen: Observation
+    private let snapshots: [WorkerSnapshot]
+
+    /// In Prometheus' text format.
+    package static func render(_ observation: Observation) -> [UInt8] {
+        var page = MetricsPage(observation)
+        page.writeRequests()
+        page.writeTimings()
+        page.writeResults()
+        page.writeConnections()
+        page.writeApps()
+        page.writeLimits()
+        return page.text.bytes
+    }
+
+    private init(_ observation: Observation) {
+        seen = observation
+        snapshots = observation.snapshots
+    }
+
+    // MARK: Families
+
+    private mutating func write(_ metric: Metric, _ value: PrometheusText.Value) {
+        text.begin(metric)
+        text.sample([], value)
+    }
+
+    /// A sum over the workers.
+    private mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> UInt64) {
+        write(metric, .count(snapshots.reduce(0) { $0 &+ value($1) }))
+    }
+
+    private mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> Int) {
+        write(metric, .integer(snapshots.reduce(0) { $0 + value($1) }))
+    }
+
+    /// One sample for each label, in its order.
+    private mutating func write(_ metric: Metric, _ values: [String: PrometheusText.Value]) {
+        text.begin(metric)
+        for (label, value) in values.sorted(by: { $0.key < $1.key }) { text.sample([label], value) }
+    }
+
+    private mutating func write(_ metric: Metric, perQueue value: (WorkerSnapshot, Int) -> Int) {
+        var sums: [String: Int] = [:]
+        for snapshot in snapshots {
+            for (index, queue) in snapshot.queues.enumerated() {
+                sums[queue.name, default: 0] += value(snapshot, index)
+            }
+        }
+        write(metric, sums.mapValues { .integer($0) })
+    }
+
+    private mutating func write(_ metric: Metric, perApp value: (WorkerSnapshot.Pool) -> Int) {
+        var sums: [String: Int] = [:]
+        for pool in snapshots.flatMap(\.pools) {
+            guard let topic = pool.topic else { continue }
+            sums[topic, default: 0] += value(pool)
+        }
+        write(metric, sums.mapValues { .integer($0) })
+    }
+
+    private mutating func write(_ metric: Metric, pools value: KeyPath<PoolCounters, Int>) {
+        write(metric, sum: { $0.poolCounters[keyPath: value] })
+    }
+
+    // MARK: Groups
+
+    private mutating func writeRequests() {
+        write(.deliveries, perQueue: { Int($0.counters.deliveries[$1]) })
+        text.begin(.notifications)
+        var totals: [NotificationTally.Key: UInt64] = [:]
+        for snapshot in snapshots { snapshot.tally.add(to: &totals) { snapshot.topics[$0] } }
+        for (labels, count) in totals.map({ ($0.labels, $1) }).sorted(by: { $0.0.lexicographicallyPrecedes($1.0) }) {
+            text.sample(labels, .count(count))
+        }
+        write(.ignored, sum: { $0.counters.ignored })
+        write(.payloadFindings, sum: { $0.counters.payloadFindings })
+        write(.unknownReasons, sum: { $0.counters.unknownReasons })
+    }
+
+    private mutating func writeTimings() {
+        var timings = Timings()
+        for snapshot in snapshots { timings.add(snapshot.timings) }
+        let histograms: [(Metric, Histogram)] = [
+            (.request, timings.request), (.queueWait, timings.queueWait), (.limiterWait, timings.limiterWait),
+            (.apns, timings.apns),
+        ]
+        for (metric, histogram) in histograms {
+            text.begin(metric)
+            text.sample([], histogram)
+        }
+    }
+
+    private mutating func writeResults() {
+        text.begin(.retries)
+        let pools = snapshots.map(\.poolCounters)
+        text.sample(["backoff"], .count(snapshots.reduce(0) { $0 + $1.counters.retries }))
+        text.sample(["parked"], .count(snapshots.reduce(0) { $0 + $1.counters.parked }))
+        text.sample(["resend"], .integer(pools.reduce(0) { $0 + $1.resends }))
+        text.sample(["token"], .integer(pools.reduce(0) { $0 + $1.renewals + $1.rebinds }))
+        write(.duplicatesAvoided, sum: { $0.counters.duplicatesAvoided })
+        write(.uncertain, sum: { $0.counters.uncertain })
+        write(.deadLetters, sum: { $0.counters.deadLetters })
+        write(.returned, sum: { $0.counters.returned })
+        write(.refusedPublishes, sum: { $0.counters.refusedPublishes })
+        write(.quarantined, sum: { $0.counters.quarantined })
+        write(.unsettled, sum: { $0.counters.unsettled })
+        let ages = snapshots.compactMap { snapshot in snapshot.oldestUnsettled.map { snapshot.takenAt.instant - $0 } }
+        write(.oldestUnsettled, .duration(ages.max() ?? .zero))
+        write(.unconfirmed, sum: { $0.counters.unconfirmed })
+        write(.consuming, perQueue: { $0.queues[$1].isConsuming ? 1 : 0 })
+        write(.publishing, sum: { $0.isPublisherOpen ? 1 : 0 })
+        write(.brokerBlocked, .integer(snapshots.contains(where: \.isBlocked) ? 1 : 0))
+    }
+
+    private mutating func writeConnections() {
+        text.begin(.connectionCount)
+        let states: [(String, KeyPath<PoolStatistics, Int>)] = [
+            ("connecting", \.connecting), ("draining", \.draining), ("ready", \.ready),
+        ]
+        let pools = Dictionary(grouping: snapshots.flatMap(\.pools).filter { $0.topic != nil }) { $0.topic ?? "" }
+        for (topic, pools) in pools.sorted(by: { $0.key < $1.key }) {
+            for (state, value) in states {
+                text.sample([topic, state], .integer(pools.reduce(0) { $0 + $1.statistics[keyPath: value] }))
+            }
+        }
+        write(.connectionsLimit, perApp: { $0.maximumConnections })
+        write(.streams, perApp: { $0.statistics.streams })
+        write(.maximumConcurrentStreams, perApp: { $0.statistics.maximumConcurrentStreams })
+        write(.permits, perApp: { $0.statistics.permits })
+        write(.window, perApp: { $0.statistics.window })
+        write(.waiting, perApp: { $0.statistics.waiting })
+        var goaways: [String: Int] = [:]
+        for counters in snapshots.map(\.poolCounters) { goaways.merge(counters.goaways, uniquingKeysWith: +) }
+        write(.goaways, goaways.mapValues { .integer($0) })
+        var disconnects: [String: Int] = [:]
+        for counters in snapshots.map(\.poolCounters) { disconnects.merge(counters.disconnects, uniquingKeysWith: +) }
+        write(.disconnects, disconnects.mapValues { .integer($0) })
+        var hits: [String: Int] = [:]
+        for counters in snapshots.map(\.poolCounters) {
+            for limit in PoolCounters.limits { hits[limit.name, default: 0] += counters[keyPath: limit.counter] }
+        }
+        write(.limitHits, hits.mapValues { .integer($0) })
+        write(.connects, pools: \.connects)
+        write(.connectFailures, pools: \.failures)
+        write(.replaced, pools: \.replaced)
+        write(.streamCuts, pools: \.streamCuts)
+        write(.shrinks, pools: \.shrinks)
+        write(.brakes, pools: \.brakes)
+        write(.braked, perApp: { $0.statistics.braked })
+        write(.spaced, pools: \.spaced)
+        write(.spacedDevices, perApp: { $0.statistics.spacedDevices })
+    }
+
+    private mutating func writeApps() {
+        text.begin(.appPaused)
+        let paused = snapshots.flatMap(\.paused)
+        let topics = Set(seen.credentials.map(\.topic))
+        var samples = Set(paused.map { [$0.topic, $0.cause.label] })
+        for topic in topics where !paused.contains(where: { $0.topic == topic }) { samples.insert([topic, ""]) }
+        for sample in samples.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            text.sample(sample, .integer(sample[1].isEmpty ? 0 : 1))
+        }
+        var held: [String: Int] = [:]
+        for topic in paused { held[topic.topic, default: 0] += topic.held }
+        write(.held, held.mapValues { .integer($0) })
+        // Where one topic is configured for both environments, the worse one counts.
+        var expiries: [String: Int64] = [:]
+        var ages: [String: Duration] = [:]
+        for credential in seen.credentials {
+            if let left = credential.expiresIn {
+                expiries[credential.topic] = min(expiries[credential.topic] ?? left, left)
+            }
+            if let age = credential.tokenAge { ages[credential.topic] = max(ages[credential.topic] ?? age, age) }
+        }
+        write(.certificateExpiry, expiries.mapValues { .integer(Int($0)) })
+        write(.providerTokenAge, ages.mapValues { .duration($0) })
+    }
+
+    private mutating func writeLimits() {
+        write(.prefetch, perQueue: { Int($0.queues[$1].prefetch) })
+        write(.workers, .integer(seen.workers.count))
+        text.begin(.workerSilence)
+        for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }
+        write(.adminConnections, .integer(seen.admin.connections))
+        write(.adminRefusals, .count(seen.admin.closedByLimits))
+        text.begin(.buildInfo)
+        text.sample([Version.text], .integer(1))
+    }
+}
+
+extension NotificationTally.Key {
+    fileprivate var labels: [String] {
+        [topic, pushType?.name.description ?? "", outcome.name.description, reason?.rawValue ?? ""]
+    }
+}
+
+extension AppGate.Cause {
+    /// A name without numbers, of which there are few: APNs's reason where Apple documents it.
+    package var label: String {
+        switch self {
+        case .credential(let reason), .topic(let reason):
+            ReplyRule.isDocumented(reason) ? reason.rawValue : NotificationTally.unknownReason.rawValue
+        case .deviceTokens: "device-tokens"
+        }
+    }
+}

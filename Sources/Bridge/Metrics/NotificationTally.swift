@@ -1,0 +1,83 @@
+package import Core
+
+/// Notifications that have ended, by app, push type, outcome and reason.
+///
+/// A row for each app and push type holds what has occurred, with what occurs most at its beginning as a rule: counting looks
+/// through a few entries, and allocates only for one that is new. Reasons that Apple does not document are counted as one,
+/// so that no peer fills the memory, or the scraper's.
+package struct NotificationTally: Sendable {
+    /// What stands for every reason that Apple does not document.
+    package static let unknownReason = RejectionReason(rawValue: "unknown")
+
+    struct Entry: Sendable {
+        let outcome: Outcome
+        let reason: RejectionReason?
+        var count: UInt64
+    }
+
+    /// By app, and within an app by push type.
+    private var rows: [[Entry]] = []
+    /// By push type, and last those that have none: what could not be decoded, or names no app.
+    private var unnamed: [[Entry]] = Array(repeating: [], count: PushType.allCases.count + 1)
+
+    package init() {}
+
+    /// - Parameters:
+    ///   - app: a small number; `nil` where no app is meant.
+    ///   - pushType: `nil` for what is no notification.
+    package mutating func count(app: Int?, _ pushType: PushType?, _ outcome: Outcome, _ reason: RejectionReason?) {
+        guard let app, let pushType else {
+            Self.count(outcome, reason, in: &unnamed[pushType.map { Int($0.rawValue) } ?? Self.width])
+            return
+        }
+        let row = app * Self.width + Int(pushType.rawValue)
+        while rows.count <= row { rows.append([]) }
+        Self.count(outcome, reason, in: &rows[row])
+    }
+
+    private static let width = PushType.allCases.count
+
+    private static func count(_ outcome: Outcome, _ reason: RejectionReason?, in row: inout [Entry]) {
+        for index in row.indices where row[index].outcome == outcome && row[index].reason == reason {
+            row[index].count &+= 1
+            return
+        }
+        guard let reason, reason != unknownReason, !ReplyRule.isDocumented(reason) else {
+            row.append(Entry(outcome: outcome, reason: reason, count: 1))
+            return
+        }
+        count(outcome, unknownReason, in: &row)
+    }
+
+    /// An app's number is to be another one's.
+    package mutating func forget(app: Int) {
+        for row in app * Self.width..<(app + 1) * Self.width where row < rows.count { rows[row] = [] }
+    }
+
+    /// What a series is told apart by.
+    package struct Key: Hashable, Sendable {
+        /// Empty where no app is meant.
+        package let topic: String
+        package let pushType: PushType?
+        package let outcome: Outcome
+        package let reason: RejectionReason?
+    }
+
+    /// Adds everything to `totals`.
+    ///
+    /// - Parameter topic: of an app.
+    package func add(to totals: inout [Key: UInt64], topic: (Int) -> String) {
+        func add(_ row: [Entry], _ topic: @autoclosure () -> String, _ pushType: PushType?) {
+            guard !row.isEmpty else { return }
+            let topic = topic()
+            for entry in row {
+                let key = Key(topic: topic, pushType: pushType, outcome: entry.outcome, reason: entry.reason)
+                totals[key, default: 0] += entry.count
+            }
+        }
+        for (index, row) in rows.enumerated() {
+            add(row, topic(index / Self.width), PushType(rawValue: UInt8(index % Self.width)))
+        }
+        for (index, row) in unnamed.enumerated() { add(row, "", PushType(rawValue: UInt8(index))) }
+    }
+}

@@ -1,0 +1,35 @@
+package import Admin
+package import Core
+
+/// Everything that those who watch are told about, at one moment. What `/metrics`, `/readyz` and the dashboard say is
+/// made of it alone.
+package struct Observation: Sendable {
+    package struct Worker: Sendable {
+        /// `nil` before its first answer.
+        package var snapshot: WorkerSnapshot?
+        /// How long ago it answered, or began.
+        package var silence: Duration
+        /// Whether it turns, as far as its answers tell.
+        package var isAlive: Bool
+        package var hasEnded: Bool
+    }
+
+    /// What is known of an app's credential.
+    package struct Credential: Sendable {
+        package let topic: String
+        package let environment: Environment
+        /// Of its certificate, until it expires.
+        package let expiresIn: Int64?
+        /// Since its newest provider token was signed.
+        package let tokenAge: Duration?
+    }
+
+    package var workers: [Worker]
+    package var credentials: [Credential]
+    package var admin: AdminStatistics
+
+    /// Those that have answered.
+    var snapshots: [WorkerSnapshot] {
+        workers.compactMap(\.snapshot)
+    }
+}

@@ -1,0 +1,89 @@
+import APNs
+package import Admin
+package import Core
+import EventLoop
+import Logging
+
+/// The admin server's side of the control thread: asks the workers, and shows what they tell.
+extension Application {
+    /// - Returns: How the process ends if it cannot listen.
+    func startAdmin() -> End? {
+        guard let settings = plan.configuration.admin else { return nil }
+        do throws(EventLoopError) {
+            let server = try AdminServer(
+                loop: loop, listen: settings.listen, token: settings.token?.reveal(), pages: self)
+            admin = server
+            log.notice("the admin server listens", metadata: ["address": "\(server.endpoint)"])
+            return nil
+        } catch {
+            let advice =
+                error.code.rawValue == "EADDRINUSE"
+                ? "; each process of a host needs an address of its own (admin.listen), or none (admin: null)" : ""
+            log.critical("admin.listen: \(error)\(advice)")
+            // What is taken may be free later; a wrong address stays wrong.
+            return .failed(error.isTransient ? .unavailable : .configuration)
+        }
+    }
+
+    func ask(_ workers: [Int]) {
+        for worker in workers { commands[worker].post(.tell) }
+    }
+
+    /// Asks whom it is time to ask, and shows what somebody waits for.
+    func watchWorkers(at now: Moment) {
+        guard let admin else { return }
+        ask(watch.round(at: now.instant))
+        if isWaitingForWorkers, watch.isComplete(at: now.instant) {
+            isWaitingForWorkers = false
+            admin.answerWaiting(at: now)
+        }
+    }
+
+    /// All that is known now.
+    private func observation(at now: Moment) -> Observation {
+        let apps = plan.configuration.apps
+        return Observation(
+            workers: watch.seen(at: now.instant),
+            credentials: apps.map { app in
+                let certificate = certificates.entries.first {
+                    $0.topic == app.topic && $0.environment == app.environment
+                }
+                let issued = plan.tokens.source(for: app.credential)?.issuedAt
+                return Observation.Credential(
+                    topic: app.topic, environment: app.environment,
+                    expiresIn: certificate?.secondsLeft(at: now.wall),
+                    tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
+            },
+            admin: admin?.statistics ?? AdminStatistics())
+    }
+}
+
+extension Application: AdminPages {
+    package var pages: [AdminPage] {
+        [AdminPage("/livez", isPublic: true), AdminPage("/readyz"), AdminPage("/metrics")]
+    }
+
+    package func answer(_ page: AdminPage, isRepeated: Bool, at now: Moment) -> AdminAnswer? {
+        if page.path.description == "/livez" { return livez(at: now) }
+        guard isRepeated else {
+            ask(watch.want(at: now.instant))
+            isWaitingForWorkers = true
+            return nil
+        }
+        let observation = observation(at: now)
+        if page.path.description == "/metrics" {
+            return AdminAnswer(contentType: PrometheusText.contentType, body: MetricsPage.render(observation))
+        }
+        let health = Health(observation)
+        return AdminAnswer(status: health.isReady ? 200 : 503, contentType: "application/json", body: health.json)
+    }
+
+    /// Nobody is asked: a worker that is stuck was found out before.
+    private func livez(at now: Moment) -> AdminAnswer {
+        let stuck = watch.seen(at: now.instant).enumerated().filter { !$0.element.isAlive }.map(\.offset)
+        guard stuck.isEmpty else {
+            return .text(503, "worker \(stuck.map(String.init).joined(separator: ", ")) does not answer")
+        }
+        return .text(200, "ok")
+    }
+}

@@ -1,0 +1,213 @@
+import Core
+import Foundation
+import Glibc
+import Simulator
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// The admin server of `harebell run`, asked with curl; see `docs/admin.md`.
+    @Suite("Admin server")
+    struct AdminTests {
+        private static let anyPort = "{ listen: \"127.0.0.1:0\" }"
+
+        /// Where a worker says that it listens.
+        private static func address(of worker: ChildProcess) throws -> String {
+            let line = try worker.waitForLine(.errors) { $0.contains("the admin server listens") }
+            let field = try #require(line.split(separator: " ").first { $0.hasPrefix("address=") })
+            return String(field.dropFirst("address=".count))
+        }
+
+        private struct Page {
+            let status: Int
+            let body: String
+        }
+
+        private static func get(_ worker: ChildProcess, _ path: String, _ arguments: [String] = []) throws -> Page {
+            let text = try ChildProcess.run(
+                "/usr/bin/curl",
+                ["--silent", "--show-error", "--max-time", "20", "--write-out", "\n%{http_code}"] + arguments
+                    + ["http://\(try address(of: worker))\(path)"])
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            return Page(
+                status: Int(lines.last ?? "") ?? 0, body: lines.dropLast().map { "\($0)\n" }.joined())
+        }
+
+        private static func metrics(_ worker: ChildProcess) throws -> PrometheusPage {
+            let page = try get(worker, "/metrics")
+            #expect(page.status == 200)
+            return try PrometheusPage(String(page.body.dropLast(page.body.hasSuffix("\n\n") ? 1 : 0)))
+        }
+
+        /// What `/readyz` says once it says `status`, as an object.
+        private static func readiness(_ worker: ChildProcess, status: Int) throws -> [String: Any] {
+            try eventually("readiness \(status); \(worker.report)", within: .seconds(40)) {
+                let page = try get(worker, "/readyz")
+                guard page.status == status else { return nil }
+                return try JSONSerialization.jsonObject(with: Data(page.body.utf8)) as? [String: Any]
+            }
+        }
+
+        @Test("After a load the metrics say what the results and APNs say")
+        func load() throws {
+            let script = """
+                token bad0*: 400 BadDeviceToken
+                token 4e7*: 400 BadCollapseId
+                every 25 requests, attempt 1: rst REFUSED_STREAM
+                every 40 requests, attempt 1: rst INTERNAL_ERROR
+                after 90 requests: goaway
+                """
+            let stage = try Stage(script: script)
+            var settings = Stage.Settings()
+            settings.workers = 2
+            settings.admin = Self.anyPort
+            let worker = try stage.start(settings)
+            let count = 300
+            try stage.client.publish(
+                (0..<count).map { index in
+                    let queue = index % 2 == 0 ? stage.quorumQueue : stage.classicQueue
+                    switch index % 30 {
+                    case 7: return stage.requests.message(index, to: queue, body: "{")
+                    case 11:
+                        return stage.requests.message(index, to: queue, body: Requests.body(index, beginning: "4e7"))
+                    case 13:
+                        return stage.requests.message(index, to: queue, body: Requests.body(index, beginning: "bad0"))
+                    default: return stage.requests.message(index, to: queue)
+                    }
+                })
+            var outcomes: [String: Double] = [:]
+            var answered = 0
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                outcomes[try Conservation.Result(delivery).outcome, default: 0] += 1
+                answered += 1
+                return answered == count
+            }
+            // The last settlement follows the last confirm.
+            let page = try eventually("the last settlement; \(worker.report)") {
+                let page = try Self.metrics(worker)
+                return page.sum("harebell_unsettled") == 0 ? page : nil
+            }
+            #expect(outcomes.keys.sorted() == ["accepted", "invalid", "rejected", "unregistered"])
+            for (outcome, expected) in outcomes {
+                #expect(page.sum("harebell_notifications_total", ["outcome": outcome]) == expected, "\(outcome)")
+            }
+            #expect(page.sum("harebell_notifications_total") == Double(count))
+            #expect(
+                page.sum("harebell_notifications_total", ["topic": Requests.topic, "reason": "BadCollapseId"]) == 10)
+            for queue in [stage.quorumQueue, stage.classicQueue] {
+                #expect(page.sum("harebell_deliveries_total", ["queue": queue]) == Double(count / 2))
+                #expect(page.sum("harebell_consuming", ["queue": queue]) == 2)
+                #expect(page.sum("harebell_prefetch", ["queue": queue]) == Double(2 * Stage.prefetch))
+            }
+            let seen = stage.simulator.ledger.statistics
+            #expect(page.sum("harebell_goaways_total") == Double(seen.goaways))
+            #expect(seen.goaways > 0)
+            let resends = try #require(page.sum("harebell_retries_total", ["kind": "resend"]))
+            let backoffs = try #require(page.sum("harebell_retries_total", ["kind": "backoff"]))
+            #expect(resends + backoffs >= Double(seen.resets))
+            #expect(backoffs > 0)
+            #expect(page.sum("harebell_uncertain_total") == backoffs)
+            #expect(page.sum("harebell_apns_seconds_count") == Double(seen.answers.values.reduce(0, +)))
+            #expect(page.sum("harebell_request_seconds_count") == Double(count))
+            #expect(page.sum("harebell_dead_letters_total") == (outcomes["invalid"] ?? 0) + (outcomes["rejected"] ?? 0))
+            #expect(page.sum("harebell_unconfirmed") == 0)
+            #expect(page.sum("harebell_publishing") == 2)
+            let age = try #require(page.sum("harebell_provider_token_age_seconds", ["topic": Requests.topic]))
+            #expect(age >= 0 && age < 600)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("A worker is ready while it has its broker, says what is missing without, and lives all the while")
+        func readiness() throws {
+            let broker = try PrivateBroker()
+            let stage = try Stage(broker: broker.url, script: "")
+            var settings = Stage.Settings()
+            settings.admin = Self.anyPort
+            let worker = try stage.start(settings)
+            let ready = try Self.readiness(worker, status: 200)
+            #expect(ready["missing"] as? [String] == [])
+            try broker.stop()
+            let missing = try #require(try Self.readiness(worker, status: 503)["missing"] as? [String])
+            #expect(missing.contains("queue \(stage.quorumQueue) is consumed by 0 of 1 workers"))
+            #expect(try Self.get(worker, "/livez").status == 200)
+            #expect(try Self.metrics(worker).sum("harebell_publishing") == 0)
+            try broker.start()
+            _ = try Self.readiness(worker, status: 200)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+        }
+
+        @Test("An app that APNs refuses is paused in the metrics, and readiness names it with its cause")
+        func pausedApp() throws {
+            let stage = try Stage(script: "")
+            let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "Wrong.p8")
+            var settings = Stage.Settings()
+            settings.keyFile = wrong
+            settings.admin = Self.anyPort
+            let worker = try stage.start(settings)
+            #expect(try Self.metrics(worker).sum("harebell_app_paused", ["cause": ""]) == 0)
+            try stage.client.publish((0..<5).map { stage.requests.message($0, to: stage.quorumQueue) })
+            let state = try Self.readiness(worker, status: 503)
+            #expect(state["missing"] as? [String] == ["no app is usable"])
+            let app = try #require((state["apps"] as? [[String: Any]])?.first)
+            let pause = try #require((app["paused"] as? [[String: Any]])?.first)
+            #expect(pause["cause"] as? String == "InvalidProviderToken")
+            let labels = ["topic": Requests.topic, "cause": "InvalidProviderToken"]
+            #expect(try Self.metrics(worker).sum("harebell_app_paused", labels) == 1)
+            // The right key ends it.
+            settings.keyFile = nil
+            try stage.write(settings)
+            worker.signal(SIGHUP)
+            _ = try Self.readiness(worker, status: 200)
+            #expect(try Self.metrics(worker).sum("harebell_app_paused") == 0)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("Where a token is configured, only /livez does without it, and no log has it")
+        func token() throws {
+            let stage = try Stage(script: "")
+            let file = try stage.directory.write("open-sesame\n", to: "token")
+            var settings = Stage.Settings()
+            settings.admin = "{ listen: \"0.0.0.0:0\", token_file: \(file) }"
+            let worker = try stage.start(settings)
+            let port = try #require(try Self.address(of: worker).split(separator: ":").last)
+            #expect(try Self.address(of: worker) == "0.0.0.0:\(port)")
+            for path in ["/metrics", "/readyz", "/nothing"] {
+                #expect(try Self.get(worker, path).status == 401)
+                let right = try Self.get(worker, path, ["--header", "Authorization: Bearer open-sesame"])
+                #expect(right.status == (path == "/nothing" ? 404 : 200))
+            }
+            #expect(try Self.get(worker, "/livez").status == 200)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            #expect(!worker.report.contains("sesame"))
+            try stage.removeQueues()
+        }
+
+        @Test(
+            "A port that is taken ends the second worker with 69, an address that is not ours with 78, each in one line"
+        )
+        func cannotListen() throws {
+            let stage = try Stage(script: "")
+            var settings = Stage.Settings()
+            settings.admin = Self.anyPort
+            let worker = try stage.start(settings)
+            settings.admin = "{ listen: \"\(try Self.address(of: worker))\" }"
+            let second = try stage.launch(settings)
+            #expect(try second.waitForExit() == .exited(69))
+            #expect(second.text(.errors).contains("Address already in use"))
+            #expect(second.text(.errors).contains("an address of its own (admin.listen)"))
+            let file = try stage.directory.write("token", to: "token")
+            settings.admin = "{ listen: \"192.0.2.1:9464\", token_file: \(file) }"
+            let third = try stage.launch(settings)
+            #expect(try third.waitForExit() == .exited(78))
+            #expect(third.text(.errors).contains("Cannot assign requested address"))
+            try stage.removeQueues()
+        }
+    }
+}
