@@ -157,12 +157,19 @@ package final class DeadLetterRun {
 
     package func step(at now: Instant) {
         self.now = now
+        takeEvents()
+        if end == nil { work() }
+        if end == nil { judge() }
+        guard end != nil else { return }
+        close()
+        // A connection that was not open ends at once, and nothing else wakes anybody for that.
+        takeEvents()
+    }
+
+    private func takeEvents() {
         takeControlEvents()
         takeDeliveries()
         takeConfirms()
-        if end == nil { work() }
-        if end == nil { judge() }
-        if end != nil { close() }
     }
 
     /// Ends it in order: what was not sent stays.

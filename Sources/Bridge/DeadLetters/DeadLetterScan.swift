@@ -75,10 +75,17 @@ package final class DeadLetterScan {
 
     package func step(at now: Instant) {
         self.now = now
+        takeEvents()
+        if end == nil { judge() }
+        guard end != nil else { return }
+        giveBack()
+        // A connection that was not open ends at once, and nothing else wakes anybody for that.
+        takeEvents()
+    }
+
+    private func takeEvents() {
         takeControlEvents()
         for index in windows.indices { takeDeliveries(of: index) }
-        if end == nil { judge() }
-        if end != nil { giveBack() }
     }
 
     package func stop() {
