@@ -166,10 +166,13 @@ struct PrivateBrokerTests {
         let rig = try BrokerRig()
         let control = try rig.open(.control, address: try BrokerAddress(broker.url))
         _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: "q")))
-        let consumer = try rig.open(.consumer([ConsumerQueue(name: "q", prefetch: 5)]), address: address) {
-            $0.heartbeat = .seconds(2)
+        func hasty(_ configuration: inout AMQPConfiguration) {
+            configuration.heartbeat = .seconds(2)
+            // An attempt that falls into the hole is not to be waited for.
+            configuration.handshakeTimeout = .seconds(4)
         }
-        let publisher = try rig.open(.publisher, address: address) { $0.heartbeat = .seconds(2) }
+        let consumer = try rig.open(.consumer([ConsumerQueue(name: "q", prefetch: 5)]), address: address, hasty)
+        let publisher = try rig.open(.publisher, address: address, hasty)
         try rig.run { consumer.isOpen && publisher.canPublish }
         // Nothing is under way that could be lost with the bytes; heartbeats of a second or so are.
         var late = FaultRelay.Conduct()

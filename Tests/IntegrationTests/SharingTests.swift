@@ -25,22 +25,24 @@ extension ProcessTests {
             try run.stage.removeQueues()
         }
 
-        @Test("each worker has two connections to the broker with one channel each, and they bear its name")
+        @Test("each worker has two connections that bear its name, with a channel per queue and one to publish")
         func brokerConnections() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url)
             var settings = Stage.Settings()
             settings.workers = 2
+            let queues = [stage.quorumQueue, stage.classicQueue]
+            settings.queues = queues
             let worker = try stage.start(settings)
             let lines = try broker.control("-q", "list_connections", "channels", "client_properties")
                 .split(separator: "\n").filter { $0.contains("harebell consume ") || $0.contains("harebell publish ") }
             #expect(lines.count == 4, "\(lines)")
             for index in 0..<settings.workers {
-                for role in ["consume", "publish"] {
+                for (role, channels) in [("consume", queues.count), ("publish", 1)] {
                     let own = lines.filter {
                         $0.contains("harebell \(role) ") && $0.contains("/\(worker.processID)-\(index)/")
                     }
-                    #expect(own.count == 1 && own[0].hasPrefix("1\t"), "\(role) \(index): \(lines)")
+                    #expect(own.count == 1 && own[0].hasPrefix("\(channels)\t"), "\(role) \(index): \(lines)")
                 }
             }
             worker.signal(SIGTERM)
