@@ -282,7 +282,8 @@ extension ProcessTests {
                 if end.errors.contains("fresh copies") { warnings += 1 }
             }
             #expect((1...2).contains(warnings))
-            #expect(try numbers(queue) == Array(0..<20))
+            // Fresh copies may be a few places off.
+            #expect(try numbers(queue).sorted() == Array(0..<20))
             try stage.client.ask(.deleteQueue(queue))
             try stage.removeQueues()
         }
