@@ -6,7 +6,9 @@ import Logging
 
 /// The admin server's side of the control thread: asks the workers, and shows what they tell.
 extension Application {
-    /// - Returns: How the process ends if it cannot listen.
+    /// A port that is taken costs the pages and no notification: the workers run without them.
+    ///
+    /// - Returns: How the process ends if it can never listen where the configuration says.
     func startAdmin() -> End? {
         guard let settings = plan.configuration.admin else { return nil }
         do throws(EventLoopError) {
@@ -15,13 +17,16 @@ extension Application {
             admin = server
             log.notice("the admin server listens", metadata: ["address": "\(server.endpoint)"])
             return nil
+        } catch  where error.isTransient || error.code.rawValue == "EADDRINUSE" {
+            log.error(
+                """
+                admin.listen: \(error): there is no admin server; each process of a host needs an address of its own \
+                (admin.listen), or none (admin: null)
+                """)
+            return nil
         } catch {
-            let advice =
-                error.code.rawValue == "EADDRINUSE"
-                ? "; each process of a host needs an address of its own (admin.listen), or none (admin: null)" : ""
-            log.critical("admin.listen: \(error)\(advice)")
-            // What is taken may be free later; a wrong address stays wrong.
-            return .failed(error.isTransient ? .unavailable : .configuration)
+            log.critical("admin.listen: \(error)")
+            return .failed(.configuration)
         }
     }
 
