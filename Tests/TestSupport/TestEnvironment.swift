@@ -22,6 +22,9 @@ package enum TestEnvironment {
     /// How many fresh seeds the simulation tries, instead of those that it always does.
     package static let simulationRuns = value("HAREBELL_SIMULATION_RUNS").flatMap { Int($0) }
 
+    /// How many of the seeds that it always tries the simulation takes, from the first one on.
+    package static let simulationSeeds = value("HAREBELL_SIMULATION_SEEDS").flatMap { Int($0) }
+
     /// What a test that is left out says about it.
     package static let hint = "deploy/test prepares what this needs"
 
