@@ -7,17 +7,20 @@ import Testing
 
 @Suite("The archive of dead letters")
 struct ArchiveTests {
-    private static let odd: FieldTable = [
-        "boolean": .boolean(true), "false": .boolean(false), "int8": .int8(.min), "uint8": .uint8(.max),
-        "int16": .int16(.min), "uint16": .uint16(.max), "int32": .int32(.min), "uint32": .uint32(.max),
-        "int64": .int64(.min), "large": .int64(9_007_199_254_740_993), "uint64": .uint64(.max),
-        "float": .float(-0.1), "double": .double(0.1), "infinite": .double(-.infinity),
-        "nan": .double(Double(bitPattern: 0x7FF8_0000_0000_0123)), "decimal": .decimal(scale: 2, value: 314),
-        "text": .string("é\"\\\n\u{0}😀"), "no text": .text([0xFF, 0xFE]), "bytes": .bytes([0, 1, 255]),
-        "ascii bytes": .bytes([0x61]), "timestamp": .timestamp(.max), "void": .void, "empty": .array([]),
-        "array": .array([.void, .int32(1), .array([.table(["n": .string("")])])]),
-        "table": .table(["a": .table([:]), "a2": .array([.boolean(true)])]), "": .string("no name"),
-    ]
+    // Made anew each time: the leak check does not see through the tagged pointers of a constant of this type.
+    private static var odd: FieldTable {
+        [
+            "boolean": .boolean(true), "false": .boolean(false), "int8": .int8(.min), "uint8": .uint8(.max),
+            "int16": .int16(.min), "uint16": .uint16(.max), "int32": .int32(.min), "uint32": .uint32(.max),
+            "int64": .int64(.min), "large": .int64(9_007_199_254_740_993), "uint64": .uint64(.max),
+            "float": .float(-0.1), "double": .double(0.1), "infinite": .double(-.infinity),
+            "nan": .double(Double(bitPattern: 0x7FF8_0000_0000_0123)), "decimal": .decimal(scale: 2, value: 314),
+            "text": .string("é\"\\\n\u{0}😀"), "no text": .text([0xFF, 0xFE]), "bytes": .bytes([0, 1, 255]),
+            "ascii bytes": .bytes([0x61]), "timestamp": .timestamp(.max), "void": .void, "empty": .array([]),
+            "array": .array([.void, .int32(1), .array([.table(["n": .string("")])])]),
+            "table": .table(["a": .table([:]), "a2": .array([.boolean(true)])]), "": .string("no name"),
+        ]
+    }
 
     private func roundTrip(_ properties: MessageProperties, _ body: [UInt8]) throws -> ArchivedMessage {
         let line = try ArchiveWriter.line(
