@@ -232,8 +232,8 @@ struct ConnectionTests {
     func behindActiveConsumer() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 1)]))
         setup.broker.declare("work")
-        setup.network.accept = { _ in
-            let engine = BrokerEngine(broker: setup.broker)
+        setup.network.accept = { [broker = setup.broker] _ in
+            let engine = BrokerEngine(broker: broker)
             engine.isStalled = true
             return engine
         }
