@@ -1,0 +1,64 @@
+/// The tests that a page of `docs` names, against those that there are.
+///
+/// They stand in the last column of tables whose head is `test`, as the sentence that is their name (`"A sentence"`), or in code
+/// as `Suite`, `Suite.function` or `.function` of the suite before. What stands in code inside parentheses is a word of the
+/// suite before, such as a kind of trouble.
+package struct NamedTests {
+    /// Each as it is written on the page.
+    package private(set) var all: [String] = []
+    /// Those of ``all`` that are not there.
+    package private(set) var missing: [String] = []
+
+    private let sources: [String]
+
+    /// - Parameter name: of the page, such as `apns-faults.md`.
+    package init(of name: String) throws {
+        sources = try DocumentationPage.testSources()
+        var isTable = false
+        for line in try DocumentationPage(name).text.split(separator: "\n", omittingEmptySubsequences: false) {
+            guard line.hasPrefix("| ") else {
+                // The line between the head and the rows.
+                isTable = isTable && line.hasPrefix("|--")
+                continue
+            }
+            let cell = line.dropLast().split(separator: "|").last ?? ""
+            if isTable { check(cell) } else { isTable = cell == " test " }
+        }
+    }
+
+    private mutating func check(_ cell: Substring) {
+        // Every second part stands between two quotation marks.
+        let parts = cell.split(separator: "\"", omittingEmptySubsequences: false)
+        for index in stride(from: 1, to: parts.count, by: 2) {
+            add("\"\(parts[index])\"", isThere: sources.contains { $0.contains("\"\(parts[index])\"") })
+        }
+        let spans = cell.split(separator: "`", omittingEmptySubsequences: false)
+        var suite = ""
+        var depth = 0
+        for index in stride(from: 1, to: spans.count, by: 2) {
+            depth += spans[index - 1].count { $0 == "(" } - spans[index - 1].count { $0 == ")" }
+            guard depth == 0 else {
+                add("\(suite) (\(spans[index]))", isThere: sources.contains { $0.contains(".\(spans[index])") })
+                continue
+            }
+            let words = spans[index].split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+            if !words[0].isEmpty { suite = words[0] }
+            let function = words.count > 1 ? words[1] : nil
+            add(([suite] + words.dropFirst()).joined(separator: "."), isThere: has(suite, function))
+        }
+    }
+
+    private mutating func add(_ name: String, isThere: Bool) {
+        all.append(name)
+        if !isThere { missing.append(name) }
+    }
+
+    private func has(_ suite: String, _ function: String?) -> Bool {
+        sources.contains { source in
+            guard ["struct", "enum", "final class"].contains(where: { source.contains("\($0) \(suite) ") }) else {
+                return false
+            }
+            return function.map { source.contains("func \($0)(") } ?? true
+        }
+    }
+}
