@@ -36,7 +36,7 @@ extension ProcessTests {
                 try run.replaceWorker()
             }
             let end = try run.finish()
-            run.check(end, "SIGTERM under load, twice", duplicatePushes: 0, duplicateResults: 0)
+            run.check(end, "SIGTERM under load, twice")
             #expect(end.outcomes == ["accepted": FaultRun.count])
             try run.stage.removeQueues()
         }

@@ -16,7 +16,7 @@ extension ProcessTests {
         func none() throws {
             let run = try FaultRun(Stage())
             let end = try run.finish()
-            run.check(end, "no fault", duplicatePushes: 0, duplicateResults: 0)
+            run.check(end, "no fault")
             #expect(end.outcomes == ["accepted": FaultRun.count])
             try run.stage.removeQueues()
         }
@@ -31,7 +31,8 @@ extension ProcessTests {
             }
             let end = try run.finish()
             run.check(
-                end, "SIGKILL of the worker, twice", duplicatePushes: 2 * Self.held, duplicateResults: 2 * Self.held)
+                end, "SIGKILL of the worker, twice",
+                .init(duplicatePushes: 2 * Self.held, duplicateResults: 2 * Self.held))
             try run.stage.removeQueues()
         }
 
@@ -44,7 +45,7 @@ extension ProcessTests {
             try broker.stop()
             try broker.start()
             let end = try run.finish()
-            run.check(end, "restart of the broker", duplicatePushes: 0, duplicateResults: Self.held)
+            run.check(end, "restart of the broker", .init(duplicateResults: Self.held))
         }
 
         @Test("a killed broker loses nothing, and nothing is sent twice")
@@ -57,7 +58,7 @@ extension ProcessTests {
             try broker.kill()
             try broker.start()
             let end = try run.finish()
-            run.check(end, "SIGKILL of the broker", duplicatePushes: 0, duplicateResults: Self.held)
+            run.check(end, "SIGKILL of the broker", .init(duplicateResults: Self.held))
         }
 
         /// Whether a request that was open on a cut connection was worked on is unknown: it is sent again.
@@ -71,8 +72,7 @@ extension ProcessTests {
             let end = try run.finish()
             #expect(run.stage.simulator.ledger.statistics.cuts >= 4)
             run.check(
-                end, "all APNs connections cut, four times", duplicatePushes: try run.total("uncertain"),
-                duplicateResults: 0)
+                end, "all APNs connections cut, four times", .init(duplicatePushes: try run.total("uncertain")))
             try run.stage.removeQueues()
         }
 
@@ -95,7 +95,7 @@ extension ProcessTests {
             let notices = run.worker.text(.errors).split(separator: "\n").count { $0.contains("APNs sent GOAWAY") }
             #expect(notices >= 4, "\(run.worker.report)")
             #expect(run.stage.simulator.ledger.statistics.ceded > 0)
-            run.check(end, "GOAWAY, four times", duplicatePushes: 0, duplicateResults: 0)
+            run.check(end, "GOAWAY, four times")
             #expect(try run.total("uncertain") == 0)
             #expect(end.outcomes == ["accepted": FaultRun.count])
             try run.stage.removeQueues()
@@ -108,7 +108,7 @@ extension ProcessTests {
             try run.waitUntilAccepted(0.2)
             try Self.alarm(broker, run)
             let end = try run.finish()
-            run.check(end, "memory alarm for two seconds", duplicatePushes: 0, duplicateResults: 0)
+            run.check(end, "memory alarm for two seconds")
             #expect(end.outcomes == ["accepted": FaultRun.count])
         }
 
@@ -135,7 +135,7 @@ extension ProcessTests {
             // One cut and one dead worker, which may have held all it can: its results waited for the broker, too. The
             // rest costs no push, and each broken connection the results that were on it.
             run.check(
-                end, "all faults in a row", duplicatePushes: 2 * Self.held, duplicateResults: 3 * Self.held)
+                end, "all faults in a row", .init(duplicatePushes: 2 * Self.held, duplicateResults: 3 * Self.held))
         }
 
         /// Two seconds without publishes, counted from when the worker felt it.

@@ -32,7 +32,7 @@ extension ProcessTests {
                 try run.waitUntilAccepted(share)
             }
             let end = try run.finish()
-            run.check(end, "SIGHUP with another key, three times", duplicatePushes: 0, duplicateResults: 0)
+            run.check(end, "SIGHUP with another key, three times")
             #expect(end.outcomes == ["accepted": FaultRun.count])
             // One before, and one after each.
             #expect(Set(stage.simulator.ledger.records.map(\.connection)).count >= 4)

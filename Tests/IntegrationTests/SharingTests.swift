@@ -1,3 +1,5 @@
+import Core
+import EventLoop
 import Glibc
 import Simulator
 import TestSupport
@@ -11,9 +13,9 @@ extension ProcessTests {
             var settings = Stage.Settings()
             settings.workers = 2
             settings.prefetch = 50
-            let run = try FaultRun(Stage(), settings, processes: 2)
+            let run = try FaultRun(Stage(), [settings, settings])
             let end = try run.finish()
-            run.check(end, "two processes with two workers", duplicatePushes: 0, duplicateResults: 0)
+            run.check(end, "two processes with two workers")
             #expect(end.outcomes == ["accepted": FaultRun.count])
             // One connection to APNs for each worker.
             #expect(run.stage.simulator.ledger.statistics.connections >= 4)
@@ -49,15 +51,70 @@ extension ProcessTests {
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
         }
 
-        @Test("when one of two processes is killed, the other one takes over what it held")
-        func oneDies() throws {
-            let run = try FaultRun(Stage(), processes: 2)
-            try run.waitUntilAccepted(0.3)
-            try run.killWorker()
+        /// Three processes, of which the last one has two worker threads. Each worker has one connection to APNs, which tells
+        /// them apart, and is held back by nothing but its prefetch: 20 of each queue for 100 ms each are 400 a second.
+        private static func fourWorkers(_ stage: Stage, rate: Int, count: Int) throws -> FaultRun {
+            var settings = Stage.Settings()
+            settings.prefetch = 20
+            settings.more = "apns: { connections: { max: 1 } }"
+            var twice = settings
+            twice.workers = 2
+            return try FaultRun(stage, [settings, settings, twice], FaultRun.Load(count: count, rate: rate))
+        }
+
+        @Test(
+            "workers with the same prefetch share their queues within 20 %, while they keep up and while they do not",
+            arguments: [800, 4000])
+        func evenShares(rate: Int) throws {
+            let run = try Self.fourWorkers(Stage(script: "token *: delay 100ms"), rate: rate, count: 4000)
             let end = try run.finish()
-            run.check(
-                end, "SIGKILL of one of two workers", duplicatePushes: 2 * Stage.prefetch,
-                duplicateResults: 2 * Stage.prefetch)
+            run.check(end, "four workers at \(rate) requests a second")
+            var shares: [Int: Int] = [:]
+            for record in run.stage.simulator.ledger.records { shares[record.connection, default: 0] += 1 }
+            let deliveries = try run.totals("deliveries")
+            print("sharing: \(rate) a second: workers \(shares.values.sorted()), processes \(deliveries)")
+            #expect(shares.count == 4)
+            let (least, most) = (try #require(shares.values.min()), try #require(shares.values.max()))
+            #expect(most * 5 <= least * 6, "\(shares)")
+            // The process with two workers has two shares.
+            let ratio = Double(deliveries[2]) / Double(deliveries[0] + deliveries[1])
+            #expect((0.8...1.2).contains(ratio), "\(deliveries)")
+            try run.stage.removeQueues()
+        }
+
+        @Test("when one of several is killed, the others have what it held within seconds")
+        func oneDies() throws {
+            let run = try Self.fourWorkers(Stage(script: "token *: delay 100ms"), rate: 1000, count: 4000)
+            try run.waitUntilAccepted(0.3)
+            let killed = SystemClock.now().instant
+            try run.killWorker(isReplaced: false)
+            let end = try run.finish()
+            // No more than it held of the two queues.
+            run.check(end, "SIGKILL of one of four workers", .init(duplicatePushes: 40, duplicateResults: 40))
+            let records = run.stage.simulator.ledger.records
+            // Only the dead worker's requests ended without an answer.
+            let orphans = Set(records.filter { $0.ending == .lost }.map(\.apnsID))
+            #expect(!orphans.isEmpty)
+            let again = records.filter { orphans.contains($0.apnsID) && $0.ending != .lost }.map(\.receivedAt)
+            #expect(again.count == orphans.count)
+            let longest = try #require(again.max()) - killed
+            print("sharing: the \(orphans.count) requests of a dead worker were sent again within \(longest)")
+            #expect(longest < .seconds(5))
+            try run.stage.removeQueues()
+        }
+
+        @Test("a rolling restart under load loses nothing and repeats nothing")
+        func rollingRestart() throws {
+            let run = try Self.fourWorkers(Stage(script: "token *: delay 100ms"), rate: 400, count: 4000)
+            for (place, share) in [0.1, 0.35, 0.6].enumerated() {
+                try run.waitUntilAccepted(share)
+                try run.replaceWorker(place)
+            }
+            let end = try run.finish()
+            run.check(end, "rolling restart of three processes")
+            #expect(end.outcomes == ["accepted": 4000])
+            // The newcomers take part.
+            #expect(try run.totals("deliveries").allSatisfy { $0 > 0 })
             try run.stage.removeQueues()
         }
     }

@@ -8,50 +8,67 @@ import Testing
 /// One load through a worker, or several, while something goes wrong, and what is left of it afterwards.
 final class FaultRun {
     static let count = 6000
-    static let rate = 2000
+
+    /// What is published.
+    struct Load {
+        var count = FaultRun.count
+        /// A second.
+        var rate = 2000
+        /// What is special about some of the requests.
+        var change: @Sendable (Int, inout Publication) -> Void = { _, _ in }
+        /// Which of them get no result, because nobody can be told: they end as dead letters.
+        var isUnanswerable: @Sendable (Int) -> Bool = { _ in false }
+    }
 
     let stage: Stage
-    private let publisher: LoadPublisher
-    private(set) var worker: ChildProcess
-    /// Processes beside the first one.
-    private var others: [ChildProcess] = []
-    private let settings: Stage.Settings
+    let load: Load
+    let publisher: LoadPublisher
+    /// The processes; each keeps its place when another takes over from it.
+    private(set) var workers: [ChildProcess] = []
+    private let settings: [Stage.Settings]
     private var conservation: Conservation
 
     /// Starts the workers, then the load: every other request goes to the quorum queue, the others to the classic one.
-    init(_ stage: Stage, _ settings: Stage.Settings = Stage.Settings(), processes: Int = 1) throws {
+    ///
+    /// - Parameter settings: one for each process.
+    init(_ stage: Stage, _ settings: [Stage.Settings] = [Stage.Settings()], _ load: Load = Load()) throws {
         self.stage = stage
         self.settings = settings
-        worker = try stage.start(settings)
-        for _ in 1..<processes { others.append(try stage.start(settings)) }
-        conservation = Conservation(stage.requests, count: Self.count)
+        self.load = load
+        for settings in settings { workers.append(try stage.start(settings)) }
+        conservation = Conservation(stage.requests, count: load.count)
         let (requests, queues) = (stage.requests, [stage.quorumQueue, stage.classicQueue])
-        publisher = try LoadPublisher(stage.url, count: Self.count, rate: Self.rate) { index in
-            requests.message(index, to: queues[index % 2])
+        publisher = try LoadPublisher(stage.url, count: load.count, rate: load.rate) { index in
+            var message = requests.message(index, to: queues[index % 2])
+            load.change(index, &message)
+            return message
         }
     }
 
+    /// The first of them.
+    var worker: ChildProcess { workers[0] }
+
     /// Waits until APNs has accepted a share of the load: then the next fault has something to hit.
     func waitUntilAccepted(_ share: Double) throws {
-        let goal = Int(share * Double(Self.count))
+        let goal = Int(share * Double(load.count))
         try eventually("\(goal) accepted; \(stage.simulator.ledger.statistics); \(worker.report)", within: .seconds(60))
         {
             stage.simulator.ledger.statistics.accepted >= goal ? true : nil
         }
     }
 
-    /// SIGKILL, then another worker.
-    func killWorker() throws {
-        worker.signal(SIGKILL)
-        try worker.waitForExit()
-        worker = try stage.start(settings)
+    /// SIGKILL, then another worker if somebody is to take its place.
+    func killWorker(_ place: Int = 0, isReplaced: Bool = true) throws {
+        workers[place].signal(SIGKILL)
+        try workers[place].waitForExit()
+        if isReplaced { workers[place] = try stage.start(settings[place]) } else { workers.remove(at: place) }
     }
 
     /// SIGTERM, then another worker.
-    func replaceWorker() throws {
-        try end(worker)
-        #expect(try total("unsettled") == 0)
-        worker = try stage.start(settings)
+    func replaceWorker(_ place: Int = 0) throws {
+        try end(workers[place])
+        #expect(try Self.total("unsettled", of: workers[place]) == 0)
+        workers[place] = try stage.start(settings[place])
     }
 
     private func end(_ worker: ChildProcess) throws {
@@ -64,33 +81,36 @@ final class FaultRun {
     func finish() throws -> Conservation {
         conservation.repeated = try publisher.finish()
         try collectAnswers()
-        for worker in [worker] + others { try end(worker) }
+        for worker in workers { try end(worker) }
         for delivery in try stage.client.takeAll(stage.resultQueue) { try conservation.addResult(delivery) }
         for delivery in try stage.client.takeAll(stage.deadLetterQueue) { conservation.addDeadLetter(delivery) }
         for queue in [stage.quorumQueue, stage.classicQueue] {
-            for delivery in try stage.client.takeAll(queue) { conservation.addQueued(delivery) }
+            for queue in [queue] + stage.retryQueues(of: queue) {
+                for delivery in try stage.client.takeAll(queue) { conservation.addQueued(delivery) }
+            }
         }
         return conservation
     }
 
     private func collectAnswers() throws {
+        let expected = (0..<load.count).count { !load.isUnanswerable($0) }
         do {
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == Self.count
+                return conservation.answered == expected
             }
         } catch {
-            throw TestSupportError("\(error); \(conservation.answered) answered; \(worker.report)")
+            throw TestSupportError("\(error); \(conservation.answered) of \(expected) answered; \(worker.report)")
         }
     }
 
-    /// A number of the last line of a worker that has ended, such as `uncertain`: of the first, or of each.
-    func total(_ name: String) throws -> Int {
-        try Self.total(name, of: worker)
+    /// A number of the last line of each worker, such as `uncertain`; they have ended.
+    func totals(_ name: String) throws -> [Int] {
+        try workers.map { try Self.total(name, of: $0) }
     }
 
-    func totals(_ name: String) throws -> [Int] {
-        try ([worker] + others).map { try Self.total(name, of: $0) }
+    func total(_ name: String) throws -> Int {
+        try totals(name).reduce(0, +)
     }
 
     static func total(_ name: String, of worker: ChildProcess) throws -> Int {
@@ -99,29 +119,37 @@ final class FaultRun {
         return try #require(word.flatMap { Int($0.dropFirst(name.count + 1)) }, "\(worker.report)")
     }
 
+    /// How much a fault may cost.
+    struct Limits {
+        /// Notifications that reach a device once more.
+        var duplicatePushes = 0
+        /// Results that come once more.
+        var duplicateResults = 0
+    }
+
     /// Checks what holds after every fault, and says what the fault cost.
-    ///
-    /// - Parameters:
-    ///   - duplicatePushes: how many notifications may reach a device twice.
-    ///   - duplicateResults: how many results may come twice.
+    @discardableResult
     func check(
-        _ conservation: Conservation, _ fault: String, duplicatePushes: Int, duplicateResults: Int,
+        _ conservation: Conservation, _ fault: String, _ limits: Limits = Limits(),
         sourceLocation: SourceLocation = #_sourceLocation
-    ) {
+    ) -> LedgerRow {
         let pushes = conservation.pushes(stage.simulator.ledger)
+        let row = LedgerRow(
+            fault: fault, published: load.count, results: conservation.results.count,
+            deadLetters: conservation.deadLetters.count, queued: conservation.queued.count,
+            lost: conservation.lost.count, duplicatePushes: pushes.duplicates,
+            duplicateResults: conservation.duplicateResults)
         print(
             """
-            ledger: \(fault): \(Self.count) published (\(conservation.repeated.count) perhaps twice), \
-            results \(conservation.results.count), dead letters \(conservation.deadLetters.count), \
-            queued \(conservation.queued.count), lost \(conservation.lost.count); \
-            duplicate pushes \(pushes.duplicates) (at most \(duplicatePushes)), \
-            duplicate results \(conservation.duplicateResults) (at most \(duplicateResults)); \
-            sent again \(pushes.repeated)
+            ledger: \(row) (at most \(limits.duplicatePushes) and \(limits.duplicateResults)); \
+            perhaps published twice \(conservation.repeated.count), sent again \(pushes.repeated)
             """)
-        #expect(conservation.lost.isEmpty, sourceLocation: sourceLocation)
-        #expect(conservation.strangers == 0, sourceLocation: sourceLocation)
-        #expect(pushes.contradictions == 0, "one apns-id through all attempts", sourceLocation: sourceLocation)
-        #expect(pushes.duplicates <= duplicatePushes, sourceLocation: sourceLocation)
-        #expect(conservation.duplicateResults <= duplicateResults, sourceLocation: sourceLocation)
+        #expect(conservation.lost.isEmpty, "\(fault)", sourceLocation: sourceLocation)
+        #expect(conservation.strangers == 0, "\(fault)", sourceLocation: sourceLocation)
+        #expect(
+            pushes.contradictions == 0, "\(fault): one apns-id through all attempts", sourceLocation: sourceLocation)
+        #expect(pushes.duplicates <= limits.duplicatePushes, "\(fault)", sourceLocation: sourceLocation)
+        #expect(conservation.duplicateResults <= limits.duplicateResults, "\(fault)", sourceLocation: sourceLocation)
+        return row
     }
 }

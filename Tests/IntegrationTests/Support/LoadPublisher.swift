@@ -11,6 +11,8 @@ final class LoadPublisher: Sendable {
         var published = 0
         /// Messages that were written more than once.
         var repeated: Set<Int> = []
+        /// Nothing is published, and nothing waits for its confirm.
+        var isAtRest = false
         var failure: String?
     }
 
@@ -20,6 +22,7 @@ final class LoadPublisher: Sendable {
     }
 
     private let shared = Shared()
+    private let pauses: Mailbox<Bool>
     private let thread: Thread
 
     /// Starts at once.
@@ -27,11 +30,14 @@ final class LoadPublisher: Sendable {
     /// - Parameter message: makes the message with this number, from 0.
     init(_ url: String, count: Int, rate: Int, message: @escaping @Sendable (Int) -> Publication) throws {
         let shared = shared
+        let pauses = try Mailbox<Bool>()
+        self.pauses = pauses
         thread = try Thread.start(name: "publisher", stackSize: 1 << 20) {
             do {
                 let loop = try EventLoop()
                 let publishing = try Publishing(
                     url, count: count, rate: rate, message: message, shared: shared, loop: loop)
+                try loop.attach(pauses) { [unowned publishing] in publishing.isPaused = $0 }
                 try loop.run(owner: publishing)
             } catch {
                 shared.progress.withLock { $0.failure = "\(error)" }
@@ -41,6 +47,18 @@ final class LoadPublisher: Sendable {
 
     /// How many messages were written so far.
     var published: Int { shared.progress.withLock { $0.published } }
+
+    /// Publishes nothing until ``resume()``. When this returns, the broker has confirmed all that was published.
+    func pause() throws {
+        pauses.post(true)
+        try eventually("the last confirm", within: .seconds(30)) {
+            shared.progress.withLock { $0.isAtRest ? true : nil }
+        }
+    }
+
+    func resume() {
+        pauses.post(false)
+    }
 
     /// Waits until the broker has confirmed everything. To be called exactly once.
     ///
@@ -73,6 +91,7 @@ private final class Publishing: LoopOwner {
     /// Messages without a confirm, by the number of their publish.
     private var unconfirmed: [UInt64: Int] = [:]
     private var again: [Int] = []
+    var isPaused = false
 
     init(
         _ url: String, count: Int, rate: Int, message: @escaping (Int) -> Publication, shared: LoadPublisher.Shared,
@@ -93,7 +112,7 @@ private final class Publishing: LoopOwner {
     }
 
     private var canPublish: Bool {
-        connection.canPublish && unconfirmed.count < Self.window && (next < count || !again.isEmpty)
+        connection.canPublish && !isPaused && unconfirmed.count < Self.window && (next < count || !again.isEmpty)
     }
 
     var nextDeadline: Instant? {
@@ -124,6 +143,8 @@ private final class Publishing: LoopOwner {
         } catch {
             return fail("\(error)")
         }
+        let isAtRest = isPaused && unconfirmed.isEmpty && again.isEmpty || confirmed == count
+        shared.progress.withLock { $0.isAtRest = isAtRest }
         if confirmed == count {
             loop.stop()
         } else if now.instant >= deadline {

@@ -71,7 +71,7 @@ final class Stage {
     }
 
     /// The quorum queues as users make them, the others as users may have them.
-    private func makeQueues() throws {
+    func makeQueues() throws {
         let file = try write(Settings(queues: [quorumQueue]), to: "topology.yaml")
         try ChildProcess.run(binary, ["topology", "--config", file, "--apply"])
         try client.declare(
@@ -123,6 +123,10 @@ final class Stage {
         var keyID = Stage.keyID
         /// `retry.max_attempts`.
         var attempts = 6
+        /// Where APNs is; the simulator's if `nil`.
+        var apnsPort: UInt16?
+        /// YAML for the section `broker`.
+        var moreBroker = ""
         /// YAML; off so that workers of one host do not meet at one port.
         var admin = "null"
         /// YAML for more apps.
@@ -132,10 +136,13 @@ final class Stage {
     }
 
     /// One app in YAML, on the simulator.
-    func app(_ topic: String, keyFile: String? = nil, keyID: String = keyID, authorityFile: String? = nil) -> String {
+    func app(
+        _ topic: String, keyFile: String? = nil, keyID: String = keyID, authorityFile: String? = nil,
+        port: UInt16? = nil
+    ) -> String {
         """
           - topic: \(topic)
-            endpoint: https://127.0.0.1:\(simulator.port)
+            endpoint: https://127.0.0.1:\(port ?? simulator.port)
             ca_file: \(authorityFile ?? self.authorityFile)
             token: { key_file: \(keyFile ?? self.keyFile), key_id: \(keyID), team_id: \(Self.teamID) }
 
@@ -147,9 +154,12 @@ final class Stage {
         let queues = (settings.queues ?? [quorumQueue, classicQueue]).map {
             "  - { name: \($0), prefetch: \(settings.prefetch) }\n"
         }
+        let app = self.app(
+            Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile,
+            port: settings.apnsPort)
         return try directory.write(
             """
-            broker: { endpoints: ["\(settings.broker ?? url)"] }
+            broker: { endpoints: ["\(settings.broker ?? url)"], \(settings.moreBroker) }
             queues:
             \(queues.joined())dead_letter: { routing_key: \(deadLetterQueue) }
             retry:
@@ -161,7 +171,7 @@ final class Stage {
             admin: \(settings.admin)
             \(settings.more)
             apps:
-            \(app(Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile))\(settings.moreApps)
+            \(app)\(settings.moreApps)
             """, to: name)
     }
 
