@@ -34,11 +34,14 @@ extension Application {
         for worker in workers { commands[worker].post(.tell) }
     }
 
+    /// Whether anybody wants to know how the workers fare.
+    var isWatching: Bool { admin != nil || manager?.watchdog != nil }
+
     /// Asks whom it is time to ask, and shows what somebody waits for.
     func watchWorkers(at now: Moment) {
-        guard let admin else { return }
+        guard isWatching else { return }
         ask(watch.round(at: now.instant))
-        if isWaitingForWorkers, watch.isComplete(at: now.instant) {
+        if let admin, isWaitingForWorkers, watch.isComplete(at: now.instant) {
             isWaitingForWorkers = false
             admin.answerWaiting(at: now)
         }

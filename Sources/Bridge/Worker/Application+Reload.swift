@@ -8,6 +8,9 @@ extension Application {
     /// Reads the configuration file, and all that it names, again.
     func reload(at now: Moment) {
         guard !isDraining else { return log.warning("draining: the configuration is not read again") }
+        // A process that is not ready yet becomes so in its own time.
+        if saidReady { tell(.reloading(since: now.instant)) }
+        defer { if saidReady { tell(.ready) } }
         let document: ConfigurationDocument
         do throws(ConfigurationError) {
             document = try ConfigurationDocument.load(path: file)

@@ -36,7 +36,7 @@ package final class Application: LoopOwner {
 
     private var isReady: [Bool]
     private var hasEnded: [Bool]
-    private var saidReady = false
+    private(set) var saidReady = false
     private(set) var isDraining = false
     /// When the workers are not waited for any longer.
     private var deadline: Instant?
@@ -51,17 +51,26 @@ package final class Application: LoopOwner {
     /// Whether a page waits for what the workers have to tell.
     var isWaitingForWorkers = false
 
+    /// `nil` where none wants to hear anything.
+    let manager: ServiceManager?
+    var hasToldInVain = false
+    /// When the watchdog is to be told that the workers turn.
+    var nextSignOfLife: Instant?
+
     /// - Parameters:
     ///   - file: what SIGHUP reads again.
     ///   - threshold: of `log`.
+    ///   - manager: `nil` where none wants to hear anything.
     ///   - onReady: called once, when every worker consumes every queue
     package init(
-        _ plan: AppPlan, file: String, log: Logger, threshold: LogThreshold, onReady: @escaping () -> Void
+        _ plan: AppPlan, file: String, log: Logger, threshold: LogThreshold,
+        manager: ServiceManager? = ServiceManager(), onReady: @escaping () -> Void
     ) throws(EventLoopError) {
         self.plan = plan
         self.file = file
         self.log = log
         self.threshold = threshold
+        self.manager = manager
         self.onReady = onReady
         loop = try EventLoop()
         reports = try Mailbox()
@@ -70,6 +79,7 @@ package final class Application: LoopOwner {
         totals = PipelineCounters(queues: plan.configuration.queues.count)
         certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
         watch = WorkerWatch(workers: plan.configuration.workers, at: loop.now.instant)
+        if manager?.watchdog != nil { nextSignOfLife = loop.now.instant }
     }
 
     /// Runs until every worker has ended, or is given up.
@@ -127,6 +137,7 @@ package final class Application: LoopOwner {
 
     private func drain() {
         isDraining = true
+        tell(.stopping)
         let limit = plan.configuration.drainDeadline
         deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
         for mailbox in commands { mailbox.post(.drain(within: limit)) }
@@ -139,6 +150,7 @@ package final class Application: LoopOwner {
             guard !saidReady, isReady.allSatisfy({ $0 }) else { return }
             saidReady = true
             onReady()
+            tell(.ready)
         case .notReady:
             isReady[report.worker] = false
         case .failed(let failure, let message):
@@ -187,12 +199,14 @@ package final class Application: LoopOwner {
     // MARK: LoopOwner
 
     package var nextDeadline: Instant? {
-        [certificates.nextDeadline, deadline, admin.map { _ in watch.nextDeadline }].compactMap(\.self).min()
+        [certificates.nextDeadline, deadline, nextSignOfLife, isWatching ? watch.nextDeadline : nil]
+            .compactMap(\.self).min()
     }
 
     package func expire(at now: Moment) {
         if let deadline, deadline <= now.instant { loop.stop() }
         for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
+        showLife(at: now.instant)
     }
 
     package func endTurn(at now: Moment) {

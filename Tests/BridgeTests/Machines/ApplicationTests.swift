@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import Logging
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Bridge
@@ -72,5 +73,32 @@ struct ApplicationTests {
         let elapsed = ContinuousClock.now - start
         #expect(elapsed >= DrainMachine.closeTimeout + Application.endTimeout)
         #expect(elapsed < DrainMachine.closeTimeout + Application.endTimeout + .seconds(20))
+    }
+
+    @Test("The watchdog gets two signs of life in its time while every worker answers, and none while one is stuck")
+    func signsOfLife() throws {
+        let world = try World()
+        try world.start()
+        let snapshot = try #require(world.worker).snapshot(at: world.moment)
+        let socket = try NotifySocket()
+        let environment = ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "30000000"]
+        let application = try Application(
+            try AppPlan(world.configuration), file: "harebell.yaml",
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info),
+            manager: ServiceManager { environment[$0] }
+        ) {}
+        let start = try #require(application.nextSignOfLife)
+        application.showLife(at: start)
+        application.showLife(at: start + .seconds(14))
+        #expect(socket.messages() == ["WATCHDOG=1"])
+        application.showLife(at: start + .seconds(15))
+        #expect(socket.messages().count == 2)
+        // Asked after 16 s, and without an answer for more than the worker has.
+        #expect(application.watch.round(at: start + .seconds(16)) == [0])
+        application.showLife(at: start + .seconds(30))
+        #expect(socket.messages().count == 2)
+        application.watch.answered(0, snapshot, at: start + .seconds(44))
+        application.showLife(at: start + .seconds(45))
+        #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
     }
 }

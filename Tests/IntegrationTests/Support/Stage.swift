@@ -178,8 +178,8 @@ final class Stage {
     // MARK: Workers
 
     /// Starts `harebell run` without waiting for it.
-    func launch(_ settings: Settings = Settings()) throws -> ChildProcess {
-        try ChildProcess(binary, ["run", "--config", try write(settings)])
+    func launch(_ settings: Settings = Settings(), environment: [String: String] = [:]) throws -> ChildProcess {
+        try ChildProcess(binary, ["run", "--config", try write(settings)], environment: environment)
     }
 
     /// Starts `harebell run` and waits until it consumes.

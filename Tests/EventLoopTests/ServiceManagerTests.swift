@@ -1,0 +1,57 @@
+import Core
+import Glibc
+import TestSupport
+import Testing
+
+@testable import EventLoop
+
+@Suite("The service manager")
+struct ServiceManagerTests {
+    private func makeManager(_ environment: [String: String]) -> ServiceManager? {
+        ServiceManager { environment[$0] }
+    }
+
+    @Test("Each state is one datagram, to a path and to an abstract name", arguments: [false, true])
+    func states(isAbstract: Bool) throws {
+        let socket = try NotifySocket(isAbstract: isAbstract)
+        let manager = try #require(makeManager(["NOTIFY_SOCKET": socket.name]))
+        try manager.tell(.ready)
+        try manager.tell(.reloading(since: Instant(nanoseconds: 12_345_678_901)))
+        try manager.tell(.alive)
+        try manager.tell(.stopping)
+        #expect(socket.messages() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=12345678", "WATCHDOG=1", "STOPPING=1"])
+    }
+
+    @Test("Without a socket that can be reached by name there is none")
+    func absent() {
+        #expect(makeManager([:]) == nil)
+        for name in ["", "/", "@", "run/notify", "vsock:2:1234", "/" + String(repeating: "x", count: 107)] {
+            #expect(makeManager(["NOTIFY_SOCKET": name]) == nil, "\(name)")
+        }
+        #expect(makeManager(["NOTIFY_SOCKET": "/" + String(repeating: "x", count: 106)]) != nil)
+    }
+
+    @Test("The watchdog's time counts where it is meant for this process")
+    func watchdog() {
+        func watchdog(_ usec: String?, pid: String?) -> Duration? {
+            var environment = ["NOTIFY_SOCKET": "/run/notify"]
+            environment["WATCHDOG_USEC"] = usec
+            environment["WATCHDOG_PID"] = pid
+            return makeManager(environment)?.watchdog
+        }
+        #expect(watchdog("30000000", pid: nil) == .seconds(30))
+        #expect(watchdog("30000000", pid: "\(getpid())") == .seconds(30))
+        #expect(watchdog("30000000", pid: "1") == nil)
+        #expect(watchdog(nil, pid: nil) == nil)
+        #expect(watchdog("0", pid: nil) == nil)
+        #expect(watchdog("soon", pid: nil) == nil)
+    }
+
+    @Test("A socket that is gone is an error that says which state was not told")
+    func gone() throws {
+        let manager = try #require(makeManager(["NOTIFY_SOCKET": "/nowhere/notify"]))
+        let error = #expect(throws: EventLoopError.self) { try manager.tell(.ready) }
+        #expect(error?.code.rawValue == "ENOENT")
+        #expect(error?.message == "cannot tell the service manager READY: No such file or directory")
+    }
+}
