@@ -2,7 +2,7 @@
 
 SOURCES := Package.swift Sources Tests
 
-.PHONY: build release test sim demo format lint ci
+.PHONY: build release man completions test sim demo artefacts format lint ci
 
 build:
 	swift build
@@ -11,6 +11,22 @@ build:
 # modules a message's way through them costs less.
 release:
 	swift build -c release --static-swift-stdlib -Xswiftc -cross-module-optimization --product harebell
+
+# The built binary, which tells its own help.
+HAREBELL := .build/release/harebell
+
+# One page for each command, in .build/man: `man .build/man/harebell.1`.
+man: release
+	swift build --product generate-manual
+	mkdir -p .build/man
+	.build/debug/generate-manual $(HAREBELL) --multi-page --output-directory .build/man
+
+# .build/completions/{harebell.bash,_harebell,harebell.fish}: each shell looks for a file of that name.
+completions: release
+	mkdir -p .build/completions
+	$(HAREBELL) --generate-completion-script bash > .build/completions/harebell.bash
+	$(HAREBELL) --generate-completion-script zsh > .build/completions/_harebell
+	$(HAREBELL) --generate-completion-script fish > .build/completions/harebell.fish
 
 test:
 	./deploy/test
@@ -23,6 +39,9 @@ sim:
 
 demo:
 	./deploy/demo
+
+artefacts:
+	./deploy/check-artefacts
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)

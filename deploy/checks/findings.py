@@ -1,0 +1,48 @@
+"""What the checks of this folder have in common."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def end(findings):
+    """Prints the findings and ends with 1 if there are any."""
+    for finding in findings:
+        print(finding)
+    sys.exit(1 if findings else 0)
+
+
+def metrics():
+    """Every metric of docs/metrics.md with its labels, histograms under each of their series' names."""
+    table = {}
+    page = (ROOT / "docs/metrics.md").read_text()
+    for name, kind, labels in re.findall(r"^\| `(harebell_\w+)` \| (\w+) \| ([^|]*)\|", page, re.M):
+        names = set(re.findall(r"`(\w+)`", labels))
+        if kind == "histogram":
+            table |= {f"{name}_{suffix}": names for suffix in ("sum", "count")} | {f"{name}_bucket": names | {"le"}}
+        else:
+            table[name] = names
+    return table
+
+
+# Prometheus gives them to every series.
+TARGET_LABELS = {"job", "instance"}
+
+
+def misused_metrics(expression, where):
+    """Names that are no metric of Harebell's, and labels that its metrics do not have."""
+    known = metrics()
+    used = {name for name in re.findall(r"\bharebell_\w+", expression)}
+    for name in sorted(used - known.keys()):
+        yield f"{where}: there is no metric {name} in docs/metrics.md"
+    for name, selector in re.findall(r"\b(harebell_\w+)\s*\{([^}]*)\}", expression):
+        for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
+            if name in known and label not in known[name] | TARGET_LABELS:
+                yield f"{where}: {name} has no label {label}"
+    labels = set().union(TARGET_LABELS, *(known.get(name, set()) for name in used))
+    for clause in re.findall(r"\b(?:by|on|without|ignoring)\s*\(([^)]*)\)", expression):
+        for label in re.findall(r"\w+", clause):
+            if label not in labels:
+                yield f"{where}: none of its metrics has the label {label}"

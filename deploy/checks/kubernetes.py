@@ -1,0 +1,85 @@
+"""The manifests fit together, and keep to what docs/deployment.md promises of them.
+
+Their form is checked by kubernetes-validate; of KEDA's and the Prometheus operator's kinds, which it does not know, the form
+is checked here.
+"""
+
+import yaml
+
+from findings import ROOT, end
+
+FOLDER = ROOT / "deploy/kubernetes"
+# From their documentation: what each needs, and what it may have.
+KEYS = {
+    "ScaledObject": (
+        {"scaleTargetRef", "triggers"},
+        {"minReplicaCount", "maxReplicaCount", "pollingInterval", "cooldownPeriod", "advanced", "fallback"},
+    ),
+    "TriggerAuthentication": (set(), {"secretTargetRef", "env", "podIdentity"}),
+    "PodMonitor": ({"selector", "podMetricsEndpoints"}, {"jobLabel", "namespaceSelector", "podTargetLabels"}),
+}
+
+
+def check():
+    kustomization = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+    files = {path.name for path in FOLDER.glob("*.yaml")} - {"kustomization.yaml", "harebell.yaml"}
+    if set(kustomization["resources"]) != files:
+        yield "kustomization.yaml does not list every manifest"
+    objects = {}
+    for name in sorted(files):
+        for document in yaml.safe_load_all((FOLDER / name).read_text()):
+            objects[document["kind"]] = document
+            needed, allowed = KEYS.get(document["kind"], (set(), document["spec"].keys()))
+            for key in sorted(needed - document["spec"].keys()):
+                yield f"{name}: {document['kind']} needs {key}"
+            for key in sorted(document["spec"].keys() - needed - allowed):
+                yield f"{name}: {document['kind']} has no {key}"
+
+    deployment = objects["Deployment"]["spec"]
+    pod = deployment["template"]["spec"]
+    container = pod["containers"][0]
+    configuration = yaml.safe_load((FOLDER / "harebell.yaml").read_text())
+    labels = deployment["template"]["metadata"]["labels"]
+    for kind, selector in (
+        ("Deployment", deployment["selector"]),
+        ("PodDisruptionBudget", objects["PodDisruptionBudget"]["spec"]["selector"]),
+        ("NetworkPolicy", objects["NetworkPolicy"]["spec"]["podSelector"]),
+        ("PodMonitor", objects["PodMonitor"]["spec"]["selector"]),
+    ):
+        if not selector["matchLabels"].items() <= labels.items():
+            yield f"{kind} selects other pods than the Deployment's"
+    if labels[objects["PodMonitor"]["spec"]["jobLabel"]] != "harebell":
+        yield "the alert rules look for the job harebell"
+
+    if pod["terminationGracePeriodSeconds"] < configuration["drain_deadline_seconds"] + 15:
+        yield "terminationGracePeriodSeconds ends a drain before its deadline"
+    for name, value in {"runAsNonRoot": True, "fsGroup": pod["securityContext"]["runAsGroup"]}.items():
+        if pod["securityContext"].get(name) != value:
+            yield f"securityContext.{name} is not {value}"
+    expected = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    if container["securityContext"] != expected:
+        yield "the container has rights that it does not need"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    if ports.get(container["livenessProbe"]["httpGet"]["port"]) != int(configuration["admin"]["listen"].split(":")[1]):
+        yield "the probe does not ask the admin server's port"
+
+    scaled = objects["ScaledObject"]["spec"]
+    trigger = scaled["triggers"][0]
+    metadata = trigger["metadata"]
+    if scaled["scaleTargetRef"]["name"] != objects["Deployment"]["metadata"]["name"]:
+        yield "KEDA scales something else"
+    if (metadata["protocol"], metadata["mode"], metadata["excludeUnacknowledged"]) != ("http", "QueueLength", "false"):
+        yield "KEDA does not count unacknowledged messages"
+    if metadata["queueName"] not in {queue["name"] for queue in configuration["queues"]}:
+        yield "KEDA looks at a queue that nobody consumes"
+    if trigger["authenticationRef"]["name"] != objects["TriggerAuthentication"]["metadata"]["name"]:
+        yield "KEDA's trigger names another authentication"
+    if not all(isinstance(value, str) for value in metadata.values()):
+        yield "KEDA takes texts only"
+
+
+end(list(check()))
