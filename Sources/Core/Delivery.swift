@@ -147,11 +147,57 @@ package struct Delivery: Sendable {
         return nil
     }
 
+    /// The same for a name that a configuration gives.
+    package func header(named name: some Collection<UInt8>) -> HeaderValue? {
+        for header in content.headers.reversed() where bytes(header.name)?.elementsEqual(name) == true {
+            return value(of: header)
+        }
+        return nil
+    }
+
     /// Visits all headers in the order in which they came.
     package func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
         for header in content.headers {
             body(bytes(header.name) ?? [], value(of: header))
         }
+    }
+
+    /// The same message with a part of its body as the body, for a format within another. Nothing is copied.
+    ///
+    /// - Parameters:
+    ///   - part: offsets in ``body``.
+    ///   - contentType: where the body names the part's content type; `nil` for none.
+    package func inner(_ part: Range<Int>, contentType: Range<Int>? = nil) -> Delivery {
+        let body = body
+        precondition(part.upperBound <= body.count && contentType?.upperBound ?? 0 <= body.count, "a part lies within")
+        func field(_ range: Range<Int>) -> Field {
+            Field(body.startIndex + range.lowerBound..<body.startIndex + range.upperBound)
+        }
+        var layout = content.layout
+        layout.body = field(part)
+        layout.contentType = contentType.map(field) ?? .absent
+        return copy(storage: content.storage, layout: layout)
+    }
+
+    /// The same message with another body, which its own was unwrapped to: the block grows by it.
+    package func inner(unwrapped body: some Collection<UInt8>, contentType: ArraySlice<UInt8>? = nil) -> Delivery {
+        var storage = content.storage
+        var layout = content.layout
+        layout.body = Self.place(body, in: &storage)
+        layout.contentType = contentType.map { Self.place($0, in: &storage) } ?? .absent
+        return copy(storage: storage, layout: layout)
+    }
+
+    private static func place(_ bytes: some Collection<UInt8>, in storage: inout [UInt8]) -> Field {
+        let start = storage.count
+        storage.append(contentsOf: bytes)
+        return Field(start..<storage.count)
+    }
+
+    private func copy(storage: [UInt8], layout: Layout) -> Delivery {
+        Delivery(
+            epoch: epoch, tag: tag, redelivered: redelivered, queue: queue, timestamp: timestamp, storage: storage,
+            layout: layout, headers: content.headers)
     }
 
     private func value(of header: Header) -> HeaderValue {

@@ -14,12 +14,15 @@ private let app = """
         token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
     """
 
+/// Every format, as messages list them.
+private let formats = DecoderRegistry.builtIn.map(\.name).joined(separator: ", ")
+
 private func document(
     _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:],
     files: [String: String] = [:]
 ) throws(ConfigurationError) -> ConfigurationDocument {
     try ConfigurationDocument(
-        text: text, file: file, decoders: ["auto", "apns-json", "apns-headers"],
+        text: text, file: file,
         environment: { environment[$0] },
         readFile: { path throws(ConfigurationFiles.Failure) in
             guard let content = files[path] else {
@@ -156,6 +159,7 @@ struct ConfigurationTests {
             #expect(example.warnings.isEmpty)
             var expected = minimal.configuration
             expected.apps = example.configuration.apps
+            expected.decoders = example.configuration.decoders
             // The only sections that are off where they are missing, and have defaults where they are not.
             expected.results = Configuration.Results(
                 route: Configuration.Route(exchange: "", routingKey: "push.results"), publish: .all)
@@ -557,7 +561,7 @@ struct ConfigurationTests {
                 ),
                 (
                     "queues: [{ name: a, decoder: apns_jsn }]",
-                    "1:30: queues[0].decoder: \"apns_jsn\" is not one of auto, apns-json, apns-headers; "
+                    "1:30: queues[0].decoder: \"apns_jsn\" is not one of \(formats); "
                         + "did you mean \"apns-json\"?"
                 ),
                 ("queues: [{ name: amq.a }]", "1:18: queues[0].name: names that start with amq. belong to the broker"),

@@ -26,7 +26,8 @@ struct MessageFormatTests {
         #expect(bodies.count == 6)
         var types: [PushType] = []
         for body in bodies {
-            guard case .request(let request) = AutoDecoder().decode(delivery(body)) else {
+            guard case .request(let request) = AutoDecoder().decode(delivery(body), at: WallTime(milliseconds: 0))
+            else {
                 Issue.record("no request: \(body)")
                 continue
             }

@@ -21,7 +21,7 @@ struct ProxyRouteTests {
                 token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
             """
         return try ConfigurationDocument(
-            text: text, file: "harebell.yaml", decoders: ["auto"], environment: { environment[$0] },
+            text: text, file: "harebell.yaml", environment: { environment[$0] },
             readFile: { _ throws(ConfigurationFiles.Failure) in [] }
         ).configuration
     }

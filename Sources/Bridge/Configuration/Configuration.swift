@@ -10,6 +10,8 @@ package struct Configuration: Sendable, Equatable {
     package var broker: Broker
     /// At least one; names are unique.
     package var queues: [Queue]
+    /// Names are unique.
+    package var decoders: [Decoder] = []
     package var results: Results
     /// Where `unregistered` results are published as well; `nil` for nowhere.
     package var feedback: Route?
@@ -53,8 +55,17 @@ extension Configuration {
 
     package struct Queue: Sendable, Equatable {
         package var name: String
+        /// A format, or the name of one of ``decoders``.
         package var decoder: String
         package var prefetch: UInt16
+    }
+
+    /// A decoder with options of its own.
+    package struct Decoder: Sendable, Equatable {
+        package var name: String
+        /// The format that it reads.
+        package var format: String
+        var options: SettingValues
     }
 
     /// Where a message is published to: a routing key of an exchange, where "" is the default exchange.

@@ -28,6 +28,7 @@ struct ConfigurationBuilder {
                     name: text("queues[\(index)].name"), decoder: text("queues[\(index)].decoder"),
                     prefetch: UInt16(integer("queues[\(index)].prefetch")))
             },
+            decoders: Configuration.Decoder.all(in: values).map(\.decoder),
             results: results(),
             feedback: optionalRoute("feedback"),
             deadLetter: Configuration.Route(

@@ -10,11 +10,8 @@ package struct ConfigurationDocument: Sendable {
 
     /// Reads a file and the secrets that it names, with this process's environment.
     ///
-    /// - Parameter decoders: the names that `queues[].decoder` may have.
     /// - Throws: every problem of the file at once.
-    package static func load(
-        path: String, decoders: [String] = DecoderRegistry.names
-    ) throws(ConfigurationError) -> ConfigurationDocument {
+    package static func load(path: String) throws(ConfigurationError) -> ConfigurationDocument {
         let content: [UInt8]
         do {
             content = try ConfigurationFiles.read(path)
@@ -25,7 +22,7 @@ package struct ConfigurationDocument: Sendable {
             throw Self.error(path, firstInvalid(in: content), "not UTF-8")
         }
         return try ConfigurationDocument(
-            text: text, file: path, decoders: decoders,
+            text: text, file: path,
             environment: { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
             readFile: ConfigurationFiles.read)
     }
@@ -35,13 +32,13 @@ package struct ConfigurationDocument: Sendable {
     ///   - environment: the value of a variable, `nil` if it is not set.
     ///   - readFile: how the files of `*_file` secrets are read.
     init(
-        text: String, file: String, decoders: [String], environment: @escaping (String) -> String?,
+        text: String, file: String, environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     ) throws(ConfigurationError) {
         var reader = SettingReader(
             text: try ConfigurationText(text, file: file), file: file, environment: environment)
         reader.read()
-        var rules = ConfigurationRules(file: file, values: reader.values, decoders: decoders)
+        var rules = ConfigurationRules(file: file, values: reader.values)
         rules.apply()
         let found = reader.problems + rules.problems
         try Self.throwErrors(found)

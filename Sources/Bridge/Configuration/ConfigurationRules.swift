@@ -5,22 +5,20 @@ import Core
 struct ConfigurationRules {
     let file: String
     let values: SettingValues
-    /// The names that `queues[].decoder` may have.
-    let decoders: [String]
     private(set) var problems: [ConfigurationProblem] = []
 
     /// RabbitMQ recommends 5 to 20 seconds. Source: rabbitmq.com/docs/heartbeats, "Low Timeout Values".
     private static let shortHeartbeat = 5
 
-    init(file: String, values: SettingValues, decoders: [String]) {
+    init(file: String, values: SettingValues) {
         self.file = file
         self.values = values
-        self.decoders = decoders
     }
 
     mutating func apply() {
         checkBroker()
         checkQueues()
+        checkDecoders()
         checkRoutes()
         checkConnections()
         checkApps()
@@ -69,11 +67,38 @@ struct ConfigurationRules {
                     error(path, "has \(name.utf8.count) bytes; with \(suffix) for its retry queue at most \(limit) fit")
                 }
             }
-            let decoderPath = "queues[\(index)].decoder"
-            if let decoder = values.text(decoderPath), !decoders.contains(decoder) {
-                let hint = Suggestion.closest(to: decoder, among: decoders).map { "; did you mean \"\($0)\"?" } ?? ""
-                error(decoderPath, "\"\(decoder)\" is not one of \(decoders.joined(separator: ", "))\(hint)")
+        }
+    }
+
+    /// Makes every decoder once: what their formats have to say against their options is said here.
+    private mutating func checkDecoders() {
+        var places: [String: String] = [:]
+        for index in 0..<values.count("decoders") {
+            let path = "decoders[\(index)]"
+            let given = DecoderRegistry.sections.filter { values["\(path).\($0)"] == .section }
+            if given.count != 1 {
+                let found = given.isEmpty ? "" : ", found \(given.joined(separator: " and "))"
+                error(path, "expected one of \(DecoderRegistry.sections.joined(separator: ", "))\(found)")
             }
+            guard let name = values.text("\(path).name") else { continue }
+            if let other = places.updateValue(path, forKey: name) {
+                error("\(path).name", "\(other) is \"\(name)\" already")
+            }
+            if given.count == 1, given[0] != name, DecoderRegistry.builtIn.contains(where: { $0.name == name }) {
+                error("\(path).name", "\"\(name)\" is a format; a decoder for another one needs another name")
+            }
+        }
+        let definitions = Configuration.Decoder.all(in: values)
+        var found: [DecoderSet.Problem] = []
+        let decoders = DecoderSet(definitions.map(\.decoder), formats: DecoderRegistry.builtIn, problems: &found)
+        for problem in found {
+            let section = definitions[problem.definition].section
+            error(
+                problem.problem.path.isEmpty ? section : "\(section).\(problem.problem.path)", problem.problem.message)
+        }
+        for index in 0..<values.count("queues") {
+            let path = "queues[\(index)].decoder"
+            if let name = values.text(path), let complaint = decoders.complaint(about: name) { error(path, complaint) }
         }
     }
 

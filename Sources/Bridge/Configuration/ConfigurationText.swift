@@ -12,6 +12,14 @@ struct ConfigurationText {
     let root: Node?
     private let masks: [String: String]
 
+    /// A file that says nothing.
+    static var empty: ConfigurationText { ConfigurationText() }
+
+    private init() {
+        root = nil
+        masks = [:]
+    }
+
     /// - Throws: what makes the text unreadable as YAML.
     init(_ text: String, file: String) throws(ConfigurationError) {
         var scalars = Array(text.unicodeScalars)

@@ -5,7 +5,8 @@ extension Setting {
     static let permits = 1...10_000_000
 
     /// Every key of the configuration file.
-    package static let all: [Setting] = broker + queues + routes + retry + apns + apps + process
+    package static let all: [Setting] =
+        broker + queues + DecoderFormat.schema(DecoderRegistry.builtIn) + routes + retry + apns + apps + process
 
     private static let broker = [
         Setting("broker", .section, default: "{}", "The RabbitMQ broker."),
@@ -46,7 +47,7 @@ extension Setting {
             "The queue's name; with .retry.<seconds>s appended it must still fit into 255 bytes."),
         Setting(
             "queues[].decoder", .text(bytes: 1...64), default: "auto",
-            "How requests are read: auto chooses by content type."),
+            "How requests are read: a format's name, or one in decoders; auto chooses by content type and headers."),
         Setting(
             "queues[].prefetch", .integer(1...65535), default: "1000",
             "How many unsettled deliveries each worker thread may hold."),

@@ -55,6 +55,11 @@ package struct Setting: Sendable {
         path.contains(".") ? String(path.prefix(path.count - key.count - 1)) : ""
     }
 
+    /// The same key within a section.
+    func below(_ section: String) -> Setting {
+        Setting("\(section).\(path)", kind, default: defaultValue, optional: isOptional, secret: isSecret, summary)
+    }
+
     /// The path of the sections in a list or mapping of this name, as parents of their keys.
     var childPrefix: String {
         if case .sections = kind { path + "[]" } else { path }

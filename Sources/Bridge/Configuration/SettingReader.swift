@@ -5,13 +5,27 @@ struct SettingReader {
     let file: String
     let environment: (String) -> String?
     private let text: ConfigurationText
+    /// The schema: the settings of each section.
+    private let settings: [String: [Setting]]
     private(set) var values = SettingValues()
     private(set) var problems: [ConfigurationProblem] = []
 
-    init(text: ConfigurationText, file: String, environment: @escaping (String) -> String?) {
+    init(
+        text: ConfigurationText, file: String, settings: [String: [Setting]] = Setting.children,
+        environment: @escaping (String) -> String?
+    ) {
         self.text = text
+        self.settings = settings
         self.file = file
         self.environment = environment
+    }
+
+    /// The defaults of a section's settings; those that must be given are missing.
+    static func defaults(of settings: [Setting]) -> SettingValues {
+        var reader = SettingReader(
+            text: .empty, file: "", settings: Dictionary(grouping: settings, by: \.parent), environment: { _ in nil })
+        reader.read()
+        return reader.values
     }
 
     mutating func read() {
@@ -31,7 +45,7 @@ struct SettingReader {
     ///   - path: of this section in the file.
     ///   - schema: of this section in the table.
     private mutating func readSection(_ mapping: Node.Mapping?, path: String, schema: String) {
-        let settings = Setting.children[schema] ?? []
+        let settings = self.settings[schema] ?? []
         var given: [String: Node] = [:]
         var marks: [String: Mark] = [:]
         for (key, value) in mapping.map({ $0.map { ($0.key, $0.value) } }) ?? [] {

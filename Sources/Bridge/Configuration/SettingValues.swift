@@ -1,6 +1,6 @@
 /// The values of all settings of one file, by their full paths (`apps[0].token.key_id`).
-struct SettingValues {
-    enum Value: Equatable {
+struct SettingValues: Equatable, Sendable {
+    enum Value: Equatable, Sendable {
         case text(String)
         case integer(Int)
         case boolean(Bool)
@@ -38,6 +38,15 @@ struct SettingValues {
     /// Whether the file gives this key, rather than its default.
     func isGiven(_ path: String) -> Bool {
         locations[path] != nil
+    }
+
+    /// What lies in a section, with paths that begin there, and without places.
+    func section(_ section: String) -> SettingValues {
+        var inner = SettingValues()
+        for (path, value) in values where path.hasPrefix(section + ".") {
+            inner.values[String(path.dropFirst(section.count + 1))] = value
+        }
+        return inner
     }
 
     subscript(path: String) -> Value? {

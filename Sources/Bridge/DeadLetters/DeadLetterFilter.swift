@@ -44,8 +44,9 @@ package struct RequestReader: Sendable {
     private let onlyTopic: String?
 
     package init(_ configuration: Configuration) {
+        let known = DecoderSet(configuration.decoders)
         var decoders: [String: any Decoder] = [:]
-        for queue in configuration.queues { decoders[queue.name] = DecoderRegistry.decoder(named: queue.decoder) }
+        for queue in configuration.queues { decoders[queue.name] = known[queue.decoder] }
         self.decoders = decoders
         onlyTopic = configuration.apps.count == 1 ? configuration.apps[0].topic : nil
     }
@@ -54,9 +55,12 @@ package struct RequestReader: Sendable {
     /// - Returns: `nil` if it is no request.
     package func request(of delivery: Delivery, from queue: String?) -> Request? {
         let decoder = queue.flatMap { decoders[$0] } ?? standard
-        guard case .request(let request) = decoder.decode(delivery) else { return nil }
+        guard case .request(let request) = decoder.decode(delivery, at: Self.afterAllWaiting) else { return nil }
         return request
     }
+
+    /// The end of the year 9999: whatever was to wait has waited by then.
+    private static let afterAllWaiting = WallTime(milliseconds: 253_402_300_799_999)
 
     /// The topic by its header, else by the body, else the only app's.
     package func topic(of delivery: Delivery, from queue: String?) -> String? {

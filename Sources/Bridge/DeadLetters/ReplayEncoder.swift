@@ -8,7 +8,7 @@ package enum ReplayEncoder {
         "harebell-outcome", "harebell-status", "harebell-reason", "harebell-detail", "harebell-attempts",
         "harebell-failed-at", "harebell-worker", "harebell-decoder",
         // Of a copy that the broker took out of a retry queue.
-        "harebell-parked", "harebell-processed", "harebell-expires-at",
+        "harebell-parked", "harebell-deferred", "harebell-processed", "harebell-expires-at",
     ]
 
     /// The request as it was, with its origin, so that its `apns-id` stays the same.

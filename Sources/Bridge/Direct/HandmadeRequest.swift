@@ -45,25 +45,16 @@ package struct HandmadeRequest: Sendable {
 
     /// As if a broker had brought it, in the form of headers.
     func delivery(replyTo: String) -> Delivery {
-        var storage: [UInt8] = []
-        func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
-            let start = storage.count
-            storage += bytes
-            return Delivery.Field(start..<storage.count)
-        }
-        var layout = Delivery.Layout()
-        layout.body = place(payload)
-        layout.messageID = place(id)
-        layout.replyTo = place(replyTo.utf8)
-        let headers = fields.map { field in
-            let name = place(field.name.description.utf8)
-            return switch field.value {
-            case .text(let text): Delivery.Header.text(name, place(text.utf8))
-            case .integer(let integer): Delivery.Header.integer(name, integer)
+        var delivery = HandmadeDelivery(body: payload)
+        _ = delivery.set(property: "message-id", String(decoding: id, as: UTF8.self))
+        _ = delivery.set(property: "reply-to", replyTo)
+        for field in fields {
+            switch field.value {
+            case .text(let text): delivery.add(header: field.name.description, .text(text))
+            case .integer(let integer): delivery.add(header: field.name.description, .integer(integer))
             }
         }
-        return Delivery(
-            epoch: 0, tag: 1, redelivered: false, queue: 0, storage: storage, layout: layout, headers: headers)
+        return delivery.delivery
     }
 
     /// For a queue whose decoder reads `form`.

@@ -7,7 +7,9 @@ extension Metric {
 
     // MARK: Requests
 
-    static let requests = [deliveries, notifications, ignored, payloadFindings, unknownReasons]
+    static let requests = [
+        deliveries, notifications, ignored, deferred, decodingLimits, payloadFindings, unknownReasons,
+    ]
 
     static let deliveries = Metric(
         "harebell_deliveries_total", .counter, by: ["queue"], "Deliveries received from a queue.",
@@ -24,6 +26,16 @@ extension Metric {
         "harebell_ignored_total", .counter,
         "Messages that their decoder found to be no request, and that ended without a result.",
         advice: "None are expected in a queue of requests: look at who publishes them.")
+    static let deferred = Metric(
+        "harebell_deferred_total", .counter, "How often a message's decoder put it off.",
+        advice:
+            "Messages that say when they are due. They wait in the retry queues, and come back once for each of them.")
+    static let decodingLimits = Metric(
+        "harebell_decoding_limits_total", .counter, by: ["limit"], "Messages beyond a limit of decoding.",
+        advice: """
+            They are `invalid`. `body_bytes` is `broker.maximum_message_bytes`; `json_depth` and `tokens` are fixed: see \
+            [decoders](decoders.md), "Limits".
+            """)
     static let payloadFindings = Metric(
         "harebell_payload_findings_total", .counter, "Payloads that do not keep to Apple's tables of keys.",
         advice: "The log and each result's `detail` say what was found. `apns.validate` decides whether it is sent.")

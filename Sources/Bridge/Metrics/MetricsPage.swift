@@ -81,6 +81,12 @@ package struct MetricsPage {
             text.sample(labels, .count(count))
         }
         write(.ignored, sum: { $0.counters.ignored })
+        write(.deferred, sum: { $0.counters.deferred })
+        text.begin(.decodingLimits)
+        for limit in DecodingLimit.allCases {
+            let count = snapshots.reduce(0) { $0 &+ $1.counters.decodingLimits[Int(limit.rawValue)] }
+            text.sample([limit.name.description], .count(count))
+        }
         write(.payloadFindings, sum: { $0.counters.payloadFindings })
         write(.unknownReasons, sum: { $0.counters.unknownReasons })
     }

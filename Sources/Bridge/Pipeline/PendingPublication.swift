@@ -10,6 +10,8 @@ final class PendingPublication {
         case deadLetter
         /// The copy that waits in a retry queue.
         case retry
+        /// Likewise of a message that its decoder put off for so long.
+        case putOff(Duration)
     }
 
     let request: InFlightRequest

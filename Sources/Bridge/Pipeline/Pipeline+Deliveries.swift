@@ -44,7 +44,8 @@ extension Pipeline {
         let limit = settings.maximumMessage
         refuse(
             InFlightRequest(delivery: delivery, arrived: now),
-            DecodingFailure("body: \(bodySize) bytes, more than broker.maximum_message_bytes (\(limit)) allows"),
+            DecodingFailure(
+                "body: \(bodySize) bytes, more than broker.maximum_message_bytes (\(limit)) allows", limit: .body),
             id: isNamed ? notificationID(of: delivery) : nil, at: now)
     }
 
@@ -103,7 +104,7 @@ extension Pipeline {
     }
 
     func decode(_ request: InFlightRequest, at now: Moment) {
-        switch settings.queues[request.delivery.queue].decoder.decode(request.delivery) {
+        switch settings.queues[request.delivery.queue].decoder.decode(request.delivery, at: now.wall) {
         case .request(let decoded):
             start(decoded, of: request, at: now)
         case .ignore:
@@ -112,7 +113,7 @@ extension Pipeline {
         case .reject(let failure):
             refuse(request, failure, id: notificationID(of: request.delivery), at: now)
         case .later(let pause):
-            later.insert(.decode(request), due: now.instant + min(pause, settings.longestDeferral))
+            putOff(request, for: pause, at: now)
         }
     }
 
@@ -139,7 +140,7 @@ extension Pipeline {
             let position = all.count == 1 ? nil : index
             let id = RequestKey.notificationID(
                 for: all[index], position: position, of: request.delivery,
-                queue: settings.queues[request.delivery.queue].name)
+                queue: settings.queues[request.delivery.queue].name, key: decoded.key)
             start(all[index], position: position, id: id, finding: finding, of: request, at: now)
         }
     }

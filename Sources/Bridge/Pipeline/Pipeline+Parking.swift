@@ -28,7 +28,7 @@ extension Pipeline {
         let trouble = request.parked.map(\.trouble).max() ?? .service
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
         let next = settings.ladder.delay(
-            for: trouble, parkings: request.history.parkings, within: rest)
+            for: trouble, parkings: request.history.troubles, within: rest)
         guard let delay = next else {
             return endParked(request, at: now) { parked in
                 Report(
@@ -85,6 +85,10 @@ extension Pipeline {
                 metadata: ["queue": "\(queue)", "reply": "\(reply)"])
         }
         counters.unconfirmed -= 1
+        if case .putOff(let pause) = pending.kind {
+            pending.request.open -= 1
+            return hold(pending.request, for: pause, at: now)
+        }
         // The publish keeps the request open until all of them have ended.
         endParked(pending.request, at: now) { parked in
             parked.report.ended(

@@ -145,7 +145,7 @@ extension Pipeline {
                 metadata: ["reply": "\(reply)"])
             counters.unconfirmed -= 1
             closeOne(of: pending.request, at: now)
-        case .retry: retryReturned(pending, reply, at: now)
+        case .retry, .putOff: retryReturned(pending, reply, at: now)
         case .deadLetter:
             pending.refusals += 1
             log.error(

@@ -20,6 +20,7 @@ extension Pipeline {
     /// A message that is no request gets one result and a dead letter.
     func refuse(_ request: InFlightRequest, _ failure: DecodingFailure, id: NotificationID?, at now: Moment) {
         request.open = 1
+        if let limit = failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
         conclude(
             request, nil, position: nil, id: id, report: Report(outcome: .invalid, detail: failure.detail), at: now)
     }
@@ -89,7 +90,7 @@ extension Pipeline {
         }
         let publication = settings.deadLetters.encode(
             request.delivery, report: report, id: id, queue: settings.queues[request.delivery.queue].name,
-            decoder: settings.queues[request.delivery.queue].decoder.name, firstSeen: request.arrived.wall,
+            decoder: settings.queues[request.delivery.queue].decoderName, firstSeen: request.arrived.wall,
             done: request.doneBitmap(leaving: request.failed), now: now.wall)
         // What is parked may fail as well, and then has a dead letter of its own.
         request.failures = 0

@@ -15,6 +15,10 @@ package struct PipelineCounters: Sendable {
     /// Tries that APNs may or may not have worked on.
     package var uncertain: UInt64 = 0
     package var ignored: UInt64 = 0
+    /// Messages that their decoder put off.
+    package var deferred: UInt64 = 0
+    /// Messages beyond a limit of decoding, by the raw value of ``DecodingLimit``.
+    package var decodingLimits: [UInt64] = Array(repeating: 0, count: DecodingLimit.allCases.count)
     /// Payloads that do not keep to Apple's tables; that of a fan-out counts once.
     package var payloadFindings: UInt64 = 0
     package var deadLetters: UInt64 = 0
@@ -47,6 +51,8 @@ package struct PipelineCounters: Sendable {
         duplicatesAvoided += other.duplicatesAvoided
         uncertain += other.uncertain
         ignored += other.ignored
+        deferred += other.deferred
+        for index in decodingLimits.indices { decodingLimits[index] += other.decodingLimits[index] }
         payloadFindings += other.payloadFindings
         deadLetters += other.deadLetters
         returned += other.returned

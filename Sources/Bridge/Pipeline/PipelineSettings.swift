@@ -4,7 +4,16 @@ package import Core
 package struct PipelineQueue: Sendable {
     package let name: String
     package let decoder: any Decoder
+    /// What the configuration calls the decoder.
+    package let decoderName: String
     package let prefetch: UInt16
+
+    package init(name: String, decoder: any Decoder, decoderName: String? = nil, prefetch: UInt16) {
+        self.name = name
+        self.decoder = decoder
+        self.decoderName = decoderName ?? decoder.name
+        self.prefetch = prefetch
+    }
 }
 
 /// What the pipeline needs of the configuration.
@@ -58,18 +67,15 @@ package struct PipelineSettings: Sendable {
 }
 
 extension PipelineSettings {
-    /// - Parameters:
-    ///   - decoders: finds a decoder by the name that the configuration uses
-    ///   - worker: names this worker in dead letters
-    package init(
-        _ configuration: Configuration, worker: String,
-        decoders: (String) -> (any Decoder)? = DecoderRegistry.decoder(named:)
-    ) {
+    /// - Parameter worker: names this worker in dead letters
+    package init(_ configuration: Configuration, worker: String) {
+        let decoders = DecoderSet(configuration.decoders)
         queues = configuration.queues.map { queue in
-            guard let decoder = decoders(queue.decoder) else {
+            guard let decoder = decoders[queue.decoder] else {
                 preconditionFailure("the configuration's rules know every decoder's name")
             }
-            return PipelineQueue(name: queue.name, decoder: decoder, prefetch: queue.prefetch)
+            return PipelineQueue(
+                name: queue.name, decoder: decoder, decoderName: queue.decoder, prefetch: queue.prefetch)
         }
         results = configuration.results.route.map { PublishRoute($0) }
         publishResults = configuration.results.publish

@@ -45,4 +45,9 @@ package struct RetryLadder: Sendable {
         guard let lifetime, next >= lifetime else { return next }
         return levels.filter { $0 < lifetime && $0 < next }.max()
     }
+
+    /// The longest level that ends within a pause; `nil` where it is shorter than all of them.
+    package func level(within pause: Duration) -> Duration? {
+        (delays + throttledDelays).filter { $0 <= pause }.max()
+    }
 }

@@ -5,17 +5,20 @@ package struct RequestHistory {
     /// The headers that a retry copy has beside the request's own.
     enum Header {
         static let parkings = "harebell-parked"
+        static let deferrals = "harebell-deferred"
         static let attempts = "harebell-attempts"
         static let processed = "harebell-processed"
         static let expiresAt = "harebell-expires-at"
         static let done = "harebell-done"
 
         /// Those that a dead letter does not keep, so that its replay begins anew.
-        static let parkedOnly = [parkings, processed, expiresAt]
+        static let parkedOnly = [parkings, deferrals, processed, expiresAt]
     }
 
     /// How often it was put into a retry queue.
     package private(set) var parkings = 0
+    /// How often of those its decoder put it off.
+    package private(set) var deferrals = 0
     /// The attempts that count, in the rounds before this one. A dead letter says so as well, but its replay begins anew.
     package private(set) var attempts = 0
     /// What APNs did with those attempts together.
@@ -35,6 +38,7 @@ package struct RequestHistory {
             read(name.dropFirst(Self.prefix.utf8CodeUnitCount), value)
         }
         guard parkings == 0 else { return }
+        deferrals = 0
         attempts = 0
         processed = .no
         expiresAt = nil
@@ -48,6 +52,8 @@ package struct RequestHistory {
             let count = Int(Int32(clamping: max(0, integer)))
             if name.equals("parked") {
                 parkings = count
+            } else if name.equals("deferred") {
+                deferrals = count
             } else if name.equals("attempts") {
                 attempts = count
             } else if name.equals("replays") {
@@ -63,6 +69,11 @@ package struct RequestHistory {
             }
         case .number, .boolean, .other: break
         }
+    }
+
+    /// How often it was put into a retry queue because of trouble: what chooses the next level.
+    package var troubles: Int {
+        max(0, parkings - deferrals)
     }
 
     /// Differs between the copies that one request may have at a time: its own, and those that were parked or replayed.

@@ -9,7 +9,7 @@ package enum RequestKey {
 
     /// The `apns-id` of a notification: its own, else a name-based UUID of the request's key.
     ///
-    /// The key is the message id within its queue, else a digest of where the message was published to, what it was
+    /// The key is the message id within its queue, else what the message's own format calls it, else a digest of where the message was published to, what it was
     /// published with, and its body. A copy that comes from a dead letter carries its origin in headers, so that its
     /// digest is the original's.
     ///
@@ -17,14 +17,16 @@ package enum RequestKey {
     ///   - notification: `nil` for a message that could not be decoded.
     ///   - position: among the notifications of a fan-out; `nil` if there is only one.
     ///   - queue: the name of the queue that the delivery came from.
+    ///   - key: ``Request/key``.
     package static func notificationID(
-        for notification: Notification?, position: Int?, of delivery: Delivery, queue: String
+        for notification: Notification?, position: Int?, of delivery: Delivery, queue: String,
+        key: ArraySlice<UInt8>? = nil
     ) -> NotificationID {
         if let id = notification?.id {
             guard let position else { return id }
             return uuid(id, Array(String(position).utf8))
         }
-        var name = name(of: delivery, queue: queue)
+        var name = name(of: delivery, queue: queue, key: key)
         if let position {
             name.append(UInt8(ascii: "#"))
             name.append(decimal: position)
@@ -32,13 +34,11 @@ package enum RequestKey {
         return uuid(namespace, name)
     }
 
-    private static func name(of delivery: Delivery, queue: String) -> [UInt8] {
+    private static func name(of delivery: Delivery, queue: String, key: ArraySlice<UInt8>?) -> [UInt8] {
         if let messageID = delivery.messageID, !messageID.isEmpty {
-            var name = Array("message:".utf8)
-            append(ArraySlice((text(delivery, "harebell-queue") ?? ArraySlice(queue.utf8))), to: &name)
-            append(messageID, to: &name)
-            return name
+            return Self.name("message:", messageID, of: delivery, queue: queue)
         }
+        if let key { return Self.name("format:", key, of: delivery, queue: queue) }
         var content: [UInt8] = []
         content.reserveCapacity(delivery.body.count + 256)
         append(text(delivery, "harebell-exchange") ?? delivery.exchange, to: &content)
@@ -47,6 +47,16 @@ package enum RequestKey {
         append(decimal: delivery.timestamp, to: &content)
         content.append(contentsOf: delivery.body)
         return Array("digest:".utf8) + Digest.sha256(content)
+    }
+
+    private static func name(
+        _ kind: StaticString, _ id: ArraySlice<UInt8>, of delivery: Delivery, queue: String
+    ) -> [UInt8] {
+        var name: [UInt8] = []
+        name.append(kind)
+        append(text(delivery, "harebell-queue") ?? ArraySlice(queue.utf8), to: &name)
+        append(id, to: &name)
+        return name
     }
 
     private static func text(_ delivery: Delivery, _ header: StaticString) -> ArraySlice<UInt8>? {

@@ -13,6 +13,8 @@ package enum RetryEncoder {
         package var expiresAt: WallTime?
         /// `nil` where everything is still to be sent.
         package var done: DoneBitmap?
+        /// Whether its decoder put it off: nothing has ended since its last round, and it chooses no level.
+        package var isPutOff = false
 
         package init(attempts: Int) {
             self.attempts = attempts
@@ -35,7 +37,11 @@ package enum RetryEncoder {
         headers[Header.attempts] = .int32(Int32(clamping: note.attempts))
         headers[Header.processed] = note.processed == .no ? nil : .string(note.processed.name.description)
         headers[Header.expiresAt] = note.expiresAt.map { .int64($0.milliseconds) }
-        headers[Header.done] = note.done.map { .text($0.text) }
+        if note.isPutOff {
+            headers[Header.deferrals] = .int32(Int32(clamping: RequestHistory(delivery).deferrals + 1))
+        } else {
+            headers[Header.done] = note.done.map { .text($0.text) }
+        }
         properties.headers = headers
         do {
             let encoded = try PublicationProperties(properties)

@@ -120,7 +120,7 @@ final class World {
             \(app("com.example.app"))\(app("com.example.other"))
             """
         var configuration = try ConfigurationDocument(
-            text: text, file: "\(folder)/harebell.yaml", decoders: DecoderRegistry.names,
+            text: text, file: "\(folder)/harebell.yaml",
             environment: { _ in nil },
             readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
         ).configuration

@@ -49,7 +49,7 @@ private func envelope(_ changes: [(String, String?)] = []) -> String {
 }
 
 private func request(_ decoder: any Core.Decoder, _ delivery: Delivery) throws -> Request {
-    switch decoder.decode(delivery) {
+    switch decoder.decode(delivery, at: WallTime(milliseconds: 0)) {
     case .request(let request): return request
     case .reject(let failure): throw failure
     case .ignore, .later: throw DecodingFailure("neither a request nor a failure")
@@ -70,10 +70,6 @@ private func complaint(_ body: some Collection<UInt8>) -> String {
     } catch {
         return (error as? DecodingFailure)?.detail ?? "\(error)"
     }
-}
-
-private func string(_ bytes: ArraySlice<UInt8>?) -> String? {
-    bytes.map { String(decoding: $0, as: UTF8.self) }
 }
 
 @Suite("Decoders")
@@ -532,13 +528,6 @@ struct DecoderTests {
             ) {
                 try request(AutoDecoder(), delivery(payload, contentType: "text/plain", headers: headers))
             }
-        }
-
-        @Test("The registry knows each decoder by its name")
-        func registry() {
-            #expect(DecoderRegistry.names == ["auto", "apns-json", "apns-headers"])
-            for name in DecoderRegistry.names { #expect(DecoderRegistry.decoder(named: name)?.name == name) }
-            #expect(DecoderRegistry.decoder(named: "gorush") == nil)
         }
     }
 

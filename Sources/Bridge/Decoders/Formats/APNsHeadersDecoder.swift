@@ -6,9 +6,13 @@ package import Core
 package struct APNsHeadersDecoder: Decoder {
     package let name = "apns-headers"
 
+    static let format = DecoderFormat(
+        "apns-headers", version: "1.0.0", "The body is the payload, and Apple's header names are AMQP headers."
+    ) { _ in APNsHeadersDecoder() }
+
     package init() {}
 
-    package func decode(_ delivery: Delivery) -> Decoded {
+    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         do {
             return .request(try Self.request(delivery))
         } catch {
@@ -18,16 +22,7 @@ package struct APNsHeadersDecoder: Decoder {
 
     private static func request(_ delivery: Delivery) throws(DecodingFailure) -> Request {
         let body = delivery.body
-        let payload: JSONValue
-        do {
-            payload = try scan(body)
-        } catch {
-            throw DecodingFailure(error)
-        }
-        guard payload.kind == .object else {
-            throw DecodingFailure("body: expected a JSON object, found \(payload.kind.name)")
-        }
-        guard !payload.isEmptyObject(in: body) else { throw DecodingFailure("body: expected at least one key") }
+        try RequestFields.checkPayload(body, "body")
         var fields = RequestFields()
         fields.takesDigits = true
         var tokens = RequestFields.Value.missing
@@ -49,14 +44,7 @@ package struct APNsHeadersDecoder: Decoder {
         return try fields.request(payload: body)
     }
 
-    private static func scan(_ body: ArraySlice<UInt8>) throws(JSONFailure) -> JSONValue {
-        var scanner = JSONScanner()
-        let value = try scanner.value(body.span, depth: 0)
-        try scanner.end(body.span)
-        return value
-    }
-
-    private static func split(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    static func split(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         text.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { token in
             var token = token
             while token.first == UInt8(ascii: " ") { token.removeFirst() }

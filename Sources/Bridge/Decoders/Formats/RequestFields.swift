@@ -10,6 +10,24 @@ struct RequestFields {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
         case payload, channel
 
+        /// Apple's header name, or ours.
+        var text: StaticString {
+            switch self {
+            case .deviceToken: "device-token"
+            case .deviceTokens: "device-tokens"
+            case .channelID: "apns-channel-id"
+            case .topic: "apns-topic"
+            case .pushType: "apns-push-type"
+            case .id: "apns-id"
+            case .priority: "apns-priority"
+            case .expiration: "apns-expiration"
+            case .collapseID: "apns-collapse-id"
+            case .environment: "environment"
+            case .payload: "payload"
+            case .channel: "channel"
+            }
+        }
+
         init?(_ text: ArraySlice<UInt8>) {
             // Hardly two names are of one length: one comparison tells.
             switch text.count {
@@ -72,6 +90,23 @@ struct RequestFields {
         }
     }
 
+    /// - Parameter place: what to call it in a failure.
+    /// - Throws: unless the bytes are a JSON object with at least one key.
+    static func checkPayload(_ payload: ArraySlice<UInt8>, _ place: String) throws(DecodingFailure) {
+        let value: JSONValue
+        do throws(JSONFailure) {
+            var scanner = JSONScanner()
+            value = try scanner.value(payload.span, depth: 0)
+            try scanner.end(payload.span)
+        } catch {
+            throw DecodingFailure(error, in: place)
+        }
+        guard value.kind == .object else {
+            throw DecodingFailure("\(place): expected a JSON object, found \(value.kind.name)")
+        }
+        guard !value.isEmptyObject(in: payload) else { throw DecodingFailure("\(place): expected at least one key") }
+    }
+
     /// - Parameter payload: a JSON object, checked already.
     func request(payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
         let target = try firstTarget()
@@ -131,7 +166,7 @@ struct RequestFields {
             return .device(token)
         case (.missing, .some(let tokens), .missing):
             guard let first = tokens.first, tokens.count <= Self.maximumTokens else {
-                throw DecodingFailure("device-tokens: \(tokens.count) tokens, expected 1 to \(Self.maximumTokens)")
+                throw Self.badCount(tokens.count)
             }
             return .device(try Self.deviceToken(first, at: 0))
         case (.missing, .none, .text(let id)):
@@ -154,6 +189,12 @@ struct RequestFields {
     private static func badToken(_ place: String) -> DecodingFailure {
         DecodingFailure(
             "\(place): expected an even number of hexadecimal digits, at most \(DeviceToken.maximumDigits)")
+    }
+
+    /// For a message with so many device tokens.
+    static func badCount(_ count: Int) -> DecodingFailure {
+        DecodingFailure(
+            "device-tokens: \(count) tokens, expected 1 to \(maximumTokens)", limit: count > 0 ? .tokens : nil)
     }
 
     private static var badChannelID: DecodingFailure {

@@ -6,9 +6,13 @@ package import Core
 package struct APNsJSONDecoder: Decoder {
     package let name = "apns-json"
 
+    static let format = DecoderFormat(
+        "apns-json", version: "1.0.0", "A JSON envelope whose keys are Apple's header names."
+    ) { _ in APNsJSONDecoder() }
+
     package init() {}
 
-    package func decode(_ delivery: Delivery) -> Decoded {
+    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         do {
             return .request(try Self.request(delivery.body))
         } catch {

@@ -23,7 +23,9 @@ extension JSONValue {
 }
 
 extension DecodingFailure {
-    init(_ failure: JSONFailure) {
-        self.init("body: not JSON: expected \(failure.expectation) at byte \(failure.offset)")
+    init(_ failure: JSONFailure, in place: String = "body") {
+        self.init(
+            "\(place): not JSON: expected \(failure.expectation) at byte \(failure.offset)",
+            limit: failure.isTooDeep ? .depth : nil)
     }
 }

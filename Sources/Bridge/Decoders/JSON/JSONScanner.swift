@@ -6,6 +6,8 @@ struct JSONFailure: Error, Equatable {
     let offset: Int
     /// What should have stood there.
     let expectation: StaticString
+    /// Whether it may be JSON all the same, but has more brackets than are read.
+    var isTooDeep = false
 
     static func == (left: JSONFailure, right: JSONFailure) -> Bool {
         left.offset == right.offset && left.expectation.description == right.expectation.description
@@ -129,7 +131,9 @@ struct JSONScanner {
         repeat {
             if isFirst {
                 level += 1
-                guard depth + level <= Self.maximumDepth else { throw failure("at most 64 levels of brackets") }
+                guard depth + level <= Self.maximumDepth else {
+                    throw JSONFailure(offset: position, expectation: "at most 64 levels of brackets", isTooDeep: true)
+                }
                 objects = objects << 1 | (bytes[position] == UInt8(ascii: "{") ? 1 : 0)
                 position += 1
             }

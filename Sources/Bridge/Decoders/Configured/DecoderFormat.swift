@@ -1,0 +1,49 @@
+import Core
+
+/// A message format: what it is called, what a configuration may say about it, and how a decoder for it is made.
+package struct DecoderFormat: Sendable {
+    /// What `queues[].decoder` calls it, and the section in `decoders` with its options.
+    package let name: String
+    /// Of what the decoder makes of a message (semantic versioning): the first number changes when the same message
+    /// becomes something else.
+    package let version: String
+    /// One sentence, for the reference of the configuration.
+    package let summary: String
+    /// The keys of its section, with paths that begin there.
+    let settings: [Setting]
+    /// Has no side effects and reads no file; what is wrong between the options it reports to them.
+    let make: @Sendable (inout DecoderOptions) -> any Decoder
+
+    init(
+        _ name: String, version: String, _ summary: String, _ settings: [Setting] = [],
+        make: @escaping @Sendable (inout DecoderOptions) -> any Decoder
+    ) {
+        self.name = name
+        self.version = version
+        self.summary = summary
+        self.settings = settings
+        self.make = make
+    }
+
+    /// What its options are where a configuration says nothing; what it would have to say is missing.
+    var defaults: SettingValues {
+        SettingReader.defaults(of: settings)
+    }
+
+    /// The schema of `decoders`: a name, and one section for each format.
+    static func schema(_ formats: [DecoderFormat]) -> [Setting] {
+        let list = [
+            Setting(
+                "decoders", .sections(count: 0...256), default: "[]",
+                "Decoders with options of their own; formats without options need no entry here."),
+            Setting(
+                "decoders[].name", .text(bytes: 1...64), default: nil, "What queues and other decoders call it."),
+        ]
+        return list
+            + formats.filter { !$0.settings.isEmpty }.flatMap { format in
+                let section = "decoders[].\(format.name)"
+                return [Setting(section, .section, default: "null", format.summary)]
+                    + format.settings.map { $0.below(section) }
+            }
+    }
+}

@@ -1,0 +1,98 @@
+package import Core
+
+/// The decoders of one configuration, by the names that queues use: one for each format with its defaults, and those
+/// that `decoders` describes.
+package struct DecoderSet: Sendable {
+    /// Why a name stands for no decoder.
+    struct Refusal: Error {
+        let message: String
+    }
+
+    /// What is wrong with one of the definitions.
+    struct Problem {
+        /// Its place among them.
+        let definition: Int
+        let problem: DecoderOptions.Problem
+    }
+
+    /// So many decoders may lie within each other.
+    package static let maximumNesting = 4
+
+    private var decoders: [String: Result<any Decoder, Refusal>] = [:]
+    private let names: [String]
+
+    /// - Parameter definitions: of a configuration that was found right.
+    package init(_ definitions: [Configuration.Decoder] = [], formats: [DecoderFormat] = DecoderRegistry.builtIn) {
+        var problems: [Problem] = []
+        self.init(definitions, formats: formats, problems: &problems)
+        precondition(problems.isEmpty, "the configuration's rules make all decoders once")
+    }
+
+    init(_ definitions: [Configuration.Decoder], formats: [DecoderFormat], problems: inout [Problem]) {
+        let maker = Maker(definitions: definitions, formats: formats)
+        names = maker.names
+        for name in names { decoders[name] = maker.find(name, within: []) }
+        problems += maker.problems.sorted { $0.definition < $1.definition }
+    }
+
+    /// - Returns: `nil` unless a decoder has this name, and needs no options that it has not.
+    package subscript(name: String) -> (any Decoder)? {
+        if case .success(let decoder) = decoders[name] { decoder } else { nil }
+    }
+
+    /// What to say of a name; `nil` where it stands for a decoder.
+    func complaint(about name: String) -> String? {
+        switch decoders[name] {
+        case .success: nil
+        case .failure(let refusal): refusal.message
+        case nil: Self.unknown(name, among: names)
+        }
+    }
+
+    /// Makes decoders, those within them first.
+    private final class Maker {
+        private let definitions: [Configuration.Decoder]
+        private let formats: [DecoderFormat]
+        private(set) var problems: [Problem] = []
+
+        init(definitions: [Configuration.Decoder], formats: [DecoderFormat]) {
+            self.definitions = definitions
+            self.formats = formats
+        }
+
+        var names: [String] {
+            formats.map(\.name) + definitions.map(\.name).filter { name in !formats.contains { $0.name == name } }
+        }
+
+        /// - Parameter outer: the decoders that it would lie in; its own problems count where there are none.
+        func find(_ name: String, within outer: [String]) -> Result<any Decoder, Refusal> {
+            guard !outer.contains(name) else {
+                return .failure(Refusal(message: "\"\(name)\" would lie within itself"))
+            }
+            guard outer.count < DecoderSet.maximumNesting else {
+                let limit = DecoderSet.maximumNesting
+                return .failure(Refusal(message: "more than \(limit) decoders would lie within each other"))
+            }
+            let place = definitions.firstIndex { $0.name == name }
+            let wanted = place.map { definitions[$0].format } ?? name
+            guard let format = formats.first(where: { $0.name == wanted }) else {
+                return .failure(Refusal(message: DecoderSet.unknown(wanted, among: names)))
+            }
+            let values = place.map { definitions[$0].options } ?? format.defaults
+            var options = DecoderOptions(values: values) { self.find($0, within: outer + [name]) }
+            let decoder = format.make(&options)
+            if let place {
+                if outer.isEmpty { problems += options.problems.map { Problem(definition: place, problem: $0) } }
+            } else if let first = options.problems.first {
+                return .failure(Refusal(message: "\"\(name)\" has to be described in decoders: \(first.message)"))
+            }
+            return .success(decoder)
+        }
+    }
+
+    /// What to say of a name that nothing has.
+    private static func unknown(_ name: String, among names: [String]) -> String {
+        let hint = Suggestion.closest(to: name, among: names).map { "; did you mean \"\($0)\"?" } ?? ""
+        return "\"\(name)\" is not one of \(names.joined(separator: ", "))\(hint)"
+    }
+}

@@ -1,0 +1,153 @@
+import Core
+
+/// Where the value of a field comes from, as a configuration words it.
+///
+/// | text | value |
+/// |---|---|
+/// | `/a/b` | what a JSON pointer (RFC 6901) finds in the body |
+/// | `header:NAME`, `property:NAME` | an AMQP header or property |
+/// | text with `{/a/b}`, `{header:NAME}`, `{property:NAME}` | a template; `{/a/b\|text}` has a default, `{{` is a brace |
+/// | `constant:TEXT`, and any other text | the text itself |
+enum FieldSource: Equatable {
+    /// Why a text is none.
+    struct Failure: Error {
+        let message: String
+    }
+
+    case reference(FieldReference)
+    case constant([UInt8])
+    case template(FieldTemplate)
+
+    init(_ text: String) throws(Failure) {
+        if let constant = text.dropPrefix("constant:") {
+            self = .constant(Array(constant.utf8))
+        } else if text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:") {
+            self = .reference(try FieldReference(text))
+        } else {
+            let template = try FieldTemplate(text)
+            self = template.constant.map(FieldSource.constant) ?? .template(template)
+        }
+    }
+
+    func value(in message: MappedMessage) -> RequestFields.Value {
+        switch self {
+        case .constant(let text): .text(text[...])
+        case .reference(let reference): message.value(of: reference)
+        case .template(let template): template.text(in: message)
+        }
+    }
+
+    /// Whether it looks into the body.
+    var readsBody: Bool {
+        switch self {
+        case .constant: false
+        case .reference(let reference): reference.readsBody
+        case .template(let template): template.readsBody
+        }
+    }
+}
+
+/// One value of a message.
+enum FieldReference: Equatable {
+    case pointer(JSONPointer, text: String)
+    case header(String)
+    case property(MessageProperty)
+
+    init(_ text: String) throws(FieldSource.Failure) {
+        if let name = text.dropPrefix("header:") {
+            guard !name.isEmpty else { throw FieldSource.Failure(message: "expected a header's name after header:") }
+            self = .header(name)
+        } else if let name = text.dropPrefix("property:") {
+            guard let property = MessageProperty(rawValue: name) else {
+                let names = MessageProperty.allCases.map(\.rawValue).joined(separator: ", ")
+                throw FieldSource.Failure(message: "\"\(name)\" is not one of the properties \(names)")
+            }
+            self = .property(property)
+        } else {
+            guard let pointer = JSONPointer(text) else {
+                throw FieldSource.Failure(
+                    message: "\"\(text)\" is no JSON pointer: a ~ in it is written ~0, a / in a key ~1")
+            }
+            self = .pointer(pointer, text: text)
+        }
+    }
+
+    var readsBody: Bool {
+        if case .pointer = self { true } else { false }
+    }
+
+    /// As the configuration words it.
+    var description: String {
+        switch self {
+        case .pointer(_, let text): text
+        case .header(let name): "header:\(name)"
+        case .property(let property): "property:\(property.rawValue)"
+        }
+    }
+}
+
+/// The AMQP properties that a field may come from.
+enum MessageProperty: String, CaseIterable {
+    case messageID = "message-id"
+    case correlationID = "correlation-id"
+    case replyTo = "reply-to"
+    case type
+    case appID = "app-id"
+    case expiration
+    case timestamp
+    case routingKey = "routing-key"
+
+    func value(of delivery: Delivery) -> RequestFields.Value {
+        switch self {
+        case .messageID: Self.text(delivery.messageID)
+        case .correlationID: Self.text(delivery.correlationID)
+        case .replyTo: Self.text(delivery.replyTo)
+        case .type: Self.text(delivery.type)
+        case .appID: Self.text(delivery.appID)
+        case .expiration: Self.text(delivery.expiration)
+        case .timestamp: delivery.timestamp.flatMap { Int64(exactly: $0) }.map { .integer($0) } ?? .missing
+        case .routingKey: Self.text(delivery.routingKey)
+        }
+    }
+
+    private static func text(_ text: ArraySlice<UInt8>?) -> RequestFields.Value {
+        text.map { .text($0) } ?? .missing
+    }
+}
+
+/// A message whose values are asked for one by one.
+struct MappedMessage {
+    let delivery: Delivery
+    /// The body; `nil` where nobody asks for what is in it.
+    let document: JSONPart?
+
+    func part(at pointer: JSONPointer) -> JSONPart? {
+        document.flatMap(pointer.find)
+    }
+
+    func value(of reference: FieldReference) -> RequestFields.Value {
+        switch reference {
+        case .pointer(let pointer, _):
+            guard let part = part(at: pointer) else { return .missing }
+            return RequestFields.Value(part.value, in: part.document)
+        case .header(let name): return Self.value(delivery.header(named: name.utf8))
+        case .property(let property): return property.value(of: delivery)
+        }
+    }
+
+    private static func value(_ header: Delivery.HeaderValue?) -> RequestFields.Value {
+        switch header {
+        case nil: .missing
+        case .text(let text): .text(text)
+        case .integer(let integer): .integer(integer)
+        default: .other
+        }
+    }
+}
+
+extension String {
+    /// What follows a prefix; `nil` if it begins with something else.
+    func dropPrefix(_ prefix: String) -> String? {
+        hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
+    }
+}

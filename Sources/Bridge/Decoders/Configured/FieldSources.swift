@@ -1,0 +1,83 @@
+import Core
+
+/// Where the fields of a request come from, as far as a configuration says so.
+struct FieldSources {
+    private var sources: [(name: RequestFields.Name, source: FieldSource)] = []
+
+    init() {}
+
+    /// - Parameter names: the settings to look at; they are called as the fields.
+    init(_ options: inout DecoderOptions, _ names: [RequestFields.Name] = FieldSources.names) {
+        for name in names {
+            if let source = options.source(name.text.description) { sources.append((name, source)) }
+        }
+    }
+
+    /// The fields that a source may be given for.
+    static let names = RequestFields.Name.allCases.filter { $0 != .payload && $0 != .channel }
+
+    /// A setting for each field; each may be left out.
+    static func settings(_ names: [RequestFields.Name] = FieldSources.names) -> [Setting] {
+        names.map { name in
+            Setting(
+                name.text.description, .text(bytes: 1...1024), default: "null",
+                "Where \(name.text) comes from: a JSON pointer, header:NAME, property:NAME, a template or the value itself."
+            )
+        }
+    }
+
+    func contains(_ name: RequestFields.Name) -> Bool {
+        sources.contains { $0.name == name }
+    }
+
+    var readsBody: Bool {
+        sources.contains { $0.source.readsBody }
+    }
+
+    /// Sets every field that has a source and is in the message.
+    func fill(_ fields: inout RequestFields, from message: MappedMessage) throws(DecodingFailure) {
+        for (name, source) in sources {
+            guard name != .deviceTokens else {
+                if let tokens = try tokens(source, in: message) {
+                    fields.deviceTokens = tokens
+                    fields.deviceToken = .missing
+                }
+                continue
+            }
+            let value = source.value(in: message)
+            if case .missing = value { continue }
+            fields.set(name, value)
+        }
+    }
+
+    private func tokens(
+        _ source: FieldSource, in message: MappedMessage
+    ) throws(DecodingFailure) -> [ArraySlice<UInt8>]? {
+        if case .reference(.pointer(let pointer, _)) = source {
+            guard let part = message.part(at: pointer) else { return nil }
+            if part.kind == .array { return try part.texts("device-tokens") }
+        }
+        switch source.value(in: message) {
+        case .text(let text): return APNsHeadersDecoder.split(text)
+        case .missing: return nil
+        default: throw DecodingFailure("device-tokens: expected an array, or a text with commas between the tokens")
+        }
+    }
+}
+
+extension JSONPart {
+    /// The elements of an array of strings.
+    ///
+    /// - Parameter name: what to call it in a failure.
+    func texts(_ name: String) throws(DecodingFailure) -> [ArraySlice<UInt8>] {
+        guard kind == .array else { throw DecodingFailure("\(name): expected an array, found \(kind.name)") }
+        var texts: [ArraySlice<UInt8>] = []
+        for (index, element) in elements.enumerated() {
+            guard let text = element.text else {
+                throw DecodingFailure("\(name)[\(index)]: expected a string, found \(element.kind.name)")
+            }
+            texts.append(text)
+        }
+        return texts
+    }
+}

@@ -1,0 +1,154 @@
+import Core
+
+/// Text with places for values: `order-{/order/id}`, or JSON whose strings and values have such places.
+struct FieldTemplate: Equatable {
+    private enum Part: Equatable {
+        case text([UInt8])
+        /// - Parameter isInString: whether it stands between the quotes of a JSON string.
+        case value(FieldReference, standIn: [UInt8]?, isInString: Bool)
+    }
+
+    private var parts: [Part] = []
+
+    init(_ source: String) throws(FieldSource.Failure) {
+        var rest = Substring(source)
+        var text: [UInt8] = []
+        var string = JSONStringTracker()
+        while let next = rest.popFirst() {
+            guard next == "{", let place = rest.first, place == "{" || Self.beginsPlace(rest) else {
+                text += Array(String(next).utf8)
+                string.read(String(next).utf8)
+                continue
+            }
+            if place == "{" {
+                rest.removeFirst()
+                text.append(UInt8(ascii: "{"))
+                continue
+            }
+            guard let end = rest.firstIndex(of: "}") else {
+                throw FieldSource.Failure(message: "\"{\(rest.prefix(20))\" has no closing brace")
+            }
+            let content = rest[..<end].split(separator: "|", maxSplits: 1, omittingEmptySubsequences: false)
+            rest = rest[rest.index(after: end)...]
+            if !text.isEmpty { parts.append(.text(text)) }
+            text = []
+            parts.append(
+                .value(
+                    try FieldReference(String(content[0])), standIn: content.count > 1 ? Array(content[1].utf8) : nil,
+                    isInString: string.isInside))
+        }
+        if !text.isEmpty { parts.append(.text(text)) }
+    }
+
+    private static func beginsPlace(_ text: Substring) -> Bool {
+        text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:")
+    }
+
+    /// Its text, if no value stands in it.
+    var constant: [UInt8]? {
+        switch parts.count {
+        case 0: []
+        case 1: if case .text(let text) = parts[0] { text } else { nil }
+        default: nil
+        }
+    }
+
+    var readsBody: Bool {
+        parts.contains { if case .value(let reference, _, _) = $0 { reference.readsBody } else { false } }
+    }
+
+    /// Missing where one of its values is missing and has no default.
+    func text(in message: MappedMessage) -> RequestFields.Value {
+        var text: [UInt8] = []
+        for part in parts {
+            switch part {
+            case .text(let bytes): text += bytes
+            case .value(let reference, let standIn, _):
+                switch message.value(of: reference) {
+                case .text(let value): text += value
+                case .integer(let value): text.append(decimal: Int(value))
+                case .missing:
+                    guard let standIn else { return .missing }
+                    text += standIn
+                case .other: return .other
+                }
+            }
+        }
+        return .text(text[...])
+    }
+
+    /// As JSON: a value within quotes becomes a part of that string, any other stands as it does in the message.
+    ///
+    /// - Throws: where a value is missing and has no default, or cannot stand in a string.
+    func json(in message: MappedMessage) throws(DecodingFailure) -> [UInt8] {
+        var json: [UInt8] = []
+        for part in parts {
+            switch part {
+            case .text(let bytes): json += bytes
+            case .value(let reference, let standIn, let isInString):
+                let isThere =
+                    isInString
+                    ? try append(reference, inString: message, to: &json) : append(reference, of: message, to: &json)
+                guard !isThere else { continue }
+                guard let standIn else { throw DecodingFailure("payload: \(reference.description) is missing") }
+                json += standIn
+            }
+        }
+        return json
+    }
+
+    private func append(_ reference: FieldReference, of message: MappedMessage, to json: inout [UInt8]) -> Bool {
+        if case .pointer(let pointer, _) = reference {
+            guard let part = message.part(at: pointer) else { return false }
+            json += part.raw
+            return true
+        }
+        switch message.value(of: reference) {
+        case .text(let text): json.appendJSON(string: text)
+        case .integer(let value): json.append(decimal: Int(value))
+        case .missing, .other: return false
+        }
+        return true
+    }
+
+    private func append(
+        _ reference: FieldReference, inString message: MappedMessage, to json: inout [UInt8]
+    ) throws(DecodingFailure) -> Bool {
+        if case .pointer(let pointer, _) = reference {
+            guard let part = message.part(at: pointer) else { return false }
+            guard part.kind != .object, part.kind != .array else {
+                throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
+            }
+            // Of a string what is between its quotes, escapes included.
+            json += part.document.slice(part.value.range)
+            return true
+        }
+        switch message.value(of: reference) {
+        case .text(let text):
+            var string: [UInt8] = []
+            string.appendJSON(string: text)
+            json += string.dropFirst().dropLast()
+        case .integer(let value): json.append(decimal: Int(value))
+        case .missing, .other: return false
+        }
+        return true
+    }
+}
+
+/// Tells whether reading of JSON stands within a string.
+private struct JSONStringTracker {
+    private(set) var isInside = false
+    private var isEscaped = false
+
+    mutating func read(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\\") {
+                isEscaped = isInside
+            } else if byte == UInt8(ascii: "\"") {
+                isInside.toggle()
+            }
+        }
+    }
+}

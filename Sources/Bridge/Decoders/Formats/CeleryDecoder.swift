@@ -1,0 +1,184 @@
+import Core
+
+/// `celery`: the arguments of a task; which task's and where in them stands in the configuration.
+///
+/// Protocol 2 has the task in headers and `[args, kwargs, embed]` as the body; protocol 1 has both in the body.
+/// Source: Celery, "Message Protocol".
+struct CeleryDecoder: Decoder {
+    /// A task whose messages are requests.
+    private struct Task: Sendable {
+        let name: String
+        /// Begins with `/args` or `/kwargs`.
+        let pointer: JSONPointer
+        let place: String
+        let inner: any Decoder
+    }
+
+    let name = "celery"
+    private let tasks: [Task]
+    private let ignoresOthers: Bool
+
+    static let format = DecoderFormat(
+        "celery", version: "1.0.0", "Tasks of Celery, as JSON: where in their arguments the request stands.",
+        [
+            Setting("tasks", .sections(count: 1...64), default: nil, "The tasks that are requests."),
+            Setting("tasks[].name", .text(bytes: 1...255), default: nil, "The task's name, as Celery has it."),
+            Setting(
+                "tasks[].pointer", .text(bytes: 1...1024), default: "/kwargs",
+                "A JSON pointer to the request: below /args or /kwargs."),
+            Setting("tasks[].decoder", .text(bytes: 1...64), default: "apns-json", "The decoder of what stands there."),
+            Setting(
+                "other_tasks", .choice(["reject", "ignore"]), default: "reject",
+                "What becomes of messages of other tasks."),
+        ]
+    ) { options in CeleryDecoder(&options) }
+
+    private init(_ options: inout DecoderOptions) {
+        var tasks: [Task] = []
+        if options.values.count("tasks") == 0 { options.report("tasks", "expected the tasks that are requests") }
+        for index in 0..<options.values.count("tasks") {
+            let path = "tasks[\(index)]"
+            let place = options.text("\(path).pointer") ?? ""
+            let isBelow = ["/args", "/kwargs"].contains { place == $0 || place.hasPrefix($0 + "/") }
+            guard let pointer = JSONPointer(place), isBelow else {
+                options.report("\(path).pointer", "expected a JSON pointer below /args or /kwargs")
+                continue
+            }
+            let name = options.text("\(path).name") ?? ""
+            if tasks.contains(where: { $0.name == name }) {
+                options.report("\(path).name", "\"\(name)\" stands above already")
+            }
+            tasks.append(
+                Task(name: name, pointer: pointer, place: place, inner: options.decoder("\(path).decoder")))
+        }
+        self.tasks = tasks
+        ignoresOthers = options.text("other_tasks") == "ignore"
+    }
+
+    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+        do {
+            return try decoded(delivery, at: now)
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    private func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        try Self.checkSerialization(delivery)
+        let message = try CeleryMessage(delivery)
+        guard let task = tasks.first(where: { $0.name.utf8.elementsEqual(message.task) }) else {
+            return ignoresOthers
+                ? .ignore(reason: "another task") : .reject(DecodingFailure("task: not one of the tasks configured"))
+        }
+        if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
+        guard let part = message.find(task.pointer) else {
+            throw DecodingFailure("\(task.place) is missing in the task's arguments")
+        }
+        let inner: Delivery
+        if part.kind == .string {
+            guard let text = part.text else { throw DecodingFailure("\(task.place): half of a surrogate pair") }
+            inner = delivery.inner(unwrapped: text)
+        } else {
+            inner = delivery.inner(part.value.range)
+        }
+        guard case .request(var request) = task.inner.decode(inner, at: now) else {
+            return task.inner.decode(inner, at: now)
+        }
+        if request.key == nil { request.key = message.id }
+        if let expires = message.expires { request.limit(to: expires) }
+        return .request(request)
+    }
+
+    /// A task may come as pickle, which runs what it says.
+    private static func checkSerialization(_ delivery: Delivery) throws(DecodingFailure) {
+        if let type = delivery.contentType, !type.isEmpty, !ContentType(type).isJSON {
+            throw DecodingFailure("content-type: expected application/json: set task_serializer to json")
+        }
+        if let encoding = delivery.contentEncoding, !encoding.isEmpty,
+            !encoding.equals("utf-8"), !encoding.equals("UTF-8"), !encoding.equals("us-ascii")
+        {
+            throw DecodingFailure("content-encoding: expected utf-8")
+        }
+        if case .text(let compression) = delivery.header("compression"), !compression.isEmpty {
+            throw DecodingFailure("compression: expected none")
+        }
+    }
+}
+
+/// What a task's message says, in either protocol.
+private struct CeleryMessage {
+    let task: ArraySlice<UInt8>
+    let id: ArraySlice<UInt8>?
+    let eta: WallTime?
+    let expires: WallTime?
+    private let args: JSONPart?
+    private let kwargs: JSONPart?
+
+    init(_ delivery: Delivery) throws(DecodingFailure) {
+        let body: JSONPart
+        do throws(JSONFailure) {
+            body = try JSONPart(delivery.body)
+        } catch {
+            throw DecodingFailure(error)
+        }
+        if case .text(let task)? = delivery.header("task") {
+            guard body.kind == .array else {
+                throw DecodingFailure("body: expected [args, kwargs, embed], found \(body.kind.name)")
+            }
+            let elements = body.elements
+            guard elements.count == 3 else {
+                throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
+            }
+            self.task = task
+            id = Self.text(delivery.header("id"))
+            eta = try Self.time(Self.text(delivery.header("eta")), "eta")
+            expires = try Self.time(Self.text(delivery.header("expires")), "expires")
+            args = elements[0]
+            kwargs = elements[1]
+        } else {
+            guard body.kind == .object else {
+                throw DecodingFailure("task: missing in the headers, and the body is \(body.kind.name)")
+            }
+            let members = JSONMembers(body)
+            guard let task = members["task"]?.text else { throw DecodingFailure("task: missing, expected its name") }
+            self.task = task
+            id = members["id"]?.text
+            eta = try Self.time(members["eta"]?.text, "eta")
+            expires = try Self.time(members["expires"]?.text, "expires")
+            args = members["args"]
+            kwargs = members["kwargs"]
+        }
+    }
+
+    func find(_ pointer: JSONPointer) -> JSONPart? {
+        switch pointer.first {
+        case Array("args".utf8): args.flatMap(pointer.rest.find)
+        case Array("kwargs".utf8): kwargs.flatMap(pointer.rest.find)
+        default: nil
+        }
+    }
+
+    private static func text(_ header: Delivery.HeaderValue?) -> ArraySlice<UInt8>? {
+        if case .text(let text) = header { text } else { nil }
+    }
+
+    /// ISO 8601 as Python writes it: without an offset it is UTC (`enable_utc`, Celery's default).
+    private static func time(_ text: ArraySlice<UInt8>?, _ name: String) throws(DecodingFailure) -> WallTime? {
+        guard let text else { return nil }
+        guard let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: Array(text) + [UInt8(ascii: "Z")]) else {
+            throw DecodingFailure("\(name): expected a date and time in ISO 8601")
+        }
+        return time
+    }
+}
+
+extension Request {
+    /// Nothing of it is worth delivering after this.
+    mutating func limit(to time: WallTime) {
+        for index in notifications.indices {
+            // 0 asks for one attempt, and is the end of the message's own story.
+            if let own = notifications[index].expiration, own <= time.seconds { continue }
+            notifications[index].expiration = max(1, time.seconds)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Core
+
+/// `mapping`: any JSON, or any body with AMQP headers; a configuration says where each field stands.
+struct MappingDecoder: Decoder {
+    let name = "mapping"
+    private let sources: FieldSources
+    private let payload: Payload
+    private let key: FieldSource?
+    /// What a message has to say to be a request; `nil` where each is one.
+    private let condition: (source: FieldSource, values: [String])?
+
+    private enum Payload {
+        case body
+        case pointer(JSONPointer, text: String)
+        case template(FieldTemplate)
+    }
+
+    static let format = DecoderFormat(
+        "mapping", version: "1.0.0", "Any message: says where each field stands.",
+        FieldSources.settings() + [
+            Setting(
+                "payload", .text(bytes: 1...16384), default: nil,
+                "A JSON pointer to the payload, body where the body is the payload, or JSON with {/pointer} in it."),
+            Setting(
+                "key", .text(bytes: 1...1024), default: "null",
+                "What tells requests apart where there is no message id, worded as the fields."),
+            Setting(
+                "only_if", .text(bytes: 1...1024), default: "null",
+                "A field, worded as the others; where it has none of only_values, the message is ignored."),
+            Setting(
+                "only_values", .texts(bytes: 0...255, count: 0...64), default: "[]", "The values that only_if may have."
+            ),
+        ]
+    ) { options in MappingDecoder(&options) }
+
+    private init(_ options: inout DecoderOptions) {
+        sources = FieldSources(&options)
+        payload = Self.payload(&options)
+        key = options.source("key")
+        let values = options.values.texts("only_values") ?? []
+        condition = options.source("only_if").map { ($0, values) }
+        if condition == nil, !values.isEmpty { options.report("only_values", "has no effect without only_if") }
+        if condition != nil, values.isEmpty { options.report("only_if", "only_values are missing") }
+        if !["device-token", "device-tokens", "apns-channel-id"].contains(where: { options.text($0) != nil }) {
+            options.report("", "expected one of device-token, device-tokens and apns-channel-id")
+        }
+    }
+
+    private static func payload(_ options: inout DecoderOptions) -> Payload {
+        guard let text = options.text("payload") else {
+            options.report("payload", "expected where the payload stands")
+            return .body
+        }
+        if text == "body" { return .body }
+        if text.hasPrefix("/") {
+            if let pointer = JSONPointer(text) { return .pointer(pointer, text: text) }
+            options.report("payload", "\"\(text)\" is no JSON pointer: a ~ in it is written ~0, a / in a key ~1")
+            return .body
+        }
+        guard text.utf8.first(where: { $0 != 0x20 && $0 != 0x0A }) == UInt8(ascii: "{") else {
+            options.report("payload", "expected a JSON pointer, body, or a JSON object with {/pointer} in it")
+            return .body
+        }
+        do throws(FieldSource.Failure) {
+            return .template(try FieldTemplate(text))
+        } catch {
+            options.report("payload", error.message)
+            return .body
+        }
+    }
+
+    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+        do {
+            let message = MappedMessage(delivery: delivery, document: try document(of: delivery))
+            if let condition, !Self.holds(condition, in: message) {
+                return .ignore(reason: "only_if: it has none of the values")
+            }
+            return .request(try request(message))
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    /// The body, unless nobody asks for what is in it.
+    private func document(of delivery: Delivery) throws(DecodingFailure) -> JSONPart? {
+        let payloadReadsBody =
+            switch payload {
+            case .body: false
+            case .pointer: true
+            case .template(let template): template.readsBody
+            }
+        let conditionReadsBody = condition?.source.readsBody ?? false
+        guard sources.readsBody || payloadReadsBody || conditionReadsBody || key?.readsBody ?? false else { return nil }
+        do throws(JSONFailure) {
+            return try JSONPart(delivery.body)
+        } catch {
+            throw DecodingFailure(error)
+        }
+    }
+
+    private static func holds(_ condition: (source: FieldSource, values: [String]), in message: MappedMessage) -> Bool {
+        switch condition.source.value(in: message) {
+        case .text(let text): condition.values.contains { $0.utf8.elementsEqual(text) }
+        case .integer(let integer): condition.values.contains(String(integer))
+        case .missing, .other: false
+        }
+    }
+
+    private func request(_ message: MappedMessage) throws(DecodingFailure) -> Request {
+        var fields = RequestFields()
+        fields.takesDigits = true
+        try sources.fill(&fields, from: message)
+        var request = try fields.request(payload: try payload(of: message))
+        switch key?.value(in: message) {
+        case .text(let text): request.key = text
+        case .integer(let integer): request.key = ArraySlice(String(integer).utf8)
+        case .missing, .other, nil: break
+        }
+        return request
+    }
+
+    private func payload(of message: MappedMessage) throws(DecodingFailure) -> ArraySlice<UInt8> {
+        let bytes: ArraySlice<UInt8>
+        switch payload {
+        case .body: bytes = message.delivery.body
+        case .pointer(let pointer, let text):
+            guard let part = message.part(at: pointer) else { throw DecodingFailure("payload: \(text) is missing") }
+            // Some formats wrap it in a string.
+            guard part.kind == .string else {
+                guard part.kind == .object, !part.isEmptyObject else {
+                    throw DecodingFailure("payload: expected a JSON object with a key, found \(part.kind.name)")
+                }
+                return part.raw
+            }
+            guard let unwrapped = part.text else { throw DecodingFailure("payload: \(text): half of a surrogate pair") }
+            bytes = unwrapped
+        case .template(let template): bytes = try template.json(in: message)[...]
+        }
+        try RequestFields.checkPayload(bytes, "payload")
+        return bytes
+    }
+}

@@ -1,0 +1,115 @@
+import Core
+
+/// A value somewhere in JSON that has been checked as a whole: nothing is copied, and numbers and texts stay as they
+/// stand there.
+struct JSONPart {
+    /// The whole document.
+    let document: ArraySlice<UInt8>
+    let value: JSONValue
+
+    /// Reads one value and nothing behind it.
+    init(_ document: ArraySlice<UInt8>) throws(JSONFailure) {
+        var scanner = JSONScanner()
+        value = try scanner.value(document.span, depth: 0)
+        try scanner.end(document.span)
+        self.document = document
+    }
+
+    private init(_ value: JSONValue, of document: ArraySlice<UInt8>) {
+        self.value = value
+        self.document = document
+    }
+
+    var kind: JSONValue.Kind { value.kind }
+
+    /// As it stands there; a string with its quotes.
+    var raw: ArraySlice<UInt8> {
+        value.kind == .string
+            ? document.slice(value.range.lowerBound - 1..<value.range.upperBound + 1) : document.slice(value.range)
+    }
+
+    /// Of a string: its text, a view of the document unless it has escapes.
+    var text: ArraySlice<UInt8>? {
+        value.kind == .string ? document.text(of: value) : nil
+    }
+
+    /// Of a number without fraction and exponent.
+    var integer: Int64? {
+        value.kind == .number ? JSONText.integer(document.slice(value.range)) : nil
+    }
+
+    var isTrue: Bool {
+        value.kind == .boolean && document.slice(value.range).first == UInt8(ascii: "t")
+    }
+
+    var isEmptyObject: Bool {
+        value.kind == .object && value.isEmptyObject(in: document)
+    }
+
+    /// Of an object: its members in their order; a key may stand twice.
+    var members: [(key: ArraySlice<UInt8>, part: JSONPart)] {
+        var members: [(ArraySlice<UInt8>, JSONPart)] = []
+        walk("{") { bytes, scanner throws(JSONFailure) in
+            var isFirst = true
+            while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
+                isFirst = false
+                let value = try scanner.value(bytes, depth: 0)
+                guard let text = document.text(of: key) else { continue }
+                members.append((text, JSONPart(value, of: document)))
+            }
+        }
+        return members
+    }
+
+    /// Of an array: its elements.
+    var elements: [JSONPart] {
+        var elements: [JSONPart] = []
+        walk("[") { bytes, scanner throws(JSONFailure) in
+            while try scanner.nextElement(bytes, isFirst: elements.isEmpty) {
+                elements.append(JSONPart(try scanner.value(bytes, depth: 0), of: document))
+            }
+        }
+        return elements
+    }
+
+    /// The member of an object with this key, the last one of several; `nil` also where it is `null`.
+    subscript(key: some Collection<UInt8>) -> JSONPart? {
+        var found: JSONPart?
+        walk("{") { bytes, scanner throws(JSONFailure) in
+            var isFirst = true
+            while let name = try scanner.nextKey(bytes, isFirst: isFirst) {
+                isFirst = false
+                let value = try scanner.value(bytes, depth: 0)
+                if document.text(of: name)?.elementsEqual(key) == true { found = JSONPart(value, of: document) }
+            }
+        }
+        return found?.kind == .null ? nil : found
+    }
+
+    private func walk(
+        _ bracket: Unicode.Scalar, _ body: (Span<UInt8>, inout JSONScanner) throws(JSONFailure) -> Void
+    ) {
+        var scanner = JSONScanner(at: value.range.lowerBound)
+        guard value.kind != .string, scanner.open(document.span, bracket) else { return }
+        do throws(JSONFailure) {
+            try body(document.span, &scanner)
+        } catch {
+            preconditionFailure("a part lies in JSON that has been checked")
+        }
+    }
+}
+
+/// The members of an object by their keys, for formats that know many; of a key that stands twice the last one counts,
+/// and `null` is as good as no key.
+struct JSONMembers {
+    private let members: [(key: ArraySlice<UInt8>, part: JSONPart)]
+
+    init(_ object: JSONPart) {
+        members = object.members
+    }
+
+    subscript(key: StaticString) -> JSONPart? {
+        guard let part = members.last(where: { $0.key.equals(key) })?.part, part.kind != .null else { return nil }
+        return part
+    }
+}

@@ -1,0 +1,69 @@
+import Core
+
+/// A place in a JSON document. Source: RFC 6901.
+struct JSONPointer: Equatable {
+    private let tokens: [[UInt8]]
+
+    /// - Returns: `nil` unless `text` is empty (the whole document) or begins with a slash, and each `~` is `~0` or `~1`.
+    init?(_ text: String) {
+        guard !text.isEmpty else {
+            tokens = []
+            return
+        }
+        guard text.first == "/" else { return nil }
+        var tokens: [[UInt8]] = []
+        for part in text.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            var token: [UInt8] = []
+            var bytes = part.utf8.makeIterator()
+            while let byte = bytes.next() {
+                guard byte == UInt8(ascii: "~") else {
+                    token.append(byte)
+                    continue
+                }
+                switch bytes.next() {
+                case UInt8(ascii: "0"): token.append(UInt8(ascii: "~"))
+                case UInt8(ascii: "1"): token.append(UInt8(ascii: "/"))
+                default: return nil
+                }
+            }
+            tokens.append(token)
+        }
+        self.tokens = tokens
+    }
+
+    private init(tokens: ArraySlice<[UInt8]>) {
+        self.tokens = Array(tokens)
+    }
+
+    /// The key of the first step; `nil` for the whole document.
+    var first: [UInt8]? { tokens.first }
+
+    /// The steps after the first.
+    var rest: JSONPointer { JSONPointer(tokens: tokens.dropFirst()) }
+
+    /// What lies there; `nil` where nothing does, or `null`.
+    func find(in root: JSONPart) -> JSONPart? {
+        var part = root
+        for token in tokens {
+            switch part.kind {
+            case .object:
+                guard let member = part[token] else { return nil }
+                part = member
+            case .array:
+                guard let index = Self.index(token) else { return nil }
+                let elements = part.elements
+                guard elements.indices.contains(index) else { return nil }
+                part = elements[index]
+            default: return nil
+            }
+        }
+        return part.kind == .null ? nil : part
+    }
+
+    /// Digits without a leading zero.
+    private static func index(_ token: [UInt8]) -> Int? {
+        guard token.count <= 9, token == [UInt8(ascii: "0")] || token.first != UInt8(ascii: "0") else { return nil }
+        guard let index = JSONText.integer(token[...]), index >= 0 else { return nil }
+        return Int(index)
+    }
+}
