@@ -11,21 +11,26 @@ struct ConfigurationOption: ParsableArguments {
 
     /// Reads the file; says all of its problems and ends the command where there are errors.
     func load() throws -> ConfigurationDocument {
-        let document = try read()
+        try Self.load(file)
+    }
+
+    /// Likewise, for a command that can do without.
+    static func load(_ file: String) throws -> ConfigurationDocument {
+        let document = try read(file)
         for warning in document.warnings { complain(warning.description) }
         return document
     }
 
     /// Reads the file and the keys and certificates that it names; likewise.
     func loadWithCredentials() throws -> (ConfigurationDocument, CredentialInspection) {
-        let document = try read()
+        let document = try Self.read(file)
         let inspection = document.inspect(now: SystemClock.now().wall)
         for problem in inspection.problems { complain(problem.description) }
         guard inspection.problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
         return (document, inspection)
     }
 
-    private func read() throws -> ConfigurationDocument {
+    private static func read(_ file: String) throws -> ConfigurationDocument {
         do throws(ConfigurationError) {
             return try ConfigurationDocument.load(path: file)
         } catch {

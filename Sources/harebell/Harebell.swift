@@ -16,7 +16,8 @@ struct Harebell: ParsableCommand {
         version: Version.text,
         subcommands: [
             RunCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self, ChannelsCommand.self,
-            DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self, LoadCommand.self, ConfigCommand.self,
+            DecodeCommand.self, DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self, LoadCommand.self,
+            ConfigCommand.self,
         ])
 
     static func main() {

@@ -9,6 +9,8 @@ indirect enum JSONAnswer {
     case text(String)
     case array([JSONAnswer])
     case object([(String, JSONAnswer)])
+    /// Is JSON already.
+    case json(String)
 
     /// An object with these members, as text.
     static func text(of members: [(String, JSONAnswer)]) -> String {
@@ -24,6 +26,7 @@ extension JSONAnswer: CustomStringConvertible {
         case .integer(let value): String(value)
         case .number(let value): value.isFinite ? String(value) : "null"
         case .text(let value): Self.quoted(value)
+        case .json(let value): value
         case .array(let elements): "[\(elements.map(\.description).joined(separator: ","))]"
         case .object(let members):
             "{\(members.map { "\(Self.quoted($0.0)):\($0.1.description)" }.joined(separator: ","))}"

@@ -1,0 +1,66 @@
+package import Core
+
+/// What a message would become, had a worker received it from a queue.
+package struct DecodingPreview: Sendable {
+    /// One notification with what a worker would add to it.
+    package struct Entry: Sendable {
+        package let notification: Notification
+        package let id: NotificationID
+        /// What is wrong with its payload by Apple's tables; `nil` if nothing is.
+        package let finding: String?
+    }
+
+    package enum Answer: Sendable {
+        case request([Entry])
+        case ignore(reason: String)
+        case reject(DecodingFailure)
+        case later(Duration)
+    }
+
+    package let decoder: String
+    /// The semantic version of the decoder's format; `nil` of one that has none.
+    package let version: String?
+    package let answer: Answer
+
+    /// - Parameters:
+    ///   - name: of the decoder.
+    ///   - queue: the name of the queue that it would come from, which the `apns-id` depends on.
+    /// - Throws: where no decoder has this name.
+    package init(
+        _ delivery: Delivery, decoder name: String, _ decoders: DecoderSet, queue: String, at now: WallTime
+    ) throws(UnknownDecoder) {
+        guard let decoder = decoders[name] else {
+            throw UnknownDecoder(description: decoders.complaint(about: name) ?? "")
+        }
+        self.decoder = name
+        version = DecoderRegistry.builtIn.first { $0.name == decoder.name }?.version
+        switch decoder.decode(delivery, at: now) {
+        case .ignore(let reason): answer = .ignore(reason: reason)
+        case .reject(let failure): answer = .reject(failure)
+        case .later(let pause): answer = .later(pause)
+        case .request(let request):
+            let notifications = request.notifications
+            answer = .request(
+                notifications.enumerated().map { index, notification in
+                    let id = RequestKey.notificationID(
+                        for: notification, position: notifications.count == 1 ? nil : index, of: delivery,
+                        queue: queue, key: request.key)
+                    return Entry(notification: notification, id: id, finding: Self.finding(in: notification))
+                })
+        }
+    }
+
+    private static func finding(in notification: Notification) -> String? {
+        if case .management = notification.target { return nil }
+        var isBroadcast = false
+        if case .channel = notification.target { isBroadcast = true }
+        let findings = PayloadCheck.findings(
+            in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
+        return findings.isEmpty ? nil : findings.detail
+    }
+}
+
+/// Why a name stands for no decoder.
+package struct UnknownDecoder: Error, CustomStringConvertible {
+    package let description: String
+}

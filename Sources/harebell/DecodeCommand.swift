@@ -1,0 +1,106 @@
+import ArgumentParser
+import Bridge
+import Core
+import EventLoop
+import Files
+
+struct DecodeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "decode",
+        abstract: "Shows what a message would become. Nothing is sent.",
+        discussion: """
+            The file is the body of a message; its headers and properties are options. The decoder is a format's name, or the \
+            name of one in the configuration file.
+
+            Exit code 0 for what would be sent, ignored or put off, 65 for what would be refused.
+            """)
+
+    @Option(help: "A format, such as gorush, or a name in the configuration's decoders.")
+    var decoder = "auto"
+
+    @Option(help: ArgumentHelp("The message's body; - reads standard input.", valueName: "file"))
+    var file: String
+
+    @Option(
+        name: .customLong("header"),
+        help: ArgumentHelp(
+            "An AMQP header with text, or with an integer, true or false as name:=value.", valueName: "name=value"))
+    var headers: [String] = []
+
+    @Option(
+        name: .customLong("property"),
+        help: ArgumentHelp(
+            "One of \(HandmadeDelivery.properties.joined(separator: ", ")).", valueName: "name=value"))
+    var properties: [String] = []
+
+    @Option(name: .customLong("config"), help: ArgumentHelp("The configuration file.", valueName: "file"))
+    var configurationFile: String?
+
+    @Option(help: "The queue that it would come from: the apns-id depends on its name.")
+    var queue = "push.requests"
+
+    @Flag(help: "One JSON object instead of lines.")
+    var json = false
+
+    func run() throws {
+        var limit = Self.defaultLimit
+        var decoders = DecoderSet()
+        if let configurationFile {
+            let configuration = try ConfigurationOption.load(configurationFile).configuration
+            limit = configuration.broker.maximumMessage
+            decoders = DecoderSet(configuration.decoders)
+        }
+        let delivery = try readDelivery(limit)
+        let preview: DecodingPreview
+        do throws(UnknownDecoder) {
+            preview = try DecodingPreview(
+                delivery, decoder: decoder, decoders, queue: queue, at: SystemClock.now().wall)
+        } catch {
+            throw ValidationError("--decoder: \(error)")
+        }
+        let report = DecodingReport(preview)
+        say(json ? report.json : report.text)
+        if case .reject = preview.answer { throw Status.refused }
+    }
+
+    /// The default of `broker.maximum_message_bytes`.
+    private static let defaultLimit = 262_144
+
+    private func readDelivery(_ limit: Int) throws -> Delivery {
+        var delivery: HandmadeDelivery
+        do {
+            delivery = HandmadeDelivery(body: try WholeFile.read(file == "-" ? "/dev/stdin" : file, upTo: limit))
+        } catch {
+            throw ValidationError("--file: cannot read \(file): \(error)")
+        }
+        for header in headers {
+            guard let (name, value) = Self.header(header) else {
+                throw ValidationError("--header \(header): expected name=text, or name:=integer, true or false")
+            }
+            delivery.add(header: name, value)
+        }
+        for property in properties {
+            guard let (name, value) = Self.split(property, at: "="), delivery.set(property: name, value) else {
+                throw ValidationError(
+                    "--property \(property): expected name=value with one of "
+                        + HandmadeDelivery.properties.joined(separator: ", "))
+            }
+        }
+        return delivery.delivery
+    }
+
+    private static func header(_ text: String) -> (String, HandmadeDelivery.HeaderValue)? {
+        guard let (name, value) = split(text, at: "=") else { return nil }
+        guard name.hasSuffix(":"), name.count > 1 else { return (name, .text(value)) }
+        let typed = String(name.dropLast())
+        if let integer = Int64(value) { return (typed, .integer(integer)) }
+        if value == "true" || value == "false" { return (typed, .boolean(value == "true")) }
+        return nil
+    }
+
+    /// - Returns: `nil` unless there is a name before the separator.
+    private static func split(_ text: String, at separator: Character) -> (String, String)? {
+        guard let place = text.firstIndex(of: separator), place > text.startIndex else { return nil }
+        return (String(text[..<place]), String(text[text.index(after: place)...]))
+    }
+}

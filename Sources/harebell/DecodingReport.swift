@@ -1,0 +1,88 @@
+import Bridge
+import Core
+
+/// What `decode` says.
+struct DecodingReport {
+    private let preview: DecodingPreview
+
+    init(_ preview: DecodingPreview) {
+        self.preview = preview
+    }
+
+    var json: String {
+        JSONAnswer.text(
+            of: [
+                ("decoder", .text(preview.decoder)), ("version", preview.version.map { .text($0) } ?? .null),
+                ("answer", .text(answer)), ("detail", detail.map { .text($0) } ?? .null),
+                ("notifications", .array(entries.map { .object(Self.members($0)) })),
+            ])
+    }
+
+    var text: String {
+        guard case .request(let entries) = preview.answer else {
+            return "\(answer)\(detail.map { ": \($0)" } ?? "")"
+        }
+        return entries.enumerated().map { index, entry in
+            let head = "notification \(index + 1) of \(entries.count)"
+            let lines = Self.members(entry).compactMap { name, value -> String? in
+                switch value {
+                case .null: nil
+                case .text(let text): "  \(name): \(text)"
+                default: "  \(name): \(value.description)"
+                }
+            }
+            return ([head] + lines).joined(separator: "\n")
+        }.joined(separator: "\n")
+    }
+
+    private var answer: String {
+        switch preview.answer {
+        case .request: "request"
+        case .ignore: "ignore"
+        case .reject: "reject"
+        case .later: "later"
+        }
+    }
+
+    private var detail: String? {
+        switch preview.answer {
+        case .request: nil
+        case .ignore(let reason): reason
+        case .reject(let failure): failure.detail
+        case .later(let pause): "in \(pause.components.seconds) s"
+        }
+    }
+
+    private var entries: [DecodingPreview.Entry] {
+        if case .request(let entries) = preview.answer { entries } else { [] }
+    }
+
+    /// The fields of a request, in the order in which they are documented.
+    private static func members(_ entry: DecodingPreview.Entry) -> [(String, JSONAnswer)] {
+        let notification = entry.notification
+        var members: [(String, JSONAnswer)] = []
+        switch notification.target {
+        case .device(let token): members.append(("device-token", text(token.hex)))
+        case .channel(let id): members.append(("apns-channel-id", text(id)))
+        case .management(let operation): members.append(("channel", .text(operation.name.description)))
+        }
+        members += [
+            ("apns-topic", text(notification.topic)), ("apns-push-type", .text(notification.pushType.description)),
+            ("apns-id", .text(entry.id.description)),
+            ("apns-priority", notification.priority.map { .integer(Int($0.rawValue)) } ?? .null),
+            ("apns-expiration", notification.expiration.map { .integer(Int($0)) } ?? .null),
+            ("apns-collapse-id", text(notification.collapseID)),
+            ("environment", notification.environment.map { .text($0.rawValue) } ?? .null),
+            (
+                "payload",
+                notification.payload.isEmpty ? .null : .json(String(decoding: notification.payload, as: UTF8.self))
+            ),
+            ("finding", entry.finding.map { .text($0) } ?? .null),
+        ]
+        return members
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
+        bytes.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
+    }
+}

@@ -1,0 +1,69 @@
+import EventLoop
+import Foundation
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("harebell decode")
+    struct DecodeCommandTests {
+        private let directory: TemporaryDirectory
+        private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            try directory.write(
+                """
+                apps: [{ topic: com.example.app, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
+                decoders:
+                  - name: orders
+                    mapping: { device-token: "header:to", apns-priority: "header:p", payload: '{"aps":{"badge":{/n}}}' }
+                """, to: "harebell.yaml")
+        }
+
+        private func run(_ body: String, _ options: [String]) throws -> ChildProcess {
+            let binary = try #require(TestEnvironment.binary)
+            let file = try directory.write(body, to: "body")
+            let process = try ChildProcess(binary, ["decode", "--file", file] + options)
+            try process.waitForExit()
+            return process
+        }
+
+        @Test("It shows the notification of a message with the payload as it stands there")
+        func shows() throws {
+            let configuration = directory.path + "/harebell.yaml"
+            let process = try run(
+                #"{"n":1.50}"#,
+                [
+                    "--config", configuration, "--decoder", "orders", "--header", "to=\(Self.token)", "--header",
+                    "p:=5",
+                    "--property", "message-id=m1", "--json",
+                ])
+            #expect(process.exit == .exited(0))
+            #expect(process.text().contains(#""payload":{"aps":{"badge":1.50}}"#))
+            let answer = try #require(
+                try JSONSerialization.jsonObject(with: Data(process.text().utf8)) as? [String: Any])
+            #expect(answer["answer"] as? String == "request" && answer["version"] as? String == "1.0.0")
+            let notification = try #require((answer["notifications"] as? [[String: Any]])?.first)
+            #expect(notification["device-token"] as? String == Self.token)
+            #expect(notification["apns-priority"] as? Int == 5)
+            #expect((notification["apns-id"] as? String)?.count == 36)
+        }
+
+        @Test("What would be refused ends with 65 and the reason")
+        func refused() throws {
+            let process = try run("{}", [])
+            #expect(process.exit == .exited(65))
+            #expect(process.text() == "reject: payload: missing, expected a JSON object\n")
+        }
+
+        @Test("Options that mean nothing end with 64")
+        func usage() throws {
+            for options in [
+                ["--decoder", "gorsh"], ["--decoder", "mapping"], ["--property", "colour=red"], ["--header", "x"],
+                ["--header", "x:=y"],
+            ] {
+                #expect(try run("{}", options).exit == .exited(64), "\(options)")
+            }
+        }
+    }
+}
