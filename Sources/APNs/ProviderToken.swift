@@ -104,12 +104,12 @@ package final class ProviderTokenSource: Sendable {
     /// connection to APNs", "Create and encrypt your JSON token".
     private func signed(at now: WallTime, by key: borrowing SigningKey) -> [UInt8] {
         var text: [UInt8] = []
-        Base64URL.append(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8).span, to: &text)
+        Base64.url.append(Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8).span, to: &text)
         text.append(UInt8(ascii: "."))
-        Base64URL.append(Array(#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8).span, to: &text)
+        Base64.url.append(Array(#"{"iss":"\#(teamID)","iat":\#(now.seconds)}"#.utf8).span, to: &text)
         let signature = key.signES256(text.span)
         text.append(UInt8(ascii: "."))
-        Base64URL.append(signature.span, to: &text)
+        Base64.url.append(signature.span, to: &text)
         return Array("bearer ".utf8) + text
     }
 }

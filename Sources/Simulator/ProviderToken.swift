@@ -35,6 +35,6 @@ struct ProviderToken {
     }
 
     private static func decode(_ part: ArraySlice<UInt8>) -> [UInt8]? {
-        Base64URL.decode(part.span)
+        Base64.url.decode(part.span)
     }
 }

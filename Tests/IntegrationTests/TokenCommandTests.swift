@@ -35,7 +35,7 @@ extension ProcessTests {
 
         /// One of the first two parts of a token.
         private static func object(_ part: Substring) throws -> [String: Any] {
-            let bytes = try #require(Base64URL.decode(part))
+            let bytes = try #require(Base64.url.decode(part))
             return try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
         }
 
@@ -54,7 +54,7 @@ extension ProcessTests {
             let age = SystemClock.now().wall.milliseconds / 1000 - Int64(try #require(claims["iat"] as? Int))
             #expect((0...120).contains(age))
             let message = Array("\(parts[0]).\(parts[1])".utf8)
-            let signature = try #require(Base64URL.decode(parts[2]))
+            let signature = try #require(Base64.url.decode(parts[2]))
             let verifier = try VerifyingKey(publicKeyPEM: key.publicKeyPEM)
             let isValid = verifier.verifyES256(message.span, signature: signature.span)
             #expect(isValid)

@@ -48,13 +48,13 @@ enum Samples {
     static func bearer(
         key: String = keyID, team: String = teamID, issuedAt: Int64 = start.wall.seconds, pem: String = signingKey
     ) -> String {
-        let header = Base64URL.encode(Array("{\"alg\":\"ES256\",\"kid\":\"\(key)\"}".utf8))
-        let claims = Base64URL.encode(Array("{\"iss\":\"\(team)\",\"iat\":\(issuedAt)}".utf8))
+        let header = Base64.url.encode(Array("{\"alg\":\"ES256\",\"kid\":\"\(key)\"}".utf8))
+        let claims = Base64.url.encode(Array("{\"iss\":\"\(team)\",\"iat\":\(issuedAt)}".utf8))
         let signed = "\(header).\(claims)"
         guard let key = try? SigningKey(pkcs8PEM: pem) else {
             preconditionFailure("a key that was just made can be read")
         }
-        return "bearer \(signed).\(Base64URL.encode(key.signES256(Array(signed.utf8).span)))"
+        return "bearer \(signed).\(Base64.url.encode(key.signES256(Array(signed.utf8).span)))"
     }
 
     static func moment(_ duration: Duration) -> Moment {

@@ -21,7 +21,7 @@ struct KeyTests {
     func vector() throws {
         let key = try VerifyingKey(publicKeyPEM: Self.publicKey)
         let message = Array(Self.message.utf8)
-        let signature = try #require(Base64URL.decode(Self.signature))
+        let signature = try #require(Base64.url.decode(Self.signature))
         #expect(key.accepts(signature, of: message))
         for index in signature.indices {
             var changed = signature

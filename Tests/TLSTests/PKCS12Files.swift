@@ -1,3 +1,4 @@
+import Core
 import TLS
 
 /// One certificate with its key as PKCS #12 files with the password `secret`, in base64url.
@@ -46,6 +47,6 @@ enum PKCS12Files {
         """)
 
     private static func decoded(_ text: String) -> [UInt8] {
-        Base64URL.decode(String(text.filter { !$0.isNewline }))!
+        Base64.url.decode(String(text.filter { !$0.isNewline }))!
     }
 }

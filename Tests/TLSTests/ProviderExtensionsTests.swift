@@ -178,6 +178,6 @@ struct ProviderExtensionsTests {
 
     private static func der(_ pem: String) -> [UInt8]? {
         let lines = pem.split(separator: "\n").dropFirst().dropLast().joined()
-        return Base64URL.decode(String(lines.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }.filter { $0 != "=" }))
+        return Base64.standard.decode(lines)
     }
 }

@@ -14,7 +14,7 @@ package struct ArchivedMessage: Sendable, Equatable {
     package init(line: ArraySlice<UInt8>) throws(ArchiveFailure) {
         var members = try Members(JSONNode(line), in: "the line")
         body = try members.take("body") { node throws(ArchiveFailure) in
-            guard case .string(let text) = node, let bytes = Base64.decode(text) else {
+            guard case .string(let text) = node, let bytes = Base64.standard.decode(text.span) else {
                 throw ArchiveFailure(description: "expected base64")
             }
             return bytes
@@ -123,7 +123,7 @@ package struct ArchivedMessage: Sendable, Equatable {
         case .object:
             var members = try Members(node, in: "bytes")
             let bytes = try members.take("base64") { node throws(ArchiveFailure) in
-                guard case .string(let text) = node, let bytes = Base64.decode(text) else {
+                guard case .string(let text) = node, let bytes = Base64.standard.decode(text.span) else {
                     throw ArchiveFailure(description: "expected base64")
                 }
                 return bytes

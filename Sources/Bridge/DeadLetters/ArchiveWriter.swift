@@ -26,7 +26,7 @@ package enum ArchiveWriter {
             append(headers, to: &line)
         }
         line.append(",\"body\":\"")
-        Base64.append(delivery.body, to: &line)
+        Base64.standard.append(delivery.body.span, to: &line)
         line.append("\"}")
         return line
     }
@@ -65,7 +65,7 @@ package enum ArchiveWriter {
             line.appendJSON(string: bytes)
         } else {
             line.append("{\"base64\":\"")
-            Base64.append(bytes, to: &line)
+            Base64.standard.append(bytes.span, to: &line)
             line.append("\"}")
         }
     }
