@@ -167,6 +167,18 @@ final class Checker {
         default:
             fates[name]?.copies += 1
             fates[name]?.results[id, default: []].insert(outcome)
+            judgeCertainty(name, message)
+        }
+    }
+
+    /// What a result says was not processed has never been accepted. One that was delivered twice may have been, by who
+    /// cannot tell any more.
+    private func judgeCertainty(_ name: String, _ message: Broker.Message) {
+        let body = String(decoding: message.body, as: UTF8.self)
+        guard body.contains(#""processed":"no""#), let fate = fates[name], fate.deliveries == 1, fate.parked == 0
+        else { return }
+        for token in fate.request.deviceTokens where body.contains("\"\(token)\"") && answers[token] != nil {
+            complain("\(name) says that it was not processed, and APNs has answered it")
         }
     }
 

@@ -10,6 +10,8 @@ enum Sabotage: CaseIterable {
     /// One publish is lost in the worker, which believes that it was confirmed.
     case losesResult, losesDeadLetter, losesFeedback, losesRetry
     case publishesTwice
+    /// Results say of what APNs has answered that it was not processed.
+    case deniesProcessing
 
     /// A part of what the checker says about it.
     var complaint: String {
@@ -21,6 +23,7 @@ enum Sabotage: CaseIterable {
         case .losesDeadLetter: "without a dead letter"
         case .losesFeedback: "without feedback"
         case .publishesTwice: "results instead of"
+        case .deniesProcessing: "says that it was not processed"
         }
     }
 
@@ -31,7 +34,7 @@ enum Sabotage: CaseIterable {
         case .losesDeadLetter: "push.dead"
         case .losesFeedback: "push.feedback"
         case .losesRetry: "push.requests.retry."
-        case .settlesAtOnce, .settlesTwice, .neverSettles: nil
+        case .settlesAtOnce, .settlesTwice, .neverSettles, .deniesProcessing: nil
         }
     }
 }
@@ -117,7 +120,17 @@ final class SabotagedEngine: Engine {
         return Array(frame[..<11]) + AMQPFrames.bytes(tag) + Array(frame[19...])
     }
 
+    /// The frame with as many bytes.
+    private func denying(_ frame: [UInt8]) -> [UInt8] {
+        let claim = Array(#""processed":"yes""#.utf8)
+        guard let place = frame.firstRange(of: claim) else { return frame }
+        var frame = frame
+        frame.replaceSubrange(place, with: Array(#""processed":"no" "#.utf8))
+        return frame
+    }
+
     private func say(_ frame: [UInt8]) -> [[UInt8]] {
+        if sabotage == .deniesProcessing { return [denying(frame)] }
         switch AMQPFrames.method(frame) {
         case .ack where sabotage == .settlesAtOnce || sabotage == .neverSettles: return []
         case .ack where sabotage == .settlesTwice: return [frame, frame]
