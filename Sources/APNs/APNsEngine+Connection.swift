@@ -94,19 +94,21 @@ extension APNsEngine {
     private func reset(_ slot: UInt32, _ code: HTTP2ErrorCode, _ status: UInt16?) {
         let handle = streams.finish(slot).handle
         var detail: String
-        if code == .refusedStream {
+        // Whose answer had begun was worked on, whatever the peer says afterwards.
+        let isUntouched = code == .refusedStream && status == nil
+        if isUntouched {
             detail = lossDetail.isEmpty ? "APNs did not take the request" : "\(lossDetail), before it was sent"
         } else if !lossDetail.isEmpty {
             detail = lossDetail
         } else {
             detail = "APNs ended the stream without an answer (\(code))"
         }
-        if code != .refusedStream {
+        if !isUntouched {
             detail += status.map { ", after status \($0) had come without its body" } ?? ", after it was sent"
         }
         if let goaway { detail += "; GOAWAY said \(goaway.description)" }
         let loss = Loss(
-            processed: code == .refusedStream ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
+            processed: isUntouched ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
         events.append(.lost(handle: handle, loss))
     }
 

@@ -22,6 +22,19 @@ extension APNsPool {
         if wasOpen, !dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
     }
 
+    /// Makes a connection that has lived long enough count as a success although it carries nothing.
+    ///
+    /// - Returns: When that is due, where a failure waits to be forgotten.
+    private func noteLife(of connection: Connection, at now: Instant) -> Instant? {
+        guard dialer.failures > 0, !connection.isProven, let readyAt = connection.readyAt else { return nil }
+        guard hasLived(connection, at: now) else { return readyAt + Self.usefulLife }
+        let wasOpen = dialer.isBreakerOpen
+        connection.isProven = true
+        dialer.succeeded()
+        if wasOpen { events.append(.alarm(.reachable)) }
+        return nil
+    }
+
     func noteFailure(at now: Instant) {
         let wasOpen = dialer.isBreakerOpen
         dialer.failed(at: now, using: &random)
@@ -39,22 +52,26 @@ extension APNsPool {
         connection.readyAt.map { now - $0 >= Self.usefulLife } ?? false
     }
 
-    /// GOAWAY has come: in a storm of them the next connections keep their distance.
+    /// The peer ends a connection: where many end young the next ones keep their distance.
     func left(_ connection: Connection, at now: Instant) {
-        guard !connection.isProven, !connection.isCounted, !hasLived(connection, at: now) else { return }
+        guard !connection.isProven, !connection.hasLeft, !hasLived(connection, at: now) else { return }
+        connection.hasLeft = true
         let wasOpen = dialer.isBreakerOpen
         connection.isCounted = dialer.leftEarly(at: now, using: &random)
-        if connection.isCounted { counters.earlyGoaways += 1 }
+        if connection.isCounted { counters.earlyEnds += 1 }
         if !wasOpen { noteBreaker() }
     }
 
     func closed(_ connection: Connection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
+        lastDivisor = connection.brake?.divisor ?? 1
         counters.add(connection.engine.encounters)
         counters.count(disconnect: error)
         if error != nil, connection.usefulAnswers == 0, !hasLived(connection, at: now) {
             counters.failures += 1
             if !connection.isCounted { noteFailure(at: now) }
+        } else if error != nil {
+            left(connection, at: now)
         }
         events.append(.disconnected(error))
     }
@@ -82,6 +99,7 @@ extension APNsPool {
             case .connecting, .handshaking: connecting += 1
             case .ready:
                 newest = connection.serial
+                if let proof = noteLife(of: connection, at: now) { due = min(due, proof) }
                 watchStreams(of: connection, at: now)
                 if connection.replacedBy != nil { continue }
                 ready += 1
@@ -107,7 +125,7 @@ extension APNsPool {
         }
         var wanted = configuration.connections.lowerBound
         // One more at a time, and not before the last one could show what it takes.
-        if isShort, connecting == 0, warmingUp == 0 { wanted = max(wanted, ready + 1) }
+        if isShort, connecting == 0, warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
         if needsFreshConnection {
             if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
             wanted = max(wanted, connecting + ready + 1)
@@ -134,13 +152,24 @@ extension APNsPool {
         return due == .distantFuture ? nil : due
     }
 
+    /// Whether what waits waits because too much is refused: on another connection it would be refused as well.
+    private var isHeldByBrake: Bool {
+        lacksPermits && brakeDivisor > 1
+    }
+
+    private var brakeDivisor: Int {
+        connections.isEmpty ? lastDivisor : connections.reduce(1) { max($0, $1.brake?.divisor ?? 1) }
+    }
+
     private func connect(at now: Instant) {
         dialer.attempted(at: now)
         counters.connects += 1
         do throws(APNsError) {
             let engine = try APNsEngine(configuration: configuration.engine, tls: context)
-            let limiter = RateLimiter(perSecond: configuration.permitsPerSecond, burst: configuration.burst, at: now)
-            let brake = configuration.errorBrake.map { ErrorBrake(limits: $0, at: now) }
+            let divisor = brakeDivisor
+            let limiter = RateLimiter(
+                perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
+            let brake = configuration.errorBrake.map { ErrorBrake(limits: $0, divisor: divisor, at: now) }
             connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
             nextSerial += 1
             network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)

@@ -166,6 +166,7 @@ extension APNsPool.Alarm: CustomStringConvertible {
             "APNs cut a connection from \(from) streams to \(to): too much is refused, or it is overloaded"
         case .missingToken: "APNs misses the provider token of a request that had one: this is a defect"
         case .serverErrors: "APNs answers nothing but InternalServerError on a connection: another one is opened"
+        case .silent: "APNs answers no request on a connection that is alive: another one is opened"
         }
     }
 }

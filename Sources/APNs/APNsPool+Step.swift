@@ -2,8 +2,12 @@ package import Core
 
 /// One turn of a pool: hear the connections, place what waits, dial what is missing.
 extension APNsPool {
+    private static let crowdedDetail =
+        "APNs was asked for this device too often (TooManyRequests), and enough requests wait for it already"
     /// How far apart wake-ups for permits are: waking for each permit would cost more than it brings.
     private static let permitInterval = Duration.milliseconds(1)
+    /// How far apart the looks through a line are that does not move.
+    private static let sweepInterval = Duration.seconds(1)
 
     /// Does everything that is due. Costs next to nothing when nothing has happened.
     package func step(at now: Moment) {
@@ -11,6 +15,10 @@ extension APNsPool {
         while let ticket = spacing.release(at: now.instant) { readmit(ticket) }
         place(at: now)
         nextDeadline = dial(at: now.instant)
+        if isShort {
+            sweep(at: now)
+            nextDeadline = min(nextDeadline ?? .distantFuture, nextSweep)
+        }
         if let release = spacing.nextDeadline { nextDeadline = min(nextDeadline ?? .distantFuture, release) }
         if isShort, let permit = nextPermit(at: now.instant) {
             nextDeadline = min(nextDeadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
@@ -35,6 +43,7 @@ extension APNsPool {
             events.append(.connected)
         case .replied(let ticket, let reply): replied(ticket, reply, on: connection, at: now)
         case .lost(let ticket, let loss):
+            noteSilence(of: connection, entries[ticket], at: now.instant)
             if loss.processed == .no { resend(ticket, loss) } else { lose(ticket, loss) }
         case .goaway(let reason):
             counters.count(goaway: reason)
@@ -45,6 +54,7 @@ extension APNsPool {
     }
 
     private func replied(_ ticket: Ticket, _ reply: APNsReply, on connection: Connection, at now: Moment) {
+        connection.answeredAt = now.instant
         let refusal = reply.isSuccess ? nil : TokenRefusal(reply.reason)
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
@@ -80,6 +90,19 @@ extension APNsPool {
         events.append(.alarm(.serverErrors))
     }
 
+    /// A request was lost. If it waited for as long as it may, and nothing else was answered in all that time, the connection
+    /// is of no use, even if PINGs are answered on it.
+    private func noteSilence(of connection: Connection, _ entry: Entry, at now: Instant) {
+        guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
+            now - sentAt >= configuration.engine.requestTimeout, connection.answeredAt ?? .distantPast < sentAt
+        else { return }
+        counters.replaced += 1
+        counters.silentConnections += 1
+        noteFailure(at: now)
+        retire(connection, at: now)
+        events.append(.alarm(.silent))
+    }
+
     /// Leaves a device alone that APNs was asked for too often.
     private func space(_ target: Notification.Target, _ reply: APNsReply, at now: Instant) {
         guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
@@ -91,15 +114,27 @@ extension APNsPool {
     /// Its device was left alone for long enough.
     private func readmit(_ ticket: Ticket) {
         entries[ticket].wasSpaced = true
-        line.appendAhead(ticket)
+        lineUpAgain(ticket)
     }
 
-    /// - Returns: Whether the request has to wait until its device may be asked again.
+    private func lineUpAgain(_ ticket: Ticket) {
+        if entries[ticket].needsFreshConnection { rebinding.append(ticket) } else { line.appendAhead(ticket) }
+    }
+
+    /// Takes a request out of the line that has to wait until its device may be asked again.
+    ///
+    /// - Returns: `false` if it has not.
     private func isSpaced(_ ticket: Ticket, _ entry: Entry) -> Bool {
-        guard !entry.wasSpaced, case .device(let token) = entry.request.target, spacing.hold(ticket, for: token) else {
-            return false
+        guard !entry.wasSpaced, case .device(let token) = entry.request.target else { return false }
+        let hold = spacing.hold(ticket, for: token)
+        guard hold != .none else { return false }
+        if rebinding.contains(ticket) { rebinding.remove(ticket) } else { line.remove(ticket) }
+        if hold == .held {
+            counters.spaced += 1
+        } else {
+            counters.crowdedDevices += 1
+            lose(ticket, Loss(processed: .no, detail: Self.crowdedDetail, isThrottled: true))
         }
-        counters.spaced += 1
         return true
     }
 
@@ -123,7 +158,7 @@ extension APNsPool {
         }
         entry.resends += 1
         counters.resends += 1
-        if entry.isProbe { rebinding.append(ticket) } else { line.appendAhead(ticket) }
+        lineUpAgain(ticket)
         return true
     }
 
@@ -132,6 +167,18 @@ extension APNsPool {
         let entry = entries.remove(ticket)
         counters.finished += 1
         events.append(.expired(handle: entry.handle))
+    }
+
+    /// Expires what waits behind something that does not.
+    private func sweep(at now: Moment) {
+        guard nextSweep <= now.instant else { return }
+        nextSweep = now.instant + Self.sweepInterval
+        for ticket in entries.handles where isExpired(entries[ticket], at: now) && leaveLine(ticket) { expire(ticket) }
+    }
+
+    private func isExpired(_ entry: Entry, at now: Moment) -> Bool {
+        guard let expiration = entry.request.expiration, expiration > 0 else { return false }
+        return expiration < now.wall.seconds
     }
 
     func lose(_ ticket: Ticket, _ loss: Loss) {
@@ -144,6 +191,7 @@ extension APNsPool {
 
     private func place(at now: Moment) {
         isShort = false
+        lacksPermits = false
         guard waitingCount > 0 else { return }
         placement.reset()
         for connection in connections {
@@ -158,11 +206,11 @@ extension APNsPool {
         var isRebinding = !rebinding.isEmpty
         while let ticket = (isRebinding ? rebinding.first : nil) ?? line.first {
             let entry = entries[ticket]
-            if let expiration = entry.request.expiration, expiration > 0, expiration < now.wall.seconds {
+            if isExpired(entry, at: now) {
                 leaveLine(ticket)
                 expire(ticket)
             } else if !spacing.isEmpty, isSpaced(ticket, entry) {
-                if isRebinding { rebinding.remove(ticket) } else { line.remove(ticket) }
+                // It left the line.
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? rebinding.popFirst() : line.popFirst()
@@ -189,6 +237,7 @@ extension APNsPool {
             if lane.permits > 0 { return counters.turnsWithoutWindow += 1 }
         }
         if hasStream {
+            lacksPermits = true
             counters.turnsWithoutPermit += 1
         } else if isReady {
             counters.turnsWithoutStream += 1

@@ -37,6 +37,8 @@ package final class APNsPool {
         package var deviceSpacing = Duration.seconds(1)
         /// How many devices are left alone at once; beyond that the one that has been for longest is let go.
         package var maximumSpacedDevices = 10_000
+        /// How many requests wait for one device that is left alone; what comes beyond that is given back.
+        package var maximumWaitingPerDevice = 60
         /// How often a request is sent again, although it was certainly not processed, before the owner hears of it.
         package var maximumResends = 16
         /// How many answers in a row may be `InternalServerError` before another connection takes the place of the one
@@ -78,6 +80,8 @@ package final class APNsPool {
         case streamsCut(from: Int, to: Int)
         /// Nothing but `InternalServerError` comes from a connection: another one takes its place.
         case serverErrors
+        /// Nothing was answered on a connection for as long as a request may take: another one takes its place.
+        case silent
     }
 
     /// The pool's name for a request, from ``submit(_:handle:at:)`` until its event.
@@ -94,6 +98,10 @@ package final class APNsPool {
         var wasSpaced = false
         /// What was tried already after its provider token was refused; each is tried once.
         var recovery = Recovery()
+        /// Whether connections that may be bound to what was refused are no good for it.
+        var needsFreshConnection: Bool {
+            isProbe || recovery.hadFreshConnection
+        }
         /// Whether it is to find out what a connection is told that is bound now.
         let isProbe: Bool
 
@@ -118,8 +126,11 @@ package final class APNsPool {
         var usefulAnswers = 0
         /// Whether it answered enough, or lives for long enough, to be no part of a storm of GOAWAYs.
         var isProven = false
-        /// Whether its end was counted as a failure already.
+        /// Whether the peer has begun to end it, and whether that was counted as a failure.
+        var hasLeft = false
         var isCounted = false
+        /// When the newest answer came.
+        var answeredAt: Instant?
         /// The most streams that it was ever allowed, and since when there are far fewer.
         var peakStreams = 0
         var cutSince: Instant?
@@ -163,6 +174,12 @@ package final class APNsPool {
     var counters = PoolCounters()
     /// Whether something waits that no connection can take now.
     var isShort = false
+    /// Whether what is missing for it are permits.
+    var lacksPermits = false
+    /// How slow the connection was that ended last.
+    var lastDivisor = 1
+    /// When the line is looked through for what has expired in it.
+    var nextSweep = Instant.distantPast
     /// Whether the connects of the last minute are used up.
     var isCapped = false
     package private(set) var isDraining = false
@@ -185,7 +202,8 @@ package final class APNsPool {
         self.network = network
         self.random = random
         spacing = DeviceSpacing(
-            interval: configuration.deviceSpacing, maximumDevices: configuration.maximumSpacedDevices)
+            interval: configuration.deviceSpacing, maximumDevices: configuration.maximumSpacedDevices,
+            maximumWaiting: configuration.maximumWaitingPerDevice)
         dialer = Dialer(
             maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff,
             breakerThreshold: configuration.breakerThreshold,

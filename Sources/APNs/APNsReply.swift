@@ -64,10 +64,15 @@ package struct Loss: Equatable, Sendable {
     package var detail: String
     /// The reason that a GOAWAY on its connection gave.
     package var goawayReason: RejectionReason?
+    /// Whether it was not sent because its device is left alone, and enough requests wait for that to end.
+    package var isThrottled: Bool
 
-    package init(processed: Processed, detail: String, goawayReason: RejectionReason? = nil) {
+    package init(
+        processed: Processed, detail: String, goawayReason: RejectionReason? = nil, isThrottled: Bool = false
+    ) {
         self.processed = processed
         self.detail = detail
         self.goawayReason = goawayReason
+        self.isThrottled = isThrottled
     }
 }

@@ -5,6 +5,15 @@ package import Core
 /// For ``interval`` after the refusal nothing is sent to the device, then one request in each interval until none waits.
 /// Other devices are not held up.
 package struct DeviceSpacing {
+    package enum Hold: Equatable, Sendable {
+        /// The device is not left alone.
+        case none
+        /// The request waits, and is given back by ``DeviceSpacing/release(at:)``.
+        case held
+        /// As many requests wait for the device as may.
+        case crowded
+    }
+
     private struct Device {
         let token: DeviceToken
         var until: Instant
@@ -15,6 +24,8 @@ package struct DeviceSpacing {
     package let interval: Duration
     /// When so many devices are held back, the one that was for longest is let go.
     package let maximumDevices: Int
+    /// The most requests that wait for one device: the others' owners have room and time of their own for them.
+    package let maximumWaiting: Int
 
     private var devices = Slab<Device>()
     private var slots: [DeviceToken: UInt32] = [:]
@@ -23,8 +34,11 @@ package struct DeviceSpacing {
     /// Requests that wait.
     package private(set) var waitingCount = 0
 
-    package init(interval: Duration, maximumDevices: Int) {
-        precondition(interval > .zero && maximumDevices > 0, "spacing takes time, and somebody to be spaced")
+    package init(interval: Duration, maximumDevices: Int, maximumWaiting: Int) {
+        precondition(
+            interval > .zero && maximumDevices > 0 && maximumWaiting > 0,
+            "spacing takes time, and somebody to be spaced")
+        self.maximumWaiting = maximumWaiting
         self.interval = interval
         self.maximumDevices = maximumDevices
     }
@@ -64,12 +78,13 @@ package struct DeviceSpacing {
         return (isFull, released)
     }
 
-    /// - Returns: Whether the request has to wait; then it is given back by ``release(at:)``.
-    package mutating func hold(_ ticket: UInt32, for token: DeviceToken) -> Bool {
-        guard let slot = slots[token] else { return false }
+    /// - Returns: Whether the request has to wait.
+    package mutating func hold(_ ticket: UInt32, for token: DeviceToken) -> Hold {
+        guard let slot = slots[token] else { return .none }
+        guard devices[slot].waiting.count < maximumWaiting else { return .crowded }
         devices.update(slot) { $0.waiting.append(ticket) }
         waitingCount += 1
-        return true
+        return .held
     }
 
     /// Takes back a request that waits.

@@ -4,8 +4,9 @@ package import Core
 /// takes rapid connects and disconnects for an attack.
 ///
 /// After ``breakerThreshold`` failures in a row the circuit breaker is open: attempts are the backoff's limit apart until
-/// one succeeds. Connections that APNs ends by GOAWAY before they could prove their use are free at first, since all
-/// of a pool's connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures.
+/// one succeeds. Connections that APNs ends before they could prove their use are free at first, since all of a pool's
+/// connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures. What is left of a minute's
+/// attempts once half of them are used up is spread over it.
 ///
 /// Source: APNs Provider API, "Best Practices for Managing Connections".
 package struct Dialer {
@@ -19,7 +20,7 @@ package struct Dialer {
     /// Connections in a row that the peer ended before they had proven their use.
     private var farewells = 0
     private var backoff: Backoff
-    private var notBefore = Instant(nanoseconds: .min)
+    private var notBefore = Instant.distantPast
     /// The newest attempts, oldest first, at most ``maximumPerMinute``.
     private var attempts: [Instant] = []
 
@@ -45,8 +46,12 @@ package struct Dialer {
 
     /// The earliest instant for the next attempt; it may have passed.
     package var nextAttempt: Instant {
-        guard attempts.count == maximumPerMinute, let oldest = attempts.first else { return notBefore }
-        return max(notBefore, oldest + .seconds(60))
+        let half = max(1, maximumPerMinute / 2)
+        guard attempts.count >= half, let newest = attempts.last else { return notBefore }
+        let spread = newest + .nanoseconds(60_000_000_000 / Int64(maximumPerMinute))
+        let paced = max(notBefore, min(spread, attempts[attempts.count - half] + .seconds(60)))
+        guard attempts.count == maximumPerMinute, let oldest = attempts.first else { return paced }
+        return max(paced, oldest + .seconds(60))
     }
 
     package mutating func attempted(at now: Instant) {
@@ -63,7 +68,7 @@ package struct Dialer {
         notBefore = now + (isBreakerOpen ? backoff.limit : wait)
     }
 
-    /// The peer ended a connection by GOAWAY before it had proven its use.
+    /// The peer ended a connection that had been of use before it had proven that it lasts.
     ///
     /// - Returns: Whether that counts as a failure.
     package mutating func leftEarly(at now: Instant, using random: inout some RandomNumberGenerator) -> Bool {
@@ -87,6 +92,6 @@ package struct Dialer {
     private mutating func reset() {
         failures = 0
         backoff.reset()
-        notBefore = Instant(nanoseconds: .min)
+        notBefore = .distantPast
     }
 }

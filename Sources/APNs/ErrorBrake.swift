@@ -21,13 +21,16 @@ package struct ErrorBrake: Sendable {
 
     package let limits: Limits
     /// By how much the permitted rate is to be divided; 1 is full speed.
-    package private(set) var divisor = 1
+    package private(set) var divisor: Int
     private var windowEnd: Instant
     private var answers = 0
     private var refusals = 0
 
-    package init(limits: Limits = Limits(), at now: Instant) {
+    /// - Parameter divisor: where it begins, for a connection that takes the place of one that is slow already.
+    package init(limits: Limits = Limits(), divisor: Int = 1, at now: Instant) {
         precondition(limits.window > .zero && limits.maximumDivisor >= 1, "a brake has a window and a lowest rate")
+        precondition(1...limits.maximumDivisor ~= divisor, "no rate is below the lowest")
+        self.divisor = divisor
         self.limits = limits
         windowEnd = now + limits.window
     }

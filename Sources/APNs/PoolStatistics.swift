@@ -59,18 +59,22 @@ package struct PoolCounters: Sendable {
     package var connectCapHits = 0
     /// How often so many connects had failed in a row that attempts became rare.
     package var breakerOpenings = 0
-    /// Connections that GOAWAY ended so early, so many in a row, that they counted as failed connects.
-    package var earlyGoaways = 0
+    /// Connections that APNs ended so early, so many in a row, that they counted as failed connects.
+    package var earlyEnds = 0
     /// New connections whose first request was not answered in time, so that the pool grew all the same.
     package var warmUpTimeouts = 0
     /// Connections replaced because they brought nothing but `InternalServerError`.
     package var serverErrorLimitHits = 0
+    /// Connections replaced because they were alive and answered nothing for as long as a request may take.
+    package var silentConnections = 0
     /// Requests given back although they were not processed, because they had been sent again too often.
     package var resendLimitHits = 0
     /// Refused provider tokens for whose request everything had been tried.
     package var recoveryLimitHits = 0
     /// Devices that were let go before their time, because too many were left alone.
     package var spacedDeviceLimitHits = 0
+    /// Requests given back because too many waited for their device already.
+    package var crowdedDevices = 0
     /// Requests that were not answered in time.
     package var requestTimeouts = 0
     /// Answers with a body of which only a part was kept.
@@ -86,13 +90,14 @@ package struct PoolCounters: Sendable {
     package static var limits: [(name: String, counter: WritableKeyPath<PoolCounters, Int>)] {
         [
             ("connections", \.turnsAtMaximumConnections), ("connects_per_minute", \.connectCapHits),
-            ("breaker", \.breakerOpenings), ("early_goaways", \.earlyGoaways),
+            ("breaker", \.breakerOpenings), ("crowded_device", \.crowdedDevices), ("early_ends", \.earlyEnds),
             ("no_connection", \.turnsWithoutConnection),
             ("no_permit", \.turnsWithoutPermit), ("no_stream", \.turnsWithoutStream),
             ("no_window", \.turnsWithoutWindow),
             ("recovery", \.recoveryLimitHits), ("reply_body", \.replyBodyLimitHits),
             ("request_timeout", \.requestTimeouts), ("resends", \.resendLimitHits),
-            ("server_errors", \.serverErrorLimitHits), ("spaced_devices", \.spacedDeviceLimitHits),
+            ("server_errors", \.serverErrorLimitHits), ("silent_connection", \.silentConnections),
+            ("spaced_devices", \.spacedDeviceLimitHits),
             ("stall", \.stallPings), ("warm_up", \.warmUpTimeouts),
         ]
     }

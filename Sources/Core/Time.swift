@@ -10,6 +10,7 @@ package struct Instant: Comparable, Hashable, Sendable {
 
     /// Later than any instant that a process lives to see.
     package static let distantFuture = Instant(nanoseconds: .max)
+    package static let distantPast = Instant(nanoseconds: .min)
 
     package static func < (left: Instant, right: Instant) -> Bool {
         left.nanoseconds < right.nanoseconds

@@ -10,7 +10,7 @@ struct DeviceSpacingTests {
     }
 
     private func spacing(devices: Int = 10) -> DeviceSpacing {
-        DeviceSpacing(interval: .seconds(1), maximumDevices: devices)
+        DeviceSpacing(interval: .seconds(1), maximumDevices: devices, maximumWaiting: 100)
     }
 
     private func releaseAll(_ spacing: inout DeviceSpacing, at seconds: Double) -> [UInt32] {
@@ -26,7 +26,7 @@ struct DeviceSpacingTests {
         let released = spacing.refused(device, at: .seconds(0)).released
         #expect(released.isEmpty)
         let holds = try [(0, 1), (1, 1), (2, 1), (9, 2)].map { spacing.hold($0, for: try token($1)) }
-        #expect(holds == [true, true, true, false])
+        #expect(holds == [.held, .held, .held, .none])
         #expect(spacing.nextDeadline == .seconds(1) && spacing.waitingCount == 3)
         let turns = [0.9, 1, 1.5, 2, 3.5].map { releaseAll(&spacing, at: $0) }
         #expect(turns == [[], [0], [], [1], [2]])
@@ -55,9 +55,20 @@ struct DeviceSpacingTests {
         let (madeRoom, released) = spacing.refused(try token(3), at: .seconds(0.2))
         #expect(madeRoom)
         #expect(released == [0, 1] && spacing.count == 2 && spacing.waitingCount == 1)
-        let isHeld = spacing.hold(8, for: try token(1))
+        let hold = spacing.hold(8, for: try token(1))
         let all = spacing.removeAll()
-        #expect(!isHeld && all == [7] && spacing.isEmpty && spacing.waitingCount == 0)
+        #expect(hold == .none && all == [7] && spacing.isEmpty && spacing.waitingCount == 0)
+    }
+
+    @Test("No more requests than the limit wait for one device; others still may")
+    func crowded() throws {
+        var spacing = DeviceSpacing(interval: .seconds(1), maximumDevices: 10, maximumWaiting: 2)
+        for device in 1...2 { _ = spacing.refused(try token(device), at: .seconds(0)) }
+        let holds = try [(0, 1), (1, 1), (2, 1), (3, 2)].map { spacing.hold($0, for: try token($1)) }
+        #expect(holds == [.held, .held, .crowded, .held] && spacing.waitingCount == 3)
+        let released = releaseAll(&spacing, at: 1)
+        let next = spacing.hold(4, for: try token(1))
+        #expect(released == [0, 3] && next == .held)
     }
 
     @Test("Whatever happens, each request comes back once, none before its time, and none stays for ever")
@@ -79,7 +90,7 @@ struct DeviceSpacingTests {
                 }
                 heldBack[device] = now + 1
             case 1...3:
-                if spacing.hold(next, for: device) {
+                if spacing.hold(next, for: device) == .held {
                     waiting[next] = device
                     next += 1
                 } else {

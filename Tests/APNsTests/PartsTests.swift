@@ -110,6 +110,23 @@ struct DialerTests {
         }
     }
 
+    @Test("Half of a minute's attempts are free, the others are spread over it, and so it goes on")
+    func spread() {
+        var dialer = Dialer(maximumPerMinute: 6, backoff: Backoff())
+        var attempts: [Instant] = []
+        var now = Instant.seconds(0)
+        for _ in 0..<20 {
+            now = max(now, dialer.nextAttempt)
+            dialer.attempted(at: now)
+            attempts.append(now)
+        }
+        #expect(Array(attempts.prefix(6)) == [0, 0, 0, 10, 20, 30].map { Instant.seconds($0) })
+        for (earlier, later) in zip(attempts.dropFirst(6), attempts.dropFirst(7)) {
+            #expect(later - earlier >= .seconds(10))
+        }
+        #expect(attempts[19] - attempts[0] <= .seconds(190))
+    }
+
     @Test("Failures put the next attempt off, a success forgets them")
     func backoff() {
         let seed = UInt64.random(in: 0...UInt64.max)

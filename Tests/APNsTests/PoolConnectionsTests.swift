@@ -166,6 +166,62 @@ struct PoolConnectionsTests {
         #expect(world.losses.values.allSatisfy { $0.processed == .no })
     }
 
+    @Test("Connections that hang up after an answer or two settle as well, without a GOAWAY")
+    func hangUpStorm() throws {
+        let world = try World { $0.connections = 2...4 }
+        world.onRequest = { server, received in
+            server.reply(received.stream)
+            server.hangsUp = true
+        }
+        for minute in UInt32(0)..<120 {
+            world.submit(minute * 10..<minute * 10 + 10)
+            world.pass(.seconds(60))
+        }
+        #expect((100...300).contains(world.dialledAt.count), "\(world.dialledAt.count)")
+        #expect(world.alarms.contains(.unreachable(failures: 10)))
+        #expect(world.replies.count + world.losses.count + world.pool.waitingCount + world.pool.inFlight >= 1200)
+    }
+
+    @Test("A restart that says GOAWAY in two steps counts once for each connection")
+    func twoStepsCountOnce() throws {
+        let world = try World { $0.connections = 3...3 }
+        world.submit(0..<3)
+        world.pass(.seconds(1))
+        #expect(ready(world) == 3)
+        for server in world.servers { server.goaway(last: .max, #"{"reason":"Shutdown"}"#) }
+        world.pass(.milliseconds(100))
+        for server in world.servers.prefix(3) { server.goaway(last: 1, #"{"reason":"Shutdown"}"#) }
+        world.pass(.seconds(1))
+        #expect(ready(world) == 3 && world.servers.count == 6)
+        #expect(counters(world).earlyEnds == 0 && counters(world).failures == 0)
+    }
+
+    @Test("The pool grows while what waits is short of permits, as far as it may")
+    func growsForPermits() throws {
+        let world = try World {
+            $0.connections = 1...3
+            $0.burst = 1
+            $0.permitsPerSecond = 10
+        }
+        world.submit(0..<400)
+        world.pass(.seconds(5))
+        #expect(ready(world) == 3 && counters(world).turnsWithoutPermit > 0)
+        let before = world.replies.count
+        world.pass(.seconds(4))
+        #expect((115...125).contains(world.replies.count - before))
+    }
+
+    @Test("After an outage in which nobody sent anything, a connection that lasts closes the circuit breaker")
+    func idleRecovery() throws {
+        let world = try World()
+        world.refusesConnects = true
+        world.pass(.seconds(600))
+        #expect(world.alarms == [.unreachable(failures: 10)])
+        world.refusesConnects = false
+        world.pass(.seconds(120))
+        #expect(world.alarms == [.unreachable(failures: 10), .reachable] && ready(world) == 1)
+    }
+
     // MARK: Falling stream limits
 
     @Test("A connection whose streams were cut is replaced before it stops, and the rest goes out at full speed")
@@ -204,7 +260,7 @@ struct PoolConnectionsTests {
             every 50 requests on connection: rst REFUSED_STREAM, settings streams=1
             """)
         world.submit(0..<2000)
-        world.pass(.seconds(120))
+        world.pass(.seconds(60))
         #expect(world.replies.count == 2000 && world.losses.isEmpty)
         #expect(world.replies.values.allSatisfy { $0.status == 200 })
         #expect(counters(world).resends >= 39 && counters(world).streamCuts >= 2)

@@ -205,6 +205,43 @@ struct PoolFaultTests {
         #expect((200..<220).allSatisfy { flood.replies[$0]?.status == 200 })
     }
 
+    @Test("A connection that answers PINGs and no request is replaced when a request's time is over")
+    func deafButAlive() throws {
+        let world = try World()
+        world.onRequest = { [unowned world] server, received in
+            if world.servers.count > 1 { server.reply(received.stream) }
+        }
+        for minute in UInt32(0)..<3 {
+            world.submit(minute..<minute + 1)
+            world.pass(.seconds(60))
+        }
+        #expect(world.losses.keys.sorted() == [0] && world.losses[0]?.processed == .unknown)
+        #expect(world.replies.keys.sorted() == [1, 2] && world.servers[0].pings > 0)
+        #expect(world.alarms == [.silent] && world.servers.count == 2)
+        #expect(world.pool.statistics(at: world.now.instant).counters.silentConnections == 1)
+    }
+
+    @Test("One request without an answer among others that have theirs costs no connection")
+    func oneUnanswered() throws {
+        let world = try World()
+        world.onRequest = { if $1.stream != 1 { $0.reply($1.stream) } }
+        for second in UInt32(0)..<40 {
+            world.submit(second..<second + 1)
+            world.pass(.seconds(1))
+        }
+        #expect(world.losses.keys.sorted() == [0] && world.replies.count == 39 && world.servers.count == 1)
+        #expect(world.alarms.isEmpty)
+    }
+
+    @Test("Who refuses a stream after its answer began has worked on it")
+    func refusedAfterHeaders() throws {
+        let world = try world("token *: 200 body=withheld then=REFUSED_STREAM")
+        world.submit(0..<1)
+        world.pass(.seconds(2))
+        #expect(world.losses[0]?.processed == .unknown)
+        #expect(world.losses[0]?.detail.contains("after status 200") == true)
+    }
+
     @Test("A connection that falls silent is asked, left, and replaced; what was open on it is lost as unknown")
     func silence() throws {
         let world = try world("after 10 requests on server: hold 1h")

@@ -130,7 +130,7 @@ struct PoolLimitTests {
         let storm = try World { $0.connections = 1...2 }
         storm.onDial = { $0.goaway(last: 0, #"{"reason":"Shutdown"}"#) }
         storm.pass(.seconds(60))
-        #expect(counters(storm).earlyGoaways >= 1 && counters(storm).goaways.keys.sorted() == ["Shutdown"])
+        #expect(counters(storm).earlyEnds >= 1 && counters(storm).goaways.keys.sorted() == ["Shutdown"])
         let sick = try World()
         sick.onRequest = { $0.reply($1.stream, 500, #"{"reason":"InternalServerError"}"#) }
         sick.submit(0..<5)

@@ -59,6 +59,69 @@ struct PoolLineTests {
         #expect(world.pool.statistics(at: world.now.instant).counters.brakes == 3)
     }
 
+    @Test("Where much is refused the pool opens no other connection to go round the brake")
+    func brakeHoldsThePool() throws {
+        let world = try World {
+            $0.connections = 1...8
+            $0.burst = 100
+            $0.permitsPerSecond = 80
+        }
+        world.onRequest = { $0.reply($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
+        for second in UInt32(0)..<60 {
+            world.submit(second * 60..<second * 60 + 60)
+            world.pass(.seconds(1))
+        }
+        #expect(world.servers.count == 1 && world.pool.waitingCount > 1000)
+        let before = world.replies.count
+        world.pass(.seconds(10))
+        #expect((95...105).contains(world.replies.count - before), "an eighth of 80 a second")
+        world.cut(world.servers[0])
+        world.pass(.seconds(5))
+        let after = world.replies.count
+        world.pass(.seconds(10))
+        #expect(world.servers.count == 2 && (95...105).contains(world.replies.count - after), "no faster than before")
+    }
+
+    @Test("What expires is told within a second or two, also behind what does not, and with nobody to send it to")
+    func expiryBehind() throws {
+        let world = try World()
+        world.refusesConnects = true
+        let seconds = world.now.wall.seconds
+        for handle in UInt32(0)..<10 {
+            let request = Fixture.request(handle, expiration: handle == 0 ? 0 : seconds + Int64(handle))
+            world.pool.submit(request, handle: handle, at: world.now.instant)
+        }
+        world.pass(.seconds(7))
+        #expect(world.expired.sorted() == [1, 2, 3, 4, 5] || world.expired.sorted() == [1, 2, 3, 4, 5, 6])
+        world.pass(.seconds(60))
+        #expect(world.expired.sorted() == Array(1..<10) && world.pool.waitingCount == 1)
+    }
+
+    @Test("More for one device than may wait is given back, as not processed and throttled")
+    func crowdedDevice() throws {
+        let device = try #require(DeviceToken("beef"))
+        let world = try World { $0.maximumWaitingPerDevice = 3 }
+        var isFirst = true
+        world.onRequest = { server, received in
+            defer { isFirst = false }
+            server.reply(received.stream, isFirst ? 429 : 200, isFirst ? #"{"reason":"TooManyRequests"}"# : "")
+        }
+        func submit(_ range: Range<UInt32>) {
+            for handle in range {
+                world.pool.submit(Fixture.request(handle, device: device), handle: handle, at: world.now.instant)
+            }
+        }
+        submit(0..<1)
+        world.pass(.milliseconds(500))
+        submit(1..<6)
+        world.pass(.milliseconds(100))
+        #expect(world.losses.keys.sorted() == [4, 5] && world.pool.waitingCount == 3)
+        #expect(world.losses.values.allSatisfy { $0.processed == .no && $0.isThrottled })
+        #expect(world.pool.statistics(at: world.now.instant).counters.crowdedDevices == 2)
+        world.pass(.seconds(5))
+        #expect(world.replies.keys.sorted() == [0, 1, 2, 3])
+    }
+
     @Test("After 429 TooManyRequests a device gets one request per interval, and nobody waits for it")
     func deviceSpacing() throws {
         let device = try #require(DeviceToken("beef"))

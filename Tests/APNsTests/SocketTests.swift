@@ -101,12 +101,14 @@ struct SocketTests {
         let rig = try SocketRig(conduct) {
             $0.engine.handshakeTimeout = .milliseconds(50)
             $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))
-            $0.maximumConnectsPerMinute = 4
+            $0.maximumConnectsPerMinute = 8
         }
         let handle = rig.submit()
         try rig.run { rig.disconnects.count == 4 }
         try rig.pass(.milliseconds(300))
-        #expect(rig.disconnects.map(\.?.code) == Array(repeating: .handshakeTimeout, count: 4))
+        #expect(
+            rig.disconnects.map(\.?.code) == Array(repeating: .handshakeTimeout, count: 4),
+            "half of a minute's attempts")
         #expect(rig.relay.accepted == 4)
         #expect(rig.losses[handle] == nil && rig.replies[handle] == nil, "it waits")
     }
@@ -115,7 +117,7 @@ struct SocketTests {
     func refused() throws {
         let rig = try SocketRig {
             $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))
-            $0.maximumConnectsPerMinute = 10
+            $0.maximumConnectsPerMinute = 20
         }
         try rig.ask()
         rig.relay.refuse()

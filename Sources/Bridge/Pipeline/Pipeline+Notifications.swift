@@ -130,11 +130,12 @@ extension Pipeline {
             refused(handle, entry, rule, reason, at: now)
             return
         }
-        guard !isTriedAgain(handle, entry, after: loss.processed, .short, at: now) else { return }
+        let trouble: Trouble = loss.isThrottled ? .long(.throttled) : .short
+        guard !isTriedAgain(handle, entry, after: loss.processed, trouble, at: now) else { return }
         tryLater(
             handle, entry,
             Report(outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: loss.detail),
-            after: loss.processed, .short, at: now)
+            after: loss.processed, trouble, at: now)
     }
 
     /// How long trouble is likely to last.
