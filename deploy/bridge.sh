@@ -1,4 +1,5 @@
-# Parts of a bridge on this machine alone, for scripts to source: demo, check-artefacts. They set `harebell`, the binary.
+# Parts of a bridge on this machine alone, for scripts to source: demo, check-artefacts. They set `harebell`, the
+# binary.
 
 # A folder of the bridge's own, and what runs for it; both go when the script ends.
 folder=$(mktemp -d "${TMPDIR:-/tmp}/harebell-bridge.XXXXXX")
@@ -18,7 +19,8 @@ trap end_bridge EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# begin NAME ARGUMENTS...: starts a command of harebell and waits until it says that it is ready; its log is in $folder/NAME.log.
+# begin NAME ARGUMENTS...: starts a command of harebell and waits until it says that it is ready; its log is in
+# $folder/NAME.log.
 begin() {
     local name=$1 log=$folder/$1.log deadline=$((SECONDS + 30))
     : > "$log"
@@ -41,8 +43,8 @@ end() {
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# The worker of deploy/docker/compose.yaml with its simulated APNs, at home here; sets `broker`, the broker's address, and
-# `admin`, the port of the admin server.
+# The worker of deploy/docker/compose.yaml with its simulated APNs, at home here; sets `broker`, the broker's address,
+# and `admin`, the port of the admin server.
 begin_demo_bridge() {
     local port
     broker=$(./deploy/broker start "$folder/broker")

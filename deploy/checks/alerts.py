@@ -1,4 +1,4 @@
-"""Each alert is about metrics that exist, is tested, and has its section in docs/operations.md; and each section its alert."""
+"""Each alert is about metrics that exist, is tested, and has a section in docs/operations.md, which has no other."""
 
 import re
 

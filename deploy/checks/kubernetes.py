@@ -1,7 +1,7 @@
 """The manifests fit together, and keep to what docs/deployment.md promises of them.
 
-Their form is checked by kubernetes-validate; of KEDA's and the Prometheus operator's kinds, which it does not know, the form
-is checked here.
+Their form is checked by kubernetes-validate; that of the kinds of KEDA and the Prometheus operator, which it does not
+know, is checked here.
 """
 
 import yaml

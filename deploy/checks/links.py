@@ -1,4 +1,4 @@
-"""Every link between the pages of this repository leads to a file that is there, and to a heading of it where it names one."""
+"""Every link between the pages of this repository leads to a file that is there, and to a heading if it names one."""
 
 import functools
 import re

@@ -25,6 +25,8 @@ def ask(path, **parameters):
         with urllib.request.urlopen(f"{sys.argv[1]}/api/v1/{path}?{urllib.parse.urlencode(parameters)}") as answer:
             return json.load(answer)["data"]
     except urllib.error.HTTPError as error:
+        if error.code == 503:
+            raise
         return json.load(error)["error"]
 
 
@@ -35,7 +37,7 @@ def wait(expression):
             if ask("query", query=expression)["result"]:
                 return
         except urllib.error.URLError:
-            # It does not listen yet.
+            # It does not listen yet, or is not ready.
             pass
         time.sleep(0.2)
     yield f"not within a minute: {expression}"

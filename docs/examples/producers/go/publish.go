@@ -53,17 +53,18 @@ func publish(url, queue, topic, deviceToken string) (outcome string, err error) 
 	}
 	returned := channel.NotifyReturn(make(chan amqp.Return, 1))
 
+	alert := map[string]string{"title": "Hello", "body": "from Go"}
 	request, err := json.Marshal(map[string]any{
 		"device-token":   deviceToken,
 		"apns-topic":     topic,
 		"apns-push-type": "alert",
-		"payload":        map[string]any{"aps": map[string]any{"alert": map[string]string{"title": "Hello", "body": "from Go"}}},
+		"payload":        map[string]any{"aps": map[string]any{"alert": alert}},
 	})
 	if err != nil {
 		return "", err
 	}
 	requestID := fmt.Sprintf("%s-%d", replies.Name, time.Now().UnixNano())
-	confirm, err := channel.PublishWithDeferredConfirmWithContext(context.Background(), "", queue, true, false, amqp.Publishing{
+	message := amqp.Publishing{
 		ContentType:   "application/json",
 		DeliveryMode:  amqp.Persistent,
 		MessageId:     requestID,
@@ -71,7 +72,9 @@ func publish(url, queue, topic, deviceToken string) (outcome string, err error) 
 		ReplyTo:       replies.Name,
 		Timestamp:     time.Now(),
 		Body:          request,
-	})
+	}
+	confirm, err := channel.PublishWithDeferredConfirmWithContext(
+		context.Background(), "", queue, true, false, message)
 	if err != nil {
 		return "", err
 	}
