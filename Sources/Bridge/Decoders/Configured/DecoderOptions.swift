@@ -13,6 +13,8 @@ struct DecoderOptions {
     /// Finds a decoder by its name; `nil` if there is none, or it would contain itself.
     private let find: (String) -> Result<any Decoder, DecoderSet.Refusal>
     private(set) var problems: [Problem] = []
+    /// Why a decoder within this one cannot lie where this one lies.
+    private(set) var nesting: DecoderSet.Refusal?
 
     init(values: SettingValues, find: @escaping (String) -> Result<any Decoder, DecoderSet.Refusal>) {
         self.values = values
@@ -34,6 +36,7 @@ struct DecoderOptions {
         case .success(let decoder): return decoder
         case .failure(let refusal):
             report(path, refusal.message)
+            if refusal.isAboutNesting { nesting = refusal }
             return APNsJSONDecoder()
         }
     }

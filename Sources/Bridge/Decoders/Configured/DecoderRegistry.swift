@@ -2,7 +2,9 @@
 package enum DecoderRegistry {
     package static let builtIn: [DecoderFormat] = [
         AutoDecoder.format, APNsJSONDecoder.format, APNsHeadersDecoder.format, MappingDecoder.format,
-        CeleryDecoder.format,
+        CloudEventsDecoder.format, CeleryDecoder.format, GorushDecoder.format, GaurunDecoder.format,
+        RpushDecoder.format,
+        FCMDecoder.format, SNSDecoder.format, NodeAPNDecoder.format, PushyDecoder.format,
     ]
 
     /// Those that have options, and so a section in `decoders[]`.

@@ -6,6 +6,8 @@ package struct DecoderSet: Sendable {
     /// Why a name stands for no decoder.
     struct Refusal: Error {
         let message: String
+        /// Whether it is because of the decoders around it, who have to say so: alone it would do.
+        var isAboutNesting = false
     }
 
     /// What is wrong with one of the definitions.
@@ -67,11 +69,12 @@ package struct DecoderSet: Sendable {
         /// - Parameter outer: the decoders that it would lie in; its own problems count where there are none.
         func find(_ name: String, within outer: [String]) -> Result<any Decoder, Refusal> {
             guard !outer.contains(name) else {
-                return .failure(Refusal(message: "\"\(name)\" would lie within itself"))
+                return .failure(Refusal(message: "\"\(name)\" would lie within itself", isAboutNesting: true))
             }
             guard outer.count < DecoderSet.maximumNesting else {
                 let limit = DecoderSet.maximumNesting
-                return .failure(Refusal(message: "more than \(limit) decoders would lie within each other"))
+                return .failure(
+                    Refusal(message: "more than \(limit) decoders would lie within each other", isAboutNesting: true))
             }
             let place = definitions.firstIndex { $0.name == name }
             let wanted = place.map { definitions[$0].format } ?? name
@@ -81,6 +84,7 @@ package struct DecoderSet: Sendable {
             let values = place.map { definitions[$0].options } ?? format.defaults
             var options = DecoderOptions(values: values) { self.find($0, within: outer + [name]) }
             let decoder = format.make(&options)
+            if let nesting = options.nesting, !outer.isEmpty { return .failure(nesting) }
             if let place {
                 if outer.isEmpty { problems += options.problems.map { Problem(definition: place, problem: $0) } }
             } else if let first = options.problems.first {

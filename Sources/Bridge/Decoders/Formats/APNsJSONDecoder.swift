@@ -13,7 +13,7 @@ package struct APNsJSONDecoder: Decoder {
     package init() {}
 
     package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do {
+        do throws(DecodingFailure) {
             return .request(try Self.request(delivery.body))
         } catch {
             return .reject(error)

@@ -1,26 +1,37 @@
 package import Core
 
-/// `auto`: our own formats by their content type; without one, a header that names the target tells them apart.
+/// `auto`: our own formats and events by their content type and headers; without either, a header that names the target
+/// tells our own apart.
 package struct AutoDecoder: Decoder {
     package let name = "auto"
     private let json = APNsJSONDecoder()
     private let headers = APNsHeadersDecoder()
+    /// `nil` for the data of an event: there is no event within an event.
+    private let events: CloudEventsDecoder?
 
     static let format = DecoderFormat(
         "auto", version: "1.0.0", "Chooses by content type and headers."
     ) { _ in AutoDecoder() }
 
-    package init() {}
+    package init() {
+        events = CloudEventsDecoder(AutoDecoder(events: nil))
+    }
+
+    private init(events: CloudEventsDecoder?) {
+        self.events = events
+    }
 
     package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         guard let contentType = delivery.contentType, !contentType.isEmpty else {
+            if let events, CloudEventsDecoder.isBinary(delivery) { return events.decode(delivery, at: now) }
             return Self.namesTarget(delivery) ? headers.decode(delivery, at: now) : json.decode(delivery, at: now)
         }
         let type = ContentType(contentType)
-        if type.matches("application/json") || type.matches("application/vnd.harebell.request+json") {
-            return json.decode(delivery, at: now)
-        }
         if type.matches("application/vnd.apple.apns+json") { return headers.decode(delivery, at: now) }
+        if type.matches("application/vnd.harebell.request+json") { return json.decode(delivery, at: now) }
+        if let events, CloudEventsDecoder.isBinary(delivery) { return events.decode(delivery, at: now) }
+        if type.matches("application/json") { return json.decode(delivery, at: now) }
+        if let events, type.hasPrefix("application/cloudevents") { return events.decode(delivery, at: now) }
         return .reject(
             DecodingFailure(
                 "content-type: expected application/json, application/vnd.harebell.request+json or "

@@ -56,7 +56,7 @@ struct CeleryDecoder: Decoder {
     }
 
     func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do {
+        do throws(DecodingFailure) {
             return try decoded(delivery, at: now)
         } catch {
             return .reject(error)

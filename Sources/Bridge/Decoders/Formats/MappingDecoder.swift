@@ -70,7 +70,7 @@ struct MappingDecoder: Decoder {
     }
 
     func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do {
+        do throws(DecodingFailure) {
             let message = MappedMessage(delivery: delivery, document: try document(of: delivery))
             if let condition, !Self.holds(condition, in: message) {
                 return .ignore(reason: "only_if: it has none of the values")

@@ -72,6 +72,8 @@ struct RequestFields {
     var expiration = Value.missing
     var collapseID = Value.missing
     var environment = Value.missing
+    /// The push type where neither a field nor the payload tells it; `nil` refuses the request.
+    var defaultPushType: PushType?
     /// Whether digits in a text are as good as an integer.
     var takesDigits = false
 
@@ -215,7 +217,7 @@ struct RequestFields {
         let type: PushType
         switch pushType {
         case .missing:
-            guard let told = PayloadContent(payload).pushType else {
+            guard let told = PayloadContent(payload).pushType ?? defaultPushType else {
                 throw DecodingFailure("apns-push-type: missing, and aps does not tell it for certain")
             }
             type = told

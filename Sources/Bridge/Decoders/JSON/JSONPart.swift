@@ -108,6 +108,8 @@ struct JSONMembers {
         members = object.members
     }
 
+    var keys: [ArraySlice<UInt8>] { members.map(\.key) }
+
     subscript(key: StaticString) -> JSONPart? {
         guard let part = members.last(where: { $0.key.equals(key) })?.part, part.kind != .null else { return nil }
         return part

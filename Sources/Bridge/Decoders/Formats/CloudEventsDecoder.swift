@@ -1,0 +1,127 @@
+import Core
+
+/// `cloudevents`: the data of an event, read by another decoder.
+///
+/// In structured mode the body is the event as JSON; in binary mode the body is the data, and the attributes are headers
+/// named `cloudEvents:…` or `cloudEvents_…`. Sources: CloudEvents 1.0.2, JSON event format and AMQP protocol binding.
+struct CloudEventsDecoder: Decoder {
+    let name = "cloudevents"
+    private let inner: any Decoder
+    /// Events of these types are requests; all are where there are none.
+    private let types: [String]
+
+    static let format = DecoderFormat(
+        "cloudevents", version: "1.0.0", "Events of CloudEvents, structured or binary; their data is the request.",
+        [
+            Setting("decoder", .text(bytes: 1...64), default: "auto", "The decoder of the event's data."),
+            Setting(
+                "types", .texts(bytes: 1...255, count: 0...64), default: "[]",
+                "The types of events that are requests, the others are ignored; [] for all."),
+        ]
+    ) { options in CloudEventsDecoder(&options) }
+
+    /// For events of every type.
+    init(_ inner: any Decoder) {
+        self.inner = inner
+        types = []
+    }
+
+    private init(_ options: inout DecoderOptions) {
+        inner = options.decoder("decoder")
+        types = options.values.texts("types") ?? []
+    }
+
+    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+        do throws(DecodingFailure) {
+            let isNamed = delivery.contentType.map { ContentType($0).hasPrefix("application/cloudevents") } ?? false
+            // Some publish structured events as plain application/json.
+            let isStructured = isNamed || !Self.isBinary(delivery)
+            return isStructured ? try structured(delivery, at: now) : try binary(delivery, at: now)
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    private enum Attribute: CaseIterable {
+        case specversion, id, source, type
+
+        var name: StaticString {
+            switch self {
+            case .specversion: "specversion"
+            case .id: "id"
+            case .source: "source"
+            case .type: "type"
+            }
+        }
+
+        func value(in delivery: Delivery) -> ArraySlice<UInt8>? {
+            let value =
+                switch self {
+                case .specversion:
+                    delivery.header("cloudEvents:specversion") ?? delivery.header("cloudEvents_specversion")
+                case .id: delivery.header("cloudEvents:id") ?? delivery.header("cloudEvents_id")
+                case .source: delivery.header("cloudEvents:source") ?? delivery.header("cloudEvents_source")
+                case .type: delivery.header("cloudEvents:type") ?? delivery.header("cloudEvents_type")
+                }
+            if case .text(let text)? = value { return text }
+            return nil
+        }
+    }
+
+    /// Whether a message's headers are those of an event in binary mode.
+    static func isBinary(_ delivery: Delivery) -> Bool {
+        Attribute.specversion.value(in: delivery) != nil
+    }
+
+    private func binary(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        try decoded(delivery, at: now) { $0.value(in: delivery) }
+    }
+
+    private func structured(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        if let contentType = delivery.contentType, ContentType(contentType).hasPrefix("application/cloudevents") {
+            guard ContentType(contentType).matches("application/cloudevents+json") else {
+                throw DecodingFailure("content-type: expected application/cloudevents+json")
+            }
+        }
+        let members = JSONMembers(try JSONPart.object(delivery.body))
+        let contentType = members["datacontenttype"]
+        if contentType.map({ $0.text == nil }) ?? false { throw DecodingFailure("datacontenttype: expected a string") }
+        let data: Delivery
+        if let part = members["data"] {
+            if part.kind == .string, let text = part.text {
+                data = delivery.inner(unwrapped: text, contentType: contentType?.text)
+            } else if let contentType, contentType.value.isEscaped {
+                data = delivery.inner(unwrapped: part.raw, contentType: contentType.text)
+            } else {
+                data = delivery.inner(part.value.range, contentType: contentType?.value.range)
+            }
+        } else if let part = members["data_base64"] {
+            guard let text = part.text, let bytes = Base64.standard.decode(text.span) else {
+                throw DecodingFailure("data_base64: expected base64")
+            }
+            data = delivery.inner(unwrapped: bytes, contentType: contentType?.text)
+        } else {
+            throw DecodingFailure("data: missing, expected it or data_base64")
+        }
+        return try decoded(data, at: now) { members[$0.name]?.text }
+    }
+
+    private func decoded(
+        _ data: Delivery, at now: WallTime, _ attribute: (Attribute) -> ArraySlice<UInt8>?
+    ) throws(DecodingFailure) -> Decoded {
+        for required in Attribute.allCases where attribute(required)?.isEmpty ?? true {
+            throw DecodingFailure("\(required.name): missing, expected a text")
+        }
+        guard let version = attribute(.specversion), version.equals("1.0"), let type = attribute(.type),
+            let source = attribute(.source), let id = attribute(.id)
+        else { throw DecodingFailure("specversion: expected 1.0") }
+        guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(type) }) else {
+            return .ignore(reason: "another type of event")
+        }
+        let answer = inner.decode(data, at: now)
+        guard case .request(var request) = answer else { return answer }
+        // Source and id together name an event.
+        if request.key == nil { request.key = source + [0] + id }
+        return .request(request)
+    }
+}

@@ -1,0 +1,105 @@
+import Core
+
+/// `fcm-v1`: the part for APNs of a message to Firebase Cloud Messaging's HTTP v1 interface.
+///
+/// Source: FCM, REST resource `projects.messages`, `ApnsConfig`. `token` there is Firebase's: the device token has to
+/// come from elsewhere.
+struct FCMDecoder: Decoder {
+    let name = "fcm-v1"
+    private let sources: FieldSources
+
+    static let format = DecoderFormat(
+        "fcm-v1", version: "1.0.0", "Messages to FCM's HTTP v1 interface: their part for APNs.", FieldSources.settings()
+    ) { options in FCMDecoder(sources: FieldSources(&options)) }
+
+    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+        do throws(DecodingFailure) {
+            let body = try JSONPart.object(delivery.body)
+            // Some libraries publish the message alone.
+            let message = JSONMembers(body)["message"] ?? body
+            guard message.kind == .object else {
+                throw DecodingFailure("message: expected an object, found \(message.kind.name)")
+            }
+            return .request(
+                try request(JSONMembers(message), MappedMessage(delivery: delivery, document: body)))
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    private func request(_ message: JSONMembers, _ mapped: MappedMessage) throws(DecodingFailure) -> Request {
+        let apns = try Self.object(message, "apns").map(JSONMembers.init)
+        let data = try Self.object(message, "data")
+        var fields = RequestFields()
+        fields.takesDigits = true
+        if let headers = apns?["headers"] {
+            guard headers.kind == .object else {
+                throw DecodingFailure("apns.headers: expected an object, found \(headers.kind.name)")
+            }
+            for (key, part) in headers.members {
+                guard let name = RequestFields.Name(ArraySlice(key.map { Self.lowered($0) })) else { continue }
+                fields.set(name, RequestFields.Value(part.value, in: part.document))
+            }
+        }
+        if let token = apns?.filled("live_activity_token")?.text ?? data?[Self.tokenKey.utf8]?.text {
+            fields.deviceToken = .text(token)
+        }
+        try sources.fill(&fields, from: mapped)
+        fields.fill(from: mapped.delivery)
+        if apns?.filled("live_activity_token") != nil, case .missing = fields.pushType {
+            fields.pushType = .text(ArraySlice("liveactivity".utf8))
+        }
+        fields.defaultPushType = .alert
+        return try fields.request(payload: try Self.payload(apns?["payload"], message, data))
+    }
+
+    /// Where a device token may lie in `data`: it does not reach the device.
+    private static let tokenKey = "apns_token"
+
+    private static func object(_ members: JSONMembers, _ key: StaticString) throws(DecodingFailure) -> JSONPart? {
+        guard let part = members[key] else { return nil }
+        guard part.kind == .object else { throw DecodingFailure("\(key): expected an object, found \(part.kind.name)") }
+        return part
+    }
+
+    private static func lowered(_ byte: UInt8) -> UInt8 {
+        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+    }
+
+    /// The payload as it stands there, unless `notification` or `data` has something to add to it, as FCM does.
+    private static func payload(
+        _ given: JSONPart?, _ message: JSONMembers, _ data: JSONPart?
+    ) throws(DecodingFailure) -> ArraySlice<UInt8> {
+        if let given, given.kind != .object {
+            throw DecodingFailure("apns.payload: expected an object, found \(given.kind.name)")
+        }
+        let notification = try object(message, "notification").map(JSONMembers.init)
+        let title = notification?.filled("title")
+        let text = notification?.filled("body")
+        let custom = (data?.members ?? []).filter { !$0.key.elementsEqual(tokenKey.utf8) }
+        let members = given?.members ?? []
+        let aps = members.last { $0.key.equals("aps") }?.part
+        let addsAlert = (title != nil || text != nil) && aps?["alert".utf8] == nil
+        let added = custom.filter { entry in !members.contains { $0.key.elementsEqual(entry.key) } }
+        if let given, !addsAlert, added.isEmpty {
+            guard !given.isEmptyObject else { throw DecodingFailure("apns.payload: expected at least one key") }
+            return given.raw
+        }
+        var payload = PayloadComposer()
+        if addsAlert {
+            var whole = PayloadComposer()
+            var alert = PayloadComposer()
+            alert.add("title", title)
+            alert.add("body", text)
+            whole.add("alert", alert)
+            for (key, part) in aps?.members ?? [] { whole.add(key: key, json: part.raw) }
+            payload.add("aps", whole)
+        } else {
+            payload.add("aps", aps)
+        }
+        for (key, part) in members where !key.equals("aps") { payload.add(key: key, json: part.raw) }
+        for (key, part) in added { payload.add(key: key, json: part.raw) }
+        guard !payload.isEmpty else { throw DecodingFailure("apns.payload: missing, and there is no notification") }
+        return payload.end()[...]
+    }
+}
