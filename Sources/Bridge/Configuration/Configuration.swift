@@ -57,7 +57,18 @@ extension Configuration {
         package var name: String
         /// A format, or the name of one of ``decoders``.
         package var decoder: String
+        package var resultFormat = ResultFormat.harebell
         package var prefetch: UInt16
+    }
+
+    /// What the bodies of results are.
+    package enum ResultFormat: String, Sendable, CaseIterable {
+        /// Our own JSON.
+        case harebell
+        /// The feedback that gorush sends.
+        case gorush
+        /// Events of CloudEvents whose data is our own JSON.
+        case cloudevents
     }
 
     /// A decoder with options of its own.

@@ -26,6 +26,7 @@ struct ConfigurationBuilder {
             queues: (0..<values.count("queues")).map { index in
                 Configuration.Queue(
                     name: text("queues[\(index)].name"), decoder: text("queues[\(index)].decoder"),
+                    resultFormat: choice("queues[\(index)].result_format"),
                     prefetch: UInt16(integer("queues[\(index)].prefetch")))
             },
             decoders: Configuration.Decoder.all(in: values).map(\.decoder),

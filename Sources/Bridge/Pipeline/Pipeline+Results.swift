@@ -43,7 +43,8 @@ extension Pipeline {
         if route != nil || feedback != nil {
             let result = encoder.encode(
                 report, id: id, position: position, notification: notification, topic: app?.topic,
-                environment: app.map { apps.apps[$0.app].environment } ?? notification?.environment, delivery: delivery)
+                environment: app.map { apps.apps[$0.app].environment } ?? notification?.environment, delivery: delivery,
+                format: settings.queues[delivery.queue].resultFormat)
             if let route {
                 publish(result.publication(to: route), for: request, .result(report: report, id: id), at: now)
             }

@@ -7,8 +7,13 @@ package struct PipelineQueue: Sendable {
     /// What the configuration calls the decoder.
     package let decoderName: String
     package let prefetch: UInt16
+    package let resultFormat: Configuration.ResultFormat
 
-    package init(name: String, decoder: any Decoder, decoderName: String? = nil, prefetch: UInt16) {
+    package init(
+        name: String, decoder: any Decoder, decoderName: String? = nil,
+        resultFormat: Configuration.ResultFormat = .harebell, prefetch: UInt16
+    ) {
+        self.resultFormat = resultFormat
         self.name = name
         self.decoder = decoder
         self.decoderName = decoderName ?? decoder.name
@@ -75,7 +80,8 @@ extension PipelineSettings {
                 preconditionFailure("the configuration's rules know every decoder's name")
             }
             return PipelineQueue(
-                name: queue.name, decoder: decoder, decoderName: queue.decoder, prefetch: queue.prefetch)
+                name: queue.name, decoder: decoder, decoderName: queue.decoder,
+                resultFormat: queue.resultFormat, prefetch: queue.prefetch)
         }
         results = configuration.results.route.map { PublishRoute($0) }
         publishResults = configuration.results.publish

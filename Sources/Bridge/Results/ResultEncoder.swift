@@ -30,12 +30,14 @@ package struct ResultEncoder: Sendable {
     ///   - topic: what went, or would have gone, into `apns-topic`; `nil` takes the notification's own.
     ///   - environment: likewise.
     ///   - delivery: the request.
+    ///   - format: of the body; the properties and headers are the same for all.
     package func encode(
         _ report: Report, id: NotificationID?, position: Int? = nil, notification: Notification?,
-        topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery
+        topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery,
+        format: Configuration.ResultFormat = .harebell
     ) -> EncodedResult {
         var properties = PublicationProperties()
-        properties.contentType = Self.contentType
+        properties.contentType = format == .cloudevents ? ResultEvent.contentType : Self.contentType
         properties.type = Self.type
         properties.correlationID = delivery.correlationID ?? delivery.messageID
         var messageID: [UInt8] = []
@@ -49,10 +51,15 @@ package struct ResultEncoder: Sendable {
             properties.messageID = messageID[...]
         }
         properties.headers = Self.headers(report, traced: delivery)
+        if format == .gorush {
+            let feedback = GorushFeedback(report, notification, position: position ?? 0, of: delivery)
+            return EncodedResult(body: feedback.json, properties: properties)
+        }
         let body = Self.body(
             report, id: messageID.prefix(36), notification: notification, topic: topic ?? notification?.topic,
             environment: environment ?? notification?.environment, messageID: delivery.messageID)
-        return EncodedResult(body: body, properties: properties)
+        guard format == .cloudevents else { return EncodedResult(body: body, properties: properties) }
+        return EncodedResult(body: ResultEvent.json(around: body, id: messageID[...]), properties: properties)
     }
 
     private static func body(
