@@ -81,9 +81,8 @@ struct CeleryDecoder: Decoder {
         } else {
             inner = delivery.inner(part.value.range)
         }
-        guard case .request(var request) = task.inner.decode(inner, at: now) else {
-            return task.inner.decode(inner, at: now)
-        }
+        let answer = task.inner.decode(inner, at: now)
+        guard case .request(var request) = answer else { return answer }
         if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires) }
         return .request(request)
