@@ -2,7 +2,7 @@
 
 SOURCES := Package.swift Sources Tests
 
-.PHONY: build release man completions test sim demo artefacts format lint ci
+.PHONY: build release man completions test sim ledger demo artefacts format lint ci
 
 build:
 	swift build
@@ -36,6 +36,11 @@ test:
 sim: RUNS ?= 200
 sim:
 	HAREBELL_SIMULATION_SEED=$(SEED) HAREBELL_SIMULATION_RUNS=$(RUNS) swift test --disable-xctest --filter SimulationTests/laws
+
+# The ledger of faults: 100,000 requests under every class of them; `make ledger REQUESTS=20000`, `make ledger FAULT=APNs`.
+ledger: REQUESTS ?= 100000
+ledger:
+	HAREBELL_LEDGER_REQUESTS=$(REQUESTS) HAREBELL_LEDGER_FAULT='$(FAULT)' ./deploy/test --filter LedgerTests
 
 demo:
 	./deploy/demo

@@ -28,19 +28,6 @@ extension ProcessTests {
             return worker
         }
 
-        @Test("SIGTERM under load settles what is in flight, and the next worker does the rest: nothing comes twice")
-        func underLoad() throws {
-            let run = try FaultRun(Stage())
-            for share in [0.2, 0.6] {
-                try run.waitUntilAccepted(share)
-                try run.replaceWorker()
-            }
-            let end = try run.finish()
-            run.check(end, "SIGTERM under load, twice")
-            #expect(end.outcomes == ["accepted": FaultRun.count])
-            try run.stage.removeQueues()
-        }
-
         @Test("a drain ends at its deadline if APNs is silent, and what is open goes back to its queue")
         func deadline() throws {
             let stage = try Stage(script: "")

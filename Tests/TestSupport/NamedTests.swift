@@ -1,8 +1,8 @@
 /// The tests that a page of `docs` names, against those that there are.
 ///
 /// They stand in the last column of tables whose head is `test`, as the sentence that is their name (`"A sentence"`), or in code
-/// as `Suite`, `Suite.function` or `.function` of the suite before. What stands in code inside parentheses is a word of the
-/// suite before, such as a kind of trouble.
+/// as `Suite`, `Suite.function` or `.function` of the suite before. What stands in code inside parentheses is a case of the
+/// suite before, by its name in the source or by what it is called there.
 package struct NamedTests {
     /// Each as it is written on the page.
     package private(set) var all: [String] = []
@@ -38,7 +38,8 @@ package struct NamedTests {
         for index in stride(from: 1, to: spans.count, by: 2) {
             depth += spans[index - 1].count { $0 == "(" } - spans[index - 1].count { $0 == ")" }
             guard depth == 0 else {
-                add("\(suite) (\(spans[index]))", isThere: sources.contains { $0.contains(".\(spans[index])") })
+                let ways = [".\(spans[index])", "\"\(spans[index])\""]
+                add("\(suite) (\(spans[index]))", isThere: sources.contains { ways.contains(where: $0.contains) })
                 continue
             }
             let words = spans[index].split(separator: ".", omittingEmptySubsequences: false).map(String.init)

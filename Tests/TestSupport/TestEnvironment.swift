@@ -25,6 +25,12 @@ package enum TestEnvironment {
     /// How many of the seeds that it always tries the simulation takes, from the first one on.
     package static let simulationSeeds = value("HAREBELL_SIMULATION_SEEDS").flatMap { Int($0) }
 
+    /// How many requests the ledger of faults sends in all.
+    package static let ledgerRequests = value("HAREBELL_LEDGER_REQUESTS").flatMap { Int($0) }
+
+    /// Of the faults in the ledger only those whose name has this in it.
+    package static let ledgerFault = value("HAREBELL_LEDGER_FAULT")
+
     /// What a test that is left out says about it.
     package static let hint = "deploy/test prepares what this needs"
 

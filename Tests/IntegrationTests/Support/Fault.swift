@@ -1,0 +1,138 @@
+import AMQP
+import Core
+import Foundation
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+/// One class of faults: under what conditions a load runs, what happens to it, and what that may cost.
+struct Fault {
+    var name: String
+    /// How the simulator behaves.
+    var script = "token *: delay 20ms..200ms"
+    /// What is different in the worker's configuration.
+    var settings: (FaultScene, inout Stage.Settings) -> Void = { _, _ in }
+    var load: (Stage, inout FaultRun.Load) -> Void = { _, _ in }
+    /// Before the worker starts.
+    var prepare: (FaultScene) throws -> Void = { _ in }
+    /// How many requests there are for each blow: a larger load gets more of them.
+    var interval = 1000
+    var blow: ((FaultScene) throws -> Void)?
+    var limits: (FaultScene) throws -> FaultRun.Limits = { _ in FaultRun.Limits() }
+    /// What else holds at the end.
+    var check: (FaultScene, Conservation) throws -> Void = { _, _ in }
+
+    /// How often it strikes while so many requests are under way.
+    func blows(_ count: Int) -> Int {
+        blow == nil ? 0 : max(1, count / interval)
+    }
+
+    /// Has a worker send a load while the fault strikes.
+    func run(_ count: Int, broker: PrivateBroker) throws -> LedgerRow {
+        let scene = try FaultScene(self, count, broker)
+        defer { scene.end() }
+        let blows = blows(count)
+        for number in 0..<blows {
+            try scene.run.waitUntilAccepted(Double(number + 1) / Double(blows + 2))
+            try blow?(scene)
+        }
+        let end = try scene.run.finish()
+        let row = scene.run.check(end, name, try limits(scene))
+        try check(scene, end)
+        try scene.stage.removeQueues()
+        return row
+    }
+}
+
+/// Where a fault strikes: a worker between a broker and a simulator, with a relay on either way.
+final class FaultScene {
+    /// Of each of the two queues.
+    static let prefetch = 100
+    /// What the worker holds at most.
+    static let held = 2 * prefetch
+
+    let broker: PrivateBroker
+    let stage: Stage
+    let brokerRelay: FaultRelay
+    let apnsRelay: FaultRelay
+    let blows: Int
+    // Set once, at the end of init, which needs the rest for it.
+    private(set) var run: FaultRun!
+
+    fileprivate init(_ fault: Fault, _ count: Int, _ broker: PrivateBroker) throws {
+        self.broker = broker
+        stage = try Stage(broker: broker.url, script: fault.script)
+        let address = try BrokerAddress(broker.url)
+        brokerRelay = try FaultRelay(to: address.endpoint.port)
+        apnsRelay = try FaultRelay(to: stage.simulator.port)
+        blows = fault.blows(count)
+        var settings = Stage.Settings()
+        settings.prefetch = Self.prefetch
+        // Connects to APNs are not what is tried here.
+        settings.more = "apns: { connections: { per_minute: 6000 } }"
+        fault.settings(self, &settings)
+        var load = FaultRun.Load(count: count)
+        fault.load(stage, &load)
+        for queue in stage.quorumQueues { try broker.waitUntilOnDisk(quorumQueue: queue) }
+        try fault.prepare(self)
+        run = try FaultRun(stage, [settings], load)
+    }
+
+    fileprivate func end() {
+        brokerRelay.stop()
+        apnsRelay.stop()
+    }
+
+    /// The broker's address by way of the relay.
+    var relayedBroker: String {
+        guard let end = broker.url.lastIndex(of: ":") else { return broker.url }
+        return "\(broker.url[..<end]):\(brokerRelay.port)/%2f"
+    }
+
+    /// Lets what goes through a relay vanish until the worker has tried so many new connections.
+    func blackHole(_ relay: FaultRelay, connects: Int) throws {
+        let before = relay.accepted
+        var conduct = FaultRelay.Conduct()
+        conduct.isBlackHole = true
+        relay.behave(conduct)
+        try eventually("another connection; \(run.worker.report)", within: .seconds(60)) {
+            relay.accepted >= before + connects ? true : nil
+        }
+        relay.behave(FaultRelay.Conduct())
+        // What began in it would wait for the end of its patience.
+        relay.reset()
+    }
+
+    /// Two seconds without publishes, counted from when the worker felt it.
+    ///
+    /// The worker is frozen while the alarm is raised, which may take longer than the load: then it has results to
+    /// publish afterwards for certain.
+    func alarm() throws {
+        run.worker.signal(SIGSTOP)
+        try broker.control("set_vm_memory_high_watermark", "0.00001")
+        run.worker.signal(SIGCONT)
+        try run.worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the broker blocks publishing") }
+        Thread.sleep(forTimeInterval: 2)
+        try broker.control("set_vm_memory_high_watermark", "0.3")
+    }
+
+    /// Deletes the queues in a moment in which the worker holds all that was in them, and makes them anew.
+    func deleteQueues() throws {
+        try run.publisher.pause()
+        for queue in [stage.quorumQueue, stage.classicQueue] {
+            try eventually("an empty queue; \(run.worker.report)", within: .seconds(60)) {
+                try stage.client.count(queue) == 0 ? true : nil
+            }
+            try stage.client.ask(.deleteQueue(queue))
+        }
+        try stage.makeQueues()
+        run.publisher.resume()
+    }
+
+    /// How long a delivery may stay unacknowledged on channels that begin from now on.
+    func setConsumerTimeout(_ limit: Duration) throws {
+        try broker.control(
+            "eval", "application:set_env(rabbit, consumer_timeout, \(limit.components.seconds * 1000)).")
+    }
+}
