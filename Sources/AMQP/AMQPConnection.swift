@@ -27,6 +27,12 @@ package final class AMQPConnection {
 
     /// An epoch that lasted as long starts the pauses anew.
     package static let stableAfter = Duration.seconds(10)
+    /// The longest pause. A broker that is back is in use again within five seconds: this, the handshakes, and one queue that is
+    /// not ready at once. Two seconds between two attempts are no burden even where a thousand workers wait: each is
+    /// refused by the kernel.
+    package static let longestPause = Duration.seconds(2)
+    /// The longest pause after what a person has to mend, such as a login that is refused. The broker works for, and logs, each.
+    package static let longestPauseAfterRefusal = Duration.seconds(30)
     /// ``AMQPConfiguration/stallTimeout`` doubles with each connection that gets nothing either, up to this.
     package static let longestStallTimeout = Duration.seconds(3600)
 
@@ -41,6 +47,7 @@ package final class AMQPConnection {
     private let network: any Network
     private var random: any RandomNumberGenerator
     private var backoff: Backoff
+    private var refusals: Backoff
     /// What the configuration began with.
     private let stallTimeout: Duration
     private var state = State.idle
@@ -56,7 +63,8 @@ package final class AMQPConnection {
     ///   - addresses: brokers of one cluster, at least one; tried in random order.
     package init(
         configuration: AMQPConfiguration, addresses: [BrokerAddress], network: any Network,
-        random: any RandomNumberGenerator = SystemRandomNumberGenerator(), backoff: Backoff = Backoff()
+        random: any RandomNumberGenerator = SystemRandomNumberGenerator(),
+        backoff: Backoff = Backoff(limit: longestPause)
     ) {
         precondition(!addresses.isEmpty, "a connection goes somewhere")
         self.configuration = configuration
@@ -64,6 +72,7 @@ package final class AMQPConnection {
         self.network = network
         self.random = random
         self.backoff = backoff
+        refusals = Backoff(base: backoff.base, limit: Self.longestPauseAfterRefusal)
         stallTimeout = configuration.stallTimeout
         address = addresses[0]
     }
@@ -201,6 +210,7 @@ package final class AMQPConnection {
             var first = Backoff(base: backoff.base, limit: backoff.limit)
             return first.next(using: &random)
         }
+        if error?.isTransient == false { return refusals.next(using: &random) }
         return backoff.next(using: &random)
     }
 
@@ -220,7 +230,10 @@ package final class AMQPConnection {
         if let openedAt {
             // It was open: all brokers are worth a try again.
             untried = []
-            if now - openedAt >= Self.stableAfter { backoff.reset() }
+            if now - openedAt >= Self.stableAfter {
+                backoff.reset()
+                refusals.reset()
+            }
         }
         // Where another consumer is the only active one, a new connection changes nothing.
         if error?.code == .stalled {

@@ -131,8 +131,8 @@ struct ConnectionTests {
         setup.down = ["a"]
         setup.start()
         setup.advance(by: .seconds(600))
-        // 30 s at most and 15 s on average, after a quick start.
-        #expect((25...70).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
+        // 2 s at most and 1 s on average, after a quick start.
+        #expect((500...700).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
         for case .disconnected(_, let error, _) in setup.takeEvents() {
             #expect(error.code == .transport)
             #expect(error.isTransient)
@@ -145,6 +145,30 @@ struct ConnectionTests {
             Issue.record("its end was not told")
             return
         }
+    }
+
+    @Test("However long a broker was down, it is in use again two seconds after it is back")
+    func comesBack() {
+        for seed: UInt64 in 0..<20 {
+            let setup = Setup(.publisher, seed: seed)
+            setup.down = ["a"]
+            setup.start()
+            setup.advance(by: .seconds(600 + Int64(seed)))
+            #expect(!setup.connection.isOpen)
+            setup.down = []
+            setup.advance(by: AMQPConnection.longestPause)
+            #expect(setup.connection.isOpen)
+        }
+    }
+
+    @Test("A login that is refused is tried ever more seldom")
+    func refusedLogin() {
+        let setup = Setup(.publisher)
+        setup.broker.users = [:]
+        setup.start()
+        setup.advance(by: .seconds(600))
+        // 30 s at most and 15 s on average, after a quick start.
+        #expect((25...70).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
     }
 
     @Test("A queue that is missing is asked for ever more seldom, over one connection, and the others are consumed")

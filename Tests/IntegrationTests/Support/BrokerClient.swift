@@ -10,14 +10,16 @@ final class BrokerClient: LoopOwner {
     private let address: BrokerAddress
     private let loop: EventLoop
     private let network: SocketNetwork
+    private let backoff: Backoff
     private var control: AMQPConnection?
     private var connections: [AMQPConnection] = []
     private var step: () throws -> Bool = { true }
     private var deadline = Instant.distantFuture
     private var failure: (any Error)?
 
-    init(_ url: String) throws {
+    init(_ url: String, backoff: Backoff = Backoff(limit: AMQPConnection.longestPause)) throws {
         address = try BrokerAddress(url)
+        self.backoff = backoff
         loop = try EventLoop()
         network = try SocketNetwork(loop: loop, resolver: try Resolver())
     }
@@ -48,6 +50,19 @@ final class BrokerClient: LoopOwner {
         guard let reply else { throw TestSupportError("no answer to \(request)") }
         if case .refused(let error) = reply { throw error }
         return reply
+    }
+
+    /// Waits until the broker has taken a connection.
+    ///
+    /// - Returns: when it did.
+    func connect() throws -> Instant {
+        let control = self.control ?? open(.control)
+        self.control = control
+        try wait(for: "a connection with the broker") {
+            while control.nextEvent(at: self.now) != nil {}
+            return control.isOpen
+        }
+        return now
     }
 
     func declare(_ queue: String, _ arguments: FieldTable = FieldTable()) throws {
@@ -147,7 +162,8 @@ final class BrokerClient: LoopOwner {
     private func open(_ role: AMQPRole) -> AMQPConnection {
         var configuration = AMQPConfiguration(address: address, role: role)
         configuration.connectionName = "test"
-        let connection = AMQPConnection(configuration: configuration, addresses: [address], network: network)
+        let connection = AMQPConnection(
+            configuration: configuration, addresses: [address], network: network, backoff: backoff)
         connection.start(at: now)
         connections.append(connection)
         return connection

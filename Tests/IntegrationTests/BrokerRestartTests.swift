@@ -1,0 +1,70 @@
+import Core
+import EventLoop
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("A broker that comes back")
+    struct BrokerRestartTests {
+        /// Tries to connect all the time, on a thread of its own.
+        private final class Probe: Sendable {
+            private final class Answer: Sendable {
+                let result = Guarded<Result<Instant, TestSupportError>?>(nil)
+            }
+
+            private let answer = Answer()
+            private let thread: Thread
+
+            init(_ url: String) throws {
+                let answer = answer
+                thread = try Thread.start(name: "probe", stackSize: 1 << 20) {
+                    let result: Result<Instant, TestSupportError>
+                    do {
+                        let backoff = Backoff(base: .milliseconds(10), limit: .milliseconds(10))
+                        result = .success(try BrokerClient(url, backoff: backoff).connect())
+                    } catch {
+                        result = .failure(TestSupportError("\(error)"))
+                    }
+                    answer.result.withLock { $0 = result }
+                }
+            }
+
+            /// When the broker answered. To be called exactly once.
+            func finish() throws -> Instant {
+                thread.join()
+                guard let result = answer.result.withLock({ $0 }) else {
+                    throw TestSupportError("the probe said nothing")
+                }
+                return try result.get()
+            }
+        }
+
+        @Test("under load, new requests are sent less than five seconds after the broker answers")
+        func underLoad() throws {
+            let broker = try PrivateBroker()
+            let stage = try Stage(broker: broker.url, script: "token *: delay 100ms")
+            for queue in stage.quorumQueues { try broker.waitUntilOnDisk(quorumQueue: queue) }
+            // Half as fast as the publisher, so that requests wait in the queues when the broker stops.
+            var settings = Stage.Settings()
+            settings.prefetch = 50
+            let run = try FaultRun(stage, [settings])
+            for (share, isKilled) in [(0.1, false), (0.3, true), (0.5, false)] {
+                try run.waitUntilAccepted(share)
+                if isKilled { try broker.kill() } else { try broker.stop() }
+                let probe = try Probe(broker.url)
+                try broker.start()
+                let answered = try probe.finish()
+                let first = try eventually("a new request; \(run.worker.report)", within: .seconds(60)) {
+                    stage.simulator.ledger.records.lazy.map(\.receivedAt).filter { $0 > answered }.min()
+                }
+                let pause = first - answered
+                print("restart: \(isKilled ? "killed" : "stopped") broker: new requests \(pause) after it answered")
+                #expect(pause < .seconds(5))
+            }
+            let end = try run.finish()
+            run.check(
+                end, "three restarts of the broker", FaultRun.Limits(duplicateResults: 3 * 2 * settings.prefetch))
+        }
+    }
+}
