@@ -17,10 +17,13 @@ package struct ConsumerQueue: Sendable, Equatable {
     package var name: String
     /// How many deliveries the broker sends before the first is settled; at least 1.
     package var prefetch: UInt16
+    /// Whether one of its consumers gets everything (`x-single-active-consumer`): who gets nothing is not stalled.
+    package var isSingleActive: Bool
 
-    package init(name: String, prefetch: UInt16) {
+    package init(name: String, prefetch: UInt16, isSingleActive: Bool = false) {
         self.name = name
         self.prefetch = prefetch
+        self.isSingleActive = isSingleActive
     }
 }
 

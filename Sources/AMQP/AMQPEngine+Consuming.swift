@@ -22,8 +22,8 @@ struct Consumer {
     }
 
     var queue: ConsumerQueue
-    /// Of the last registration: each has its own, because RabbitMQ 3.10's quorum queues may choke (541) on a tag that comes
-    /// back while its deliveries are not settled.
+    /// Of the last registration: each has its own, because RabbitMQ 3.10's channel dies (541) of the next delivery from a quorum
+    /// queue to a tag that came back while its deliveries were not settled.
     private(set) var tag: String
     private(set) var tagBytes: [UInt8]
     private let name: String
@@ -231,7 +231,9 @@ extension AMQPEngine {
         guard case .subscribing = consumers[index].state else { return }
         consumers[index].state = .consuming
         consumers[index].failures = 0
-        consumers[index].watch = StallWatch(patience: configuration.stallTimeout / 2, at: now)
+        if !consumers[index].queue.isSingleActive {
+            consumers[index].watch = StallWatch(patience: configuration.stallTimeout / 2, at: now)
+        }
         events.append(.consuming(queue: index))
     }
 

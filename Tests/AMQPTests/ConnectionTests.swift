@@ -268,6 +268,17 @@ struct ConnectionTests {
         #expect((9...13).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
     }
 
+    @Test("Who is not the active one of a queue that has a single active consumer is not stalled")
+    func singleActive() throws {
+        let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 1, isSingleActive: true)]))
+        setup.broker.declare("work")
+        setup.start()
+        setup.broker.engines.first?.isStalled = true
+        try setup.broker.put([1], into: "work")
+        setup.advance(by: .seconds(6 * 3600))
+        #expect(setup.network.attempts == 1)
+    }
+
     @Test("A connection that is closing has nothing to do for a queue whose channel was closed")
     func closingWithoutChannel() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "missing", prefetch: 1)]))

@@ -186,7 +186,7 @@ struct ConfigurationTests {
                   maximum_message_bytes: 10000
                 queues:
                   - { name: a, decoder: apns-json, prefetch: 7 }
-                  - { name: b, decoder: apns-headers }
+                  - { name: b, decoder: apns-headers, single_active_consumer: true }
                 results: { exchange: x, routing_key: "", publish: failures }
                 feedback: { exchange: y, routing_key: z }
                 dead_letter: { exchange: d, routing_key: e }
@@ -229,6 +229,7 @@ struct ConfigurationTests {
             #expect(found.queues.map(\.name) == ["a", "b"])
             #expect(found.queues.map(\.decoder) == ["apns-json", "apns-headers"])
             #expect(found.queues.map(\.prefetch) == [7, 1000])
+            #expect(found.queues.map(\.isSingleActive) == [false, true])
             #expect(found.results.route == Configuration.Route(exchange: "x", routingKey: ""))
             #expect(found.results.publish == .failures)
             #expect(found.feedback == Configuration.Route(exchange: "y", routingKey: "z"))

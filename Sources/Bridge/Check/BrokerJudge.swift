@@ -137,7 +137,10 @@ struct BrokerJudge {
         guard type == nil else {
             return found(.note, "only quorum queues have one: a request that kills its worker comes back for ever")
         }
-        switch (differences.first { $0.name == "x-delivery-limit" }?.current, version.major) {
+        var limit: String?
+        if case .int32(let wanted)? = queue.arguments["x-delivery-limit"] { limit = "\(wanted)" }
+        if let difference = differences.first(where: { $0.name == "x-delivery-limit" }) { limit = difference.current }
+        switch (limit, version.major) {
         case (nil, ..<4): return found(.ok, "none, unless a policy sets one")
         case (nil, _): return found(.ok, "20, as RabbitMQ 4 has it, unless a policy sets another")
         case ("-1"?, ..<4):

@@ -59,6 +59,8 @@ extension Configuration {
         package var decoder: String
         package var resultFormat = ResultFormat.harebell
         package var prefetch: UInt16
+        /// `x-single-active-consumer`: the broker gives everything to one consumer at a time.
+        package var isSingleActive = false
     }
 
     /// What the bodies of results are.

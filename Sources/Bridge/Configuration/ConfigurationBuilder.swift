@@ -27,7 +27,8 @@ struct ConfigurationBuilder {
                 Configuration.Queue(
                     name: text("queues[\(index)].name"), decoder: text("queues[\(index)].decoder"),
                     resultFormat: choice("queues[\(index)].result_format"),
-                    prefetch: UInt16(integer("queues[\(index)].prefetch")))
+                    prefetch: UInt16(integer("queues[\(index)].prefetch")),
+                    isSingleActive: values.boolean("queues[\(index)].single_active_consumer") ?? false)
             },
             decoders: Configuration.Decoder.all(in: values).map(\.decoder),
             results: results(),

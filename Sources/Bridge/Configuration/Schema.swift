@@ -54,6 +54,10 @@ extension Setting {
         Setting(
             "queues[].prefetch", .integer(1...65535), default: "1000",
             "How many unsettled deliveries each worker thread may hold."),
+        Setting(
+            "queues[].single_active_consumer", .boolean, default: "false",
+            "Whether the queue is one that serves a single consumer at a time, for requests that have to stay in order."
+        ),
     ]
 
     private static let routes = [

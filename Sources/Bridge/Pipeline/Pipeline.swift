@@ -58,10 +58,10 @@ package final class Pipeline {
         counters = PipelineCounters(queues: settings.queues.count)
         let prefetch = settings.queues.reduce(0) { $0 + Int($1.prefetch) }
         completed = CompletedRequests(prefetch: prefetch)
-        maximumWaitingRetries = max(1, prefetch / Self.waitingRetriesDivisor)
+        maximumWaitingRetries = max(settings.queues.count, prefetch / Self.waitingRetriesDivisor)
     }
 
-    /// A fifth of all that prefetch allows.
+    /// A fifth of all that prefetch allows, and one of each queue: one that holds one at a time keeps their order by that.
     private static let waitingRetriesDivisor = 5
 
     /// Whether nothing is left to do for any delivery.

@@ -22,7 +22,7 @@ package struct TopologyPlan: Sendable {
             steps += Self.route(feedback, purpose: "dead device tokens, to be forgotten")
         }
         for queue in configuration.queues {
-            steps.append(.queue(Self.requests(queue.name, deadLetter: configuration.deadLetter), purpose: "requests"))
+            steps.append(.queue(Self.requests(queue, deadLetter: configuration.deadLetter), purpose: "requests"))
             for delay in configuration.retry.levels {
                 let purpose = "requests that wait \(delay.components.seconds) s to be tried again"
                 steps.append(.queue(Self.retries(queue.name, delay: delay), purpose: purpose))
@@ -40,19 +40,27 @@ package struct TopologyPlan: Sendable {
         ]
     }
 
+    /// Without a delivery limit, a quorum queue puts what is given back at its end, as what was on its way to a consumer that
+    /// was just cancelled. So there is one, beyond any that a worker waits for (`broker.poison_deliveries`).
+    /// Source: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues).
+    static let orderedDeliveryLimit: Int32 = 10_000
+
     /// A quorum queue that gives up on a message only into the dead letters, and only when they have taken it. Without
     /// that, a broker with a delivery limit (RabbitMQ 4 has one by default) drops what a crashing worker returns often.
     /// Source: rabbitmq.com/docs/quorum-queues (poison message handling, at-least-once dead lettering).
-    private static func requests(_ name: String, deadLetter: Configuration.Route) -> QueueDeclaration {
-        QueueDeclaration(
-            name: name,
-            arguments: [
-                "x-queue-type": .string("quorum"),
-                "x-dead-letter-exchange": .string(deadLetter.exchange),
-                "x-dead-letter-routing-key": .string(deadLetter.routingKey),
-                "x-dead-letter-strategy": .string("at-least-once"),
-                "x-overflow": .string("reject-publish"),
-            ])
+    private static func requests(_ queue: Configuration.Queue, deadLetter: Configuration.Route) -> QueueDeclaration {
+        var arguments: FieldTable = [
+            "x-queue-type": .string("quorum"),
+            "x-dead-letter-exchange": .string(deadLetter.exchange),
+            "x-dead-letter-routing-key": .string(deadLetter.routingKey),
+            "x-dead-letter-strategy": .string("at-least-once"),
+            "x-overflow": .string("reject-publish"),
+        ]
+        if queue.isSingleActive {
+            arguments["x-single-active-consumer"] = .boolean(true)
+            arguments["x-delivery-limit"] = .int32(orderedDeliveryLimit)
+        }
+        return QueueDeclaration(name: queue.name, arguments: arguments)
     }
 
     /// A queue that gives each message back to its request queue after a fixed time, and keeps it until that has taken it.
@@ -89,8 +97,13 @@ package struct TopologyPlan: Sendable {
     private static func arguments(_ table: FieldTable) -> String {
         table.entries.map { entry in
             let name = String(decoding: entry.name, as: UTF8.self)
-            guard case .text(let value) = entry.value else { return "\(name)=\(entry.value)" }
-            return "\(name)=\(value.isEmpty ? "\"\"" : String(decoding: value, as: UTF8.self))"
+            switch entry.value {
+            case .text(let value):
+                return "\(name)=\(value.isEmpty ? "\"\"" : String(decoding: value, as: UTF8.self))"
+            case .boolean(let value): return "\(name)=\(value)"
+            case .int32(let value): return "\(name)=\(value)"
+            default: return "\(name)=\(entry.value)"
+            }
         }.joined(separator: ", ")
     }
 }

@@ -15,8 +15,12 @@ package enum WorkerFactory {
         var random = SplitMix64(seed: seed)
         let configuration = plan.configuration
         let settings = PipelineSettings(configuration, worker: WorkerName.text(index: index))
-        let ramps = settings.queues.map { PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly) }
-        let consumers = zip(settings.queues, ramps).map { ConsumerQueue(name: $0.name, prefetch: $1.prefetch) }
+        let queues = configuration.queues
+        // A ramp registers its consumer anew, and a queue with a single active one would go on with another worker's.
+        let ramps = queues.map { PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive) }
+        let consumers = zip(queues, ramps).map {
+            ConsumerQueue(name: $0.name, prefetch: $1.prefetch, isSingleActive: $0.isSingleActive)
+        }
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
             network: brokerNetwork, seed: random.next())

@@ -42,6 +42,19 @@ struct TopologyPlanTests {
         #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
     }
 
+    @Test(
+        "A queue that is to keep an order serves one consumer at a time and takes returns at its head, its retry queues do not"
+    )
+    func singleActive() throws {
+        let lines = try plan {
+            $0.queues[0].isSingleActive = true
+            $0.retry.delays = [.seconds(60)]
+            $0.retry.throttledDelays = [.seconds(60)]
+        }.text.split(separator: "\n").filter { $0.hasPrefix("queue push.requests") }
+        let order = ", x-single-active-consumer=true, x-delivery-limit=10000 "
+        #expect(lines.map { $0.contains(order) } == [true, false])
+    }
+
     @Test("One queue for several purposes is declared once")
     func shared() throws {
         let route = Configuration.Route(exchange: "", routingKey: "push.dead")

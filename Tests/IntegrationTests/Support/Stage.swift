@@ -117,6 +117,7 @@ final class Stage {
         var workers = 1
         var drainDeadline = 20
         var prefetch = Stage.prefetch
+        var isSingleActive = false
         /// Paths; the right ones if `nil`.
         var authorityFile: String?
         var keyFile: String?
@@ -152,7 +153,7 @@ final class Stage {
     @discardableResult
     func write(_ settings: Settings = Settings(), to name: String = "harebell.yaml") throws -> String {
         let queues = (settings.queues ?? [quorumQueue, classicQueue]).map {
-            "  - { name: \($0), prefetch: \(settings.prefetch) }\n"
+            "  - { name: \($0), prefetch: \(settings.prefetch), single_active_consumer: \(settings.isSingleActive) }\n"
         }
         let app = self.app(
             Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile,

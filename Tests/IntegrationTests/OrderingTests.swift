@@ -1,0 +1,147 @@
+import AMQP
+import Core
+import EventLoop
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// The topology of `docs/ordering.md`: a consistent-hash exchange over queues with a single active consumer each.
+    @Suite("The order of a device's notifications")
+    struct OrderingTests {
+        private static let devices = 30
+        private static let queues = 4
+
+        /// A broker with the exchange, and a worker's configuration for its queues.
+        private struct Topology {
+            let broker: PrivateBroker
+            let stage: Stage
+            let exchange: String
+            var settings = Stage.Settings()
+
+            init(script: String) throws {
+                broker = try PrivateBroker(["enabled_plugins": "[rabbitmq_consistent_hash_exchange]."])
+                stage = try Stage(broker: broker.url, script: script)
+                exchange = "\(stage.name).by-device"
+                let queues = (0..<OrderingTests.queues).map { [exchange] in "\(exchange).\($0)" }
+                settings.queues = queues
+                settings.prefetch = 1
+                settings.isSingleActive = true
+                let file = try stage.write(settings)
+                try ChildProcess.run(stage.binary, ["topology", "--config", file, "--apply"])
+                try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "x-consistent-hash")))
+                for queue in queues {
+                    try stage.client.ask(
+                        .bindQueue(queue, exchange: exchange, routingKey: "10", arguments: FieldTable()))
+                }
+            }
+
+            /// Request `index` is for one device after the other, with an apns-id that says its number.
+            static func message(_ index: Int, _ requests: Requests, exchange: String) -> Publication {
+                let device = Requests.deviceToken(index % OrderingTests.devices)
+                var message = requests.message(index, to: device)
+                let digits = String(index, radix: 16)
+                let id = "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
+                message.exchange = ArraySlice(exchange.utf8)
+                message.body = ArraySlice(
+                    """
+                    {"device-token":"\(device)","apns-topic":"\(Requests.topic)","apns-id":"\(id)",\
+                    "payload":{"aps":{"badge":\(index)}}}
+                    """.utf8)
+                return message
+            }
+
+            /// Of each device the numbers of its requests, in the order in which APNs saw them.
+            var arrivals: [[Int]] {
+                var arrivals = Array(repeating: [Int](), count: OrderingTests.devices)
+                for record in stage.simulator.ledger.records.sorted(by: { $0.receivedAt < $1.receivedAt }) {
+                    guard let index = Int(record.apnsID.description.suffix(12), radix: 16) else { continue }
+                    arrivals[index % OrderingTests.devices].append(index)
+                }
+                return arrivals
+            }
+
+            func collect(_ count: Int, worker: ChildProcess) throws {
+                var missing = Set(0..<count)
+                do {
+                    try stage.client.consume([stage.resultQueue], within: .seconds(120)) { delivery in
+                        if let index = stage.requests.index(ofMessageID: delivery.correlationID) {
+                            missing.remove(index)
+                        }
+                        return missing.isEmpty
+                    }
+                } catch {
+                    throw TestSupportError("\(error); \(missing.count) missing; \(worker.report)")
+                }
+            }
+        }
+
+        private static func end(_ worker: ChildProcess) throws {
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+        }
+
+        /// Sends a load to two workers and ends the first one, which is the active consumer of all queues, in its middle.
+        private static func exchange(_ count: Int, over topology: Topology, end: (ChildProcess) throws -> Void) throws {
+            let (stage, exchange, requests) = (topology.stage, topology.exchange, topology.stage.requests)
+            let workers = try (0..<2).map { _ in try stage.start(topology.settings) }
+            let publisher = try LoadPublisher(stage.url, count: count, rate: 1000) {
+                Topology.message($0, requests, exchange: exchange)
+            }
+            try eventually("half accepted; \(workers[0].report)", within: .seconds(60)) {
+                stage.simulator.ledger.statistics.accepted >= count / 2 ? true : nil
+            }
+            try end(workers[0])
+            let repeated = try publisher.finish()
+            #expect(repeated.isEmpty, "the publisher's own order")
+            try topology.collect(count, worker: workers[1])
+            try Self.end(workers[1])
+            for (device, arrivals) in topology.arrivals.enumerated() {
+                #expect(Set(arrivals) == Set(stride(from: device, to: count, by: Self.devices)))
+                // What comes again comes before the next one.
+                #expect(arrivals == arrivals.sorted(), "device \(device)")
+            }
+        }
+
+        @Test("is that of their requests through refused streams, lost connections, and the death of the worker")
+        func kept() throws {
+            let topology = try Topology(
+                script: "every 20 requests: rst REFUSED_STREAM\nevery 90 requests: cut\ntoken *: delay 2ms..20ms")
+            try Self.exchange(600, over: topology) { worker in
+                worker.signal(SIGKILL)
+                try worker.waitForExit()
+            }
+            let seen = topology.stage.simulator.ledger.statistics
+            #expect(seen.resets > 20 && seen.cuts > 3)
+            print("order: 600 requests for \(Self.devices) devices in order, \(seen.repeated) sent again")
+        }
+
+        @Test("is that of their requests when a worker drains and another one goes on, and none is sent twice")
+        func drained() throws {
+            let topology = try Topology(script: "token *: delay 2ms..20ms")
+            try Self.exchange(600, over: topology) { try Self.end($0) }
+            #expect(topology.stage.simulator.ledger.statistics.repeated == 0)
+        }
+
+        @Test(
+            "is lost by what goes through a retry queue, which comes late, or with one attempt not at all",
+            arguments: [6, 1])
+        func parked(attempts: Int) throws {
+            var topology = try Topology(script: "attempt 1, after 100 requests on server: 503 ServiceUnavailable")
+            topology.settings.attempts = attempts
+            let count = 300
+            let worker = try topology.stage.start(topology.settings)
+            try topology.stage.client.publish(
+                (0..<count).map {
+                    Topology.message($0, topology.stage.requests, exchange: topology.exchange)
+                })
+            try topology.collect(count, worker: worker)
+            try Self.end(worker)
+            let disturbed = topology.arrivals.filter { $0 != $0.sorted() }
+            #expect(disturbed.count == (attempts > 1 ? 1 : 0))
+            #expect(topology.stage.simulator.ledger.records.count == count + (attempts > 1 ? 1 : 0))
+            #expect(try topology.stage.client.takeAll(topology.stage.deadLetterQueue).count == (attempts > 1 ? 0 : 1))
+        }
+    }
+}
