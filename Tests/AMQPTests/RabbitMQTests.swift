@@ -179,6 +179,24 @@ struct RabbitMQTests {
         try end()
     }
 
+    /// Under its old tag the broker would end the connection (541) with the next delivery.
+    @Test("A quorum queue's consumer gets more at a time while deliveries are unsettled, over the same connection")
+    func prefetchOfQuorumQueue() throws {
+        let quorum = "\(queue)-quorum"
+        let arguments: FieldTable = ["x-queue-type": .string("quorum")]
+        _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: quorum, arguments: arguments)))
+        let publisher = try rig.open(.publisher)
+        try rig.run { publisher.isOpen }
+        for number: UInt8 in 0..<10 { _ = try publisher.publish(publication([number], to: quorum)) }
+        let consumer = try rig.open(.consumer([ConsumerQueue(name: quorum, prefetch: 3)]))
+        try rig.run { [rig] in rig.deliveries(of: consumer).count == 3 }
+        consumer.setPrefetch(20, queue: 0, at: rig.now)
+        try rig.run { [rig] in rig.deliveries(of: consumer).count == 10 || consumer.epoch > 1 }
+        #expect(consumer.epoch == 1)
+        _ = try rig.ask(control, .deleteQueue(quorum))
+        try rig.close()
+    }
+
     @Test("What goes back comes again as redelivered")
     func requeue() throws {
         try declare()
