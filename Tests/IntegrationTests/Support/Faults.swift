@@ -67,6 +67,9 @@ extension Fault {
             try $0.broker.start()
         }
 
+        // What it had delivered may come again without a word about that, and then it is taken for new.
+        kill.limits = { FaultRun.Limits(duplicatePushes: $0.blows * held, duplicateResults: $0.blows * held) }
+
         var alarm = Fault(name: "broker: memory alarm", interval: 2000)
         alarm.blow = { try $0.alarm() }
         alarm.check = { #expect($1.outcomes == ["accepted": $1.count]) }
@@ -229,10 +232,10 @@ extension Fault {
             try scene.broker.kill()
             try scene.broker.start()
         }
-        // One cut and one dead worker, which may have held all it can: its results waited for the broker, too. The rest
-        // costs no push, and each broken connection the results that were on it.
+        // One cut, one dead worker, and one dead broker, each of which may cost all that is held; a broken connection costs the
+        // results that were on it.
         all.limits = {
-            FaultRun.Limits(duplicatePushes: $0.blows * 2 * held, duplicateResults: $0.blows * 3 * held)
+            FaultRun.Limits(duplicatePushes: $0.blows * 3 * held, duplicateResults: $0.blows * 3 * held)
         }
         return all
     }
