@@ -23,6 +23,8 @@ package struct Configuration: Sendable, Equatable {
     /// Event-loop threads, at least 1.
     package var workers: Int
     package var drainDeadline: Duration
+    /// How long a worker holds what waits for a paused app, or for APNs.
+    package var hold: Duration
     /// `nil` turns the admin server off.
     package var admin: Admin?
     package var log: Log

@@ -53,6 +53,7 @@ struct ConfigurationBuilder {
             apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),
+            hold: seconds("hold_seconds"),
             admin: admin(),
             log: log())
     }

@@ -196,6 +196,9 @@ extension Setting {
         Setting(
             "drain_deadline_seconds", .integer(1...3600), default: "30",
             "How long a drain waits for what is in flight; the rest goes back to its queue."),
+        Setting(
+            "hold_seconds", .integer(1...1200), default: "300",
+            "How long a request may wait here for a paused app, or for APNs; then it waits in the broker."),
         Setting("admin", .section, default: "{}", optional: true, "Metrics and health over HTTP; null turns it off."),
         Setting(
             "admin.listen", .text(bytes: 1...255), default: "\"127.0.0.1:9464\"",

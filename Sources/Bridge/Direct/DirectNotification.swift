@@ -84,6 +84,10 @@ package final class DirectNotification: PipelineDoors {
 
     package func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
 
+    package func isConnected(pool: Int) -> Bool { true }
+
+    package func take(_ intake: Intake) {}
+
     package var canPublish: Bool { true }
 
     /// Takes the result. It is never confirmed, so nothing comes after it: no dead letter, no settlement.

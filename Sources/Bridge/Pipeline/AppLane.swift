@@ -11,8 +11,10 @@ package struct AppLane {
     package var held = HandleQueue()
     package var refusals = TokenRefusalShare()
 
-    /// One for each push type to devices, one for broadcasts, one for channel management and one for them all.
-    package static let count = PushType.allCases.count + 3
+    /// The lanes to devices, one for each push type.
+    package static let devices = 0..<PushType.allCases.count
+    /// Beside those, one for broadcasts, one for channel management and one for them all.
+    package static let count = devices.count + 3
     /// The lane of the credential, which every notification takes beside the one of its topic.
     package static let credential = count - 1
 

@@ -15,6 +15,8 @@ package struct PipelineApp {
     let refusals: [String?]
     /// Whether the app's certificate names one topic, which is then that of a request without any.
     let hasOneTopic: Bool
+    /// When APNs last answered one of its notifications for good.
+    var answeredAt: Instant?
     /// Whether no configuration has it any more; what is in flight may still mean it.
     package var isRemoved = false
 
@@ -88,9 +90,10 @@ package struct PipelineApp {
     /// Takes over everything from another description of the same app but what is going on.
     package mutating func change(to other: PipelineApp) {
         precondition(isSame(other), "an app stays what it is called")
-        let lanes = lanes
+        let (lanes, answeredAt) = (lanes, answeredAt)
         self = other
         self.lanes = lanes
+        self.answeredAt = answeredAt
     }
 }
 

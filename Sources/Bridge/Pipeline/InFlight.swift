@@ -10,6 +10,8 @@ package final class InFlightRequest {
     package var isOrphan = false
     /// Notifications, of how many, whose outcome calls for a dead letter, and the first of their reports.
     package var notifications = 1
+    /// How many of them this delivery has to send.
+    var started = 0
     package var failures = 0
     package var firstFailure: (id: NotificationID?, report: Report)?
     /// The places of those whose outcome calls for a dead letter in a fan-out.
@@ -23,6 +25,15 @@ package final class InFlightRequest {
         self.delivery = delivery
         self.arrived = arrived
         history = RequestHistory(delivery)
+    }
+
+    /// Whether nothing came of this delivery but that all of its notifications waited, and a redelivery is as good.
+    var isUntouched: Bool {
+        parked.count == started
+            && parked.allSatisfy { parked in
+                parked.trouble == nil && parked.entry.troubles == 0 && parked.entry.attempts == history.attempts
+                    && parked.entry.notification.target.maySendAgain
+            }
     }
 
     /// What is left out of a copy of a fan-out; `nil` where nothing is.
@@ -67,6 +78,8 @@ package final class InFlightNotification {
     /// What APNs did with all the tries together: `unknown` if that is unknown of one of them.
     package private(set) var processed: Processed
     package var firstTry: Instant?
+    /// Since when it waits to be sent, for its app or in a pool; the time of a try in between counts.
+    package var waitingSince: Instant?
     /// When it was last handed to a pool.
     package var submittedAt = Instant(nanoseconds: 0)
     /// Its pool's name for it, from when it is handed over until its end there.

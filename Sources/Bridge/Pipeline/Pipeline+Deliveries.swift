@@ -5,7 +5,7 @@ import Logging
 extension Pipeline {
     /// A message arrived.
     package func received(_ delivery: Delivery, at now: Moment) {
-        guard isNew(delivery, at: now) else { return }
+        guard isNew(delivery, at: now), isTaken(delivery) else { return }
         timings.arrived(delivery, at: now.wall)
         let request = InFlightRequest(delivery: delivery, arrived: now)
         if delivery.redelivered, let count = poisonCount(delivery) { return giveUp(request, after: count, at: now) }
@@ -40,7 +40,7 @@ extension Pipeline {
     package func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
         // Without its body it may look like another one: only a message id tells them apart.
         let isNamed = delivery.messageID != nil
-        guard isNew(delivery, isRecognizable: isNamed, at: now) else { return }
+        guard isNew(delivery, isRecognizable: isNamed, at: now), isTaken(delivery) else { return }
         let limit = settings.maximumMessage
         refuse(
             InFlightRequest(delivery: delivery, arrived: now),
@@ -128,7 +128,8 @@ extension Pipeline {
                 return refuse(request, failure, id: notificationID(of: request.delivery), at: now)
             }
         }
-        request.open = all.count - (done?.count ?? 0)
+        request.started = all.count - (done?.count ?? 0)
+        request.open = request.started
         var finding: String?
         var checked: Int?
         for index in all.indices where done?.contains(index) != true {

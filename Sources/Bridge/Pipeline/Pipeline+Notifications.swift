@@ -24,8 +24,15 @@ extension Pipeline {
             expiration: notification.expiration, collapseID: notification.collapseID, id: entry.id,
             payload: notification.payload)
         let pool = apps.apps[entry.app].pools.pool(for: notification.target)
+        guard
+            !standstill.isSuspended || doors.isConnected(pool: pool) || pool != apps.apps[entry.app].pools.notifications
+        else {
+            withdrawn(handle, entry)
+            return parkWaiting(handle, at: now)
+        }
         entry.pool = pool
         entry.submittedAt = now.instant
+        waits(entry, at: now)
         entry.ticket = doors.submit(request, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
     }
 
@@ -50,6 +57,7 @@ extension Pipeline {
     package func replied(_ handle: UInt32, _ reply: APNsReply, at now: Moment) {
         let entry = notifications[handle]
         entry.ticket = nil
+        answered(entry.pool, at: now)
         let rule = reply.rule
         if !rule.isKnown || rule.alarm != nil { announce(reply, rule, entry.app) }
         if isOutdated(entry), refusesWhatChanged(rule, entry) {
@@ -73,6 +81,11 @@ extension Pipeline {
             let trouble: RetryLadder.Trouble = reply.status == 429 ? .throttled : .service
             unsuccessful(handle, entry, reply, .yes, .long(trouble), at: now)
         }
+    }
+
+    private func answered(_ pool: Int, at now: Moment) {
+        while poolAnswers.count <= pool { poolAnswers.append(nil) }
+        poolAnswers[pool] = now.instant
     }
 
     /// An answer that may be another one later.
@@ -100,6 +113,9 @@ extension Pipeline {
     ) {
         entry.tried(.yes)
         if rule.proof == .token { answeredToken(entry, isRefusal: false) }
+        lastAnswer = now.instant
+        mayRecover(at: now)
+        apps.apps[entry.app].answeredAt = now.instant
         ended(handle, entry, showing: rule.proof, at: now)
         var report = report(outcome, entry, reply)
         if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier try" }
@@ -201,7 +217,7 @@ extension Pipeline {
     private func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         if let closed = apps.apps[entry.app].closedLane(of: entry.lane) {
             guard entry.troubles < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
-            hold(handle, entry, in: closed)
+            hold(handle, entry, in: closed, at: now)
             return true
         }
         guard let began = entry.firstTry else { preconditionFailure("what ended was tried") }
@@ -213,6 +229,7 @@ extension Pipeline {
         }
         counters.retries += 1
         waitingRetries += 1
+        entry.waitingSince = nil
         later.insert(.retry(handle), due: now.instant + pause)
         return true
     }

@@ -7,7 +7,8 @@ struct ParkedNotification {
     let entry: InFlightNotification
     /// How it ends if it cannot wait.
     let report: Report
-    let trouble: RetryLadder.Trouble
+    /// `nil` where nothing was tried: that counts no attempt.
+    let trouble: RetryLadder.Trouble?
 }
 
 /// From a notification that is to wait for long to the copy of its request in a retry queue.
@@ -16,7 +17,7 @@ struct ParkedNotification {
 /// one copy at a time, and what the copy leaves out has its result.
 extension Pipeline {
     /// Leaves a notification to a later round.
-    func park(_ handle: UInt32, _ report: Report, _ trouble: RetryLadder.Trouble, at now: Moment) {
+    func park(_ handle: UInt32, _ report: Report, _ trouble: RetryLadder.Trouble?, at now: Moment) {
         let entry = notifications.remove(handle)
         entry.request.parked.append(ParkedNotification(entry: entry, report: report, trouble: trouble))
         closeOne(of: entry.request, at: now)
@@ -24,15 +25,16 @@ extension Pipeline {
 
     /// Everything of a request has ended but what is parked.
     func publishRetry(_ request: InFlightRequest, at now: Moment) {
+        guard !giveBack(request) else { return }
         let queue = settings.queues[request.delivery.queue].name
-        let trouble = request.parked.map(\.trouble).max() ?? .service
+        let trouble = request.parked.compactMap(\.trouble).max() ?? .service
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
         let next = settings.ladder.delay(
             for: trouble, parkings: request.history.troubles, within: rest)
         guard let delay = next else {
             return endParked(request, at: now) { parked in
                 Report(
-                    outcome: .expired, attempts: parked.report.attempts, processed: parked.report.processed,
+                    outcome: .expired, attempts: parked.entry.attempts, processed: parked.entry.processed,
                     detail: "it expires before the next attempt")
             }
         }
@@ -44,9 +46,10 @@ extension Pipeline {
             }
         }
         counters.parked += UInt64(request.parked.count)
+        if request.parked.contains(where: { $0.trouble == nil }) { counters.heldTooLong += 1 }
         if let heldBack = parkingLog.admit(at: now.instant) {
             log.warning(
-                "APNs has trouble: requests wait in retry queues",
+                "requests wait in retry queues",
                 metadata: [
                     "queue": "\(String(decoding: copy.routingKey, as: UTF8.self))", "held_back": "\(heldBack)",
                     "detail": "\(request.parked[0].report.summary)",

@@ -26,24 +26,28 @@ extension Pipeline {
     func probeSoon(_ app: Int, at now: Moment) {
         for lane in apps.apps[app].lanes.indices where !apps.apps[app].lanes[lane].gate.isOpen {
             apps.apps[app].lanes[lane].gate.probeSoon(at: now.instant)
+            mayRecover(at: now)
             scheduleProbe(app, lane)
         }
     }
 
     /// A notification waits for its app. That is not trouble of its own, so its time for retries begins anew.
-    func hold(_ handle: UInt32, _ entry: InFlightNotification, in lane: Int) {
+    func hold(_ handle: UInt32, _ entry: InFlightNotification, in lane: Int, at now: Moment) {
         entry.firstTry = nil
+        waits(entry, at: now)
         apps.apps[entry.app].lanes[lane].held.append(handle)
     }
 
     /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is held.
     func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard apps.apps[entry.app].lanes[entry.lane].gate.admits(at: now.instant) else {
-            hold(handle, entry, in: entry.lane)
+            hold(handle, entry, in: entry.lane, at: now)
+            limitHeld(entry.app, entry.lane, at: now)
             return false
         }
         guard apps.apps[entry.app].lanes[AppLane.credential].gate.admit(handle, at: now.instant) else {
-            hold(handle, entry, in: AppLane.credential)
+            hold(handle, entry, in: AppLane.credential, at: now)
+            limitHeld(entry.app, AppLane.credential, at: now)
             return false
         }
         return apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant)
@@ -66,11 +70,11 @@ extension Pipeline {
     ) {
         switch rule.action.pause {
         case .app:
-            hold(handle, entry, in: AppLane.credential)
+            hold(handle, entry, in: AppLane.credential, at: now)
             withdrawn(handle, entry.app, entry.lane)
             refused(handle, entry.app, AppLane.credential, .credential(reason), at: now)
         case .topic:
-            hold(handle, entry, in: entry.lane)
+            hold(handle, entry, in: entry.lane, at: now)
             ended(handle, entry.app, AppLane.credential, showing: rule.proof, at: now)
             refused(handle, entry.app, entry.lane, .topic(reason), at: now)
         case nil: preconditionFailure("\(rule.action) refuses no app")
@@ -114,13 +118,15 @@ extension Pipeline {
         for app in refusedApps.sorted() {
             let cause = AppGate.Cause.credential(reason)
             if let pause = apps.apps[app].lanes[AppLane.credential].gate.pause {
-                if let probe = pause.probe, notifications[probe].pool == pool, takeBack(probe, in: AppLane.credential) {
+                if let probe = pause.probe, notifications[probe].pool == pool,
+                    takeBack(probe, in: AppLane.credential, at: now)
+                {
                     refused(probe, app, AppLane.credential, cause, at: now)
                 }
-                withdraw(app, AppLane.credential)
+                withdraw(app, AppLane.credential, at: now)
             } else {
                 apps.apps[app].lanes[AppLane.credential].gate.close(cause, at: now.instant)
-                closed(app, AppLane.credential, cause)
+                closed(app, AppLane.credential, cause, at: now)
             }
         }
     }
@@ -133,7 +139,7 @@ extension Pipeline {
     func refusedToken(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
         if let cause = apps.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
             guard apps.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {
-                hold(handle, entry, in: entry.lane)
+                hold(handle, entry, in: entry.lane, at: now)
                 return
             }
             ended(handle, entry.app, AppLane.credential, showing: .topic, at: now)
@@ -147,7 +153,7 @@ extension Pipeline {
         let refusals = apps.apps[entry.app].lanes[entry.lane].refusals
         let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, answers: refusals.answers)
         if isLimit {
-            hold(handle, entry, in: entry.lane)
+            hold(handle, entry, in: entry.lane, at: now)
             refused(handle, entry.app, entry.lane, cause, at: now)
         } else {
             entry.tried(.yes)
@@ -180,7 +186,7 @@ extension Pipeline {
     private func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
         switch apps.apps[app].lanes[lane].gate.ended(handle, showing: proof, at: now.instant) {
         case .opens: resume(app, lane, at: now)
-        case .repeatsPause: scheduleProbe(app, lane)
+        case .repeatsPause: pauses(app, lane, at: now)
         case .nothing: break
         }
     }
@@ -199,15 +205,21 @@ extension Pipeline {
 
     private func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
         switch apps.apps[app].lanes[lane].gate.refused(handle, cause, at: now.instant) {
-        case .closes: closed(app, lane, cause)
-        case .prolongs: scheduleProbe(app, lane)
+        case .closes: closed(app, lane, cause, at: now)
+        case .prolongs: pauses(app, lane, at: now)
         case .repeats: break
         }
     }
 
-    private func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause) {
+    /// A pause begins anew after a probe.
+    private func pauses(_ app: Int, _ lane: Int, at now: Moment) {
         scheduleProbe(app, lane)
-        withdraw(app, lane)
+        limitHeld(app, lane, at: now)
+    }
+
+    private func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+        scheduleProbe(app, lane)
+        withdraw(app, lane, at: now)
         let refused =
             switch cause {
             case .credential: "the credential of this app: the app"
@@ -220,28 +232,29 @@ extension Pipeline {
     }
 
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
-    private func withdraw(_ app: Int, _ lane: Int) {
+    private func withdraw(_ app: Int, _ lane: Int, at now: Moment) {
         let submitted = notifications.handles.map { (handle: $0, entry: notifications[$0]) }.filter {
             $0.entry.app == app && $0.entry.ticket != nil && (lane == AppLane.credential || lane == $0.entry.lane)
         }
         for (handle, entry) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
-            guard takeBack(handle, in: lane) else { continue }
+            guard takeBack(handle, in: lane, at: now) else { continue }
             if lane != entry.lane { withdrawn(handle, app, entry.lane) }
         }
     }
 
     /// - Returns: Whether a notification still waited in its pool, and is held now.
-    private func takeBack(_ handle: UInt32, in lane: Int) -> Bool {
+    private func takeBack(_ handle: UInt32, in lane: Int, at now: Moment) -> Bool {
         let entry = notifications[handle]
         guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { return false }
         entry.ticket = nil
-        hold(handle, entry, in: lane)
+        hold(handle, entry, in: lane, at: now)
         return true
     }
 
     private func resume(_ app: Int, _ lane: Int, at now: Moment) {
         log.notice("APNs answers this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
         apps.apps[app].lanes[lane].refusals.reset()
+        mayRecover(at: now)
         later.insert(.release(app: app, lane: lane), due: now.instant)
     }
 

@@ -30,6 +30,8 @@ package final class Pipeline {
     /// full of them.
     var waitingRetries = 0
     let maximumWaitingRetries: Int
+    /// What all queues together may have unsettled here.
+    let prefetch: Int
     /// Reasons that were logged, each once.
     var announced: Set<String> = []
 
@@ -38,6 +40,18 @@ package final class Pipeline {
     var unpublished = EventQueue<PendingPublication>()
     /// What goes alone, because the broker may have closed the connection over it.
     var suspects = SuspectPublishes()
+
+    /// When the waiting are looked at next; never where nothing waits.
+    var nextLook = Instant.distantFuture
+    var standstill = Standstill()
+    /// While nothing is consumed: whether one message of each queue is taken as a probe, and whether the first one came.
+    var isProbing = false
+    var hasProbe = false
+    /// Whether what is taken out now goes back to its queue instead of a retry queue.
+    var isGivingBack = false
+    /// When APNs last answered a notification for good, and when each pool last brought any answer.
+    var lastAnswer: Instant?
+    var poolAnswers: [Instant?] = []
 
     /// What waits for its time.
     enum Later {
@@ -56,7 +70,7 @@ package final class Pipeline {
         self.log = log
         random = SplitMix64(seed: seed)
         counters = PipelineCounters(queues: settings.queues.count)
-        let prefetch = settings.queues.reduce(0) { $0 + Int($1.prefetch) }
+        prefetch = settings.queues.reduce(0) { $0 + Int($1.prefetch) }
         completed = CompletedRequests(prefetch: prefetch)
         maximumWaitingRetries = max(settings.queues.count, prefetch / Self.waitingRetriesDivisor)
     }
@@ -76,7 +90,8 @@ package final class Pipeline {
     }
 
     package var nextDeadline: Instant? {
-        later.earliest
+        guard nextLook < .distantFuture else { return later.earliest }
+        return later.earliest.map { min($0, nextLook) } ?? nextLook
     }
 
     /// The most that one turn does of what is due; the rest is due in the next.
@@ -95,5 +110,6 @@ package final class Pipeline {
             case .release(let app, let lane): budget -= release(app, lane, atMost: max(budget, 1), at: now)
             }
         }
+        if nextLook <= now.instant { lookAtTheWaiting(at: now) }
     }
 }

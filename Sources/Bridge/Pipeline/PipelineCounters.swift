@@ -10,6 +10,12 @@ package struct PipelineCounters: Sendable {
     package var retries: UInt64 = 0
     /// Notifications put into retry queues.
     package var parked: UInt64 = 0
+    /// Requests put into retry queues because what they waited for took too long.
+    package var heldTooLong: UInt64 = 0
+    /// Deliveries given back unsent, because no app could send.
+    package var requeued: UInt64 = 0
+    /// How often consuming was stopped for that.
+    package var suspensions: UInt64 = 0
     /// Redeliveries of requests that were finished, or still in flight, here.
     package var duplicatesAvoided: UInt64 = 0
     /// Tries that APNs may or may not have worked on.
@@ -48,6 +54,9 @@ package struct PipelineCounters: Sendable {
         for index in outcomes.indices { outcomes[index] += other.outcomes[index] }
         retries += other.retries
         parked += other.parked
+        heldTooLong += other.heldTooLong
+        requeued += other.requeued
+        suspensions += other.suspensions
         duplicatesAvoided += other.duplicatesAvoided
         uncertain += other.uncertain
         ignored += other.ignored

@@ -19,6 +19,12 @@ package protocol PipelineDoors: AnyObject {
     /// Publishes and returns the sequence number that its confirm will carry.
     func publish(_ publication: Publication) throws(AMQPError) -> UInt64
 
+    /// Whether a connection of a pool takes requests.
+    func isConnected(pool: Int) -> Bool
+
+    /// From now on takes so much from the broker.
+    func take(_ intake: Intake)
+
     /// Tells the broker the end of a delivery of the current epoch.
     func settle(_ delivery: Delivery, _ settlement: Settlement)
 }

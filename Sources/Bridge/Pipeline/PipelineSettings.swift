@@ -35,6 +35,8 @@ package struct PipelineSettings: Sendable {
     package var validation: Configuration.PayloadValidation
     /// From which share of refused device tokens on an app pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
+    /// How long something may wait here for a paused app, or for APNs.
+    package var hold: Duration
     /// The largest body of a delivery, in bytes.
     package var maximumMessage: Int
     /// How often a message may have been delivered in vain before it is given up without a look into it.
@@ -88,6 +90,7 @@ extension PipelineSettings {
         feedback = configuration.feedback.map { PublishRoute($0) }
         deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)
         ladder = RetryLadder(configuration.retry)
+        hold = configuration.hold
         validation = configuration.apns.validate
         tokenRefusals = configuration.apns.badTokenPause
         maximumMessage = configuration.broker.maximumMessage

@@ -171,7 +171,8 @@ package final class Application: LoopOwner {
         var fields: Logger.Metadata = [
             "deliveries": "\(totals.deliveries.reduce(0, +))", "retries": "\(totals.retries)",
             "duplicates_avoided": "\(totals.duplicatesAvoided)", "uncertain": "\(totals.uncertain)",
-            "parked": "\(totals.parked)", "dead_letters": "\(totals.deadLetters)", "unsettled": "\(totals.unsettled)",
+            "parked": "\(totals.parked)", "requeued": "\(totals.requeued)", "dead_letters": "\(totals.deadLetters)",
+            "unsettled": "\(totals.unsettled)",
         ]
         for outcome in Outcome.allCases { fields["\(outcome.name)"] = "\(totals[outcome])" }
         log.notice("ended", metadata: fields)

@@ -32,6 +32,7 @@ extension Worker {
         case .connected:
             roster.connected(number)
             log.info("connected to APNs", metadata: metadata(pool))
+            pipeline.mayRecover(at: now)
             if refusedPools.remove(number) != nil { pipeline.certificateTaken(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
             // The pool goes on trying; once is enough to be told.

@@ -30,6 +30,7 @@ package final class Worker: PipelineDoors {
     /// Whether the channel of a queue has delivered anything.
     private var hasDelivered: [Bool]
     private var ramps: [PrefetchRamp]
+    private var intake = Intake.full
     private(set) var isPublisherOpen = false
     private var isReady = false
     private var wasReady = false
@@ -76,6 +77,11 @@ package final class Worker: PipelineDoors {
     /// What APNs refuses now, and how much waits for it.
     package var paused: [PausedTopic] {
         pipeline.paused
+    }
+
+    /// Whether nothing is consumed because no app can send.
+    package var isSuspended: Bool {
+        pipeline.isSuspended
     }
 
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
@@ -173,12 +179,13 @@ package final class Worker: PipelineDoors {
     private func arrived(_ delivery: Delivery) {
         let queue = delivery.queue
         hasDelivered[queue] = true
-        guard ramps[queue].delivered(isRedelivered: delivery.redelivered, at: now.instant) else { return }
+        guard ramps[queue].delivered(isRedelivered: delivery.redelivered, at: now.instant), intake == .full
+        else { return }
         consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
     }
 
     private func expireRamps() {
-        for queue in ramps.indices where ramps[queue].expire(at: now.instant) {
+        for queue in ramps.indices where ramps[queue].expire(at: now.instant) && intake == .full {
             consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
         }
     }
@@ -219,7 +226,7 @@ package final class Worker: PipelineDoors {
     }
 
     private func updateReadiness() {
-        let ready = isPublisherOpen && consuming.allSatisfy { $0 }
+        let ready = isPublisherOpen && consuming.allSatisfy { $0 } && !pipeline.isSuspended
         guard ready != isReady else { return }
         isReady = ready
         wasReady = wasReady || ready
@@ -284,6 +291,20 @@ package final class Worker: PipelineDoors {
 
     package func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
         try publisher.publish(publication)
+    }
+
+    package func isConnected(pool: Int) -> Bool {
+        self[pool].isConnected
+    }
+
+    package func take(_ intake: Intake) {
+        guard drain.stage == .running else { return }
+        self.intake = intake
+        guard intake != .none else { return consumer.cancelConsumers(at: now.instant) }
+        for queue in ramps.indices {
+            consumer.setPrefetch(intake == .one ? 1 : ramps[queue].prefetch, queue: queue, at: now.instant)
+        }
+        consumer.resumeConsumers(at: now.instant)
     }
 
     package func settle(_ delivery: Delivery, _ settlement: Settlement) {

@@ -21,6 +21,8 @@ private final class NarrowDoors: PipelineDoors {
 
     func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 { 0 }
     func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
+    func isConnected(pool: Int) -> Bool { true }
+    func take(_ intake: Intake) {}
     func settle(_ delivery: Delivery, _ settlement: Settlement) {}
 }
 

@@ -47,6 +47,8 @@ final class Checker {
     private var permitted = 0
     private let limits: Limits
     private let maximumAttempts: Int
+    /// How long a notification may wait for its app, with one try in between that waits for a connection as long.
+    private let longestHold: Duration
 
     /// What no connection, and no worker, may exceed.
     struct Limits {
@@ -65,6 +67,7 @@ final class Checker {
         self.world = world
         self.limits = limits ?? Limits(world.configuration)
         maximumAttempts = world.configuration.retry.maximumAttempts
+        longestHold = world.configuration.hold * 2 + world.configuration.apns.requestTimeout
         world.broker.observe = { [unowned self] in observed($0) }
     }
 
@@ -96,6 +99,11 @@ final class Checker {
     func step(mayHold limit: Int) {
         if let worker = world.worker, worker.counters.unsettled > limit {
             complain("the worker holds \(worker.counters.unsettled) deliveries, \(limit) are allowed")
+        }
+        if let worker = world.worker, worker.drain.stage == .running, let since = worker.pipeline.oldestHeld,
+            world.network.now - since > longestHold
+        {
+            complain("a notification has waited for its app for \(world.network.now - since)")
         }
         let broken = world.broker.violations.filter { $0 != "missed heartbeats" }
         if !broken.isEmpty { complain("the protocol was broken: \(broken)") }
@@ -130,7 +138,7 @@ final class Checker {
     /// message id, once it was acknowledged.
     private func permitForgotten(_ message: Broker.Message) {
         let name = name(message)
-        guard let fate = fates[name], let takenBackAt = fate.takenBackAt else { return }
+        guard message.redelivered, let fate = fates[name], let takenBackAt = fate.takenBackAt else { return }
         let isNamed = message.decodedProperties?.messageID != nil
         guard !isNamed || world.network.now - takenBackAt >= CompletedRequests.memory else { return }
         fates[name]?.isForgotten = !isNamed
@@ -198,7 +206,8 @@ final class Checker {
         if fates[name]?.parkings.insert(Int(parkings)).inserted == false {
             // Nobody knew whether the first one had arrived: both are sent.
             permitted += fate.request.deviceTokens.count
-        } else if Int(attempts) < fate.attempts {
+        } else if Int(attempts) < fate.attempts, fate.parked == fate.parkings.count {
+            // Of two copies that are sent, each counts for itself.
             complain("\(name) is parked after \(attempts) attempts, and had \(fate.attempts) before")
         }
         fates[name]?.attempts = max(fate.attempts, Int(attempts))

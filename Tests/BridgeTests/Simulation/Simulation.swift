@@ -55,6 +55,7 @@ final class Simulation {
         }
         let (delays, throttledDelays) = (ladder(120), ladder(20))
         let attempts = Int.random(in: 1...5, using: &retries)
+        let hold = Duration.seconds(Int64.random(in: 20...300, using: &retries))
         let script = ([SimulatedRequest.script] + trouble.lines).joined(separator: "\n")
         world = try World(seed: seed, script: script, sabotage: sabotage) { configuration in
             // Heartbeats are most of what happens in hours.
@@ -67,6 +68,7 @@ final class Simulation {
             configuration.retry.delays = delays
             configuration.retry.throttledDelays = throttledDelays
             configuration.retry.maximumAttempts = attempts
+            configuration.hold = hold
         }
         if isLong { world.broker.heartbeat = 1200 }
         world.startsSlowly = Bool.random(using: &random)
@@ -129,7 +131,11 @@ final class Simulation {
         let isBounded = used.isDisjoint(with: [.freezeBroker, .cancelConsumers, .kill, .drain]) && !hasSilence
         // What came over an earlier registration of a consumer, the broker does not count for the next one.
         let earlier = world.startsSlowly ? 1 + Int(PrefetchRamp.few) : 0
-        world.check = { [unowned self] in checker.step(mayHold: isBounded ? limit + earlier : 1000) }
+        world.check = { [unowned self] in
+            // Nor what is left from before a standstill.
+            let again = (world.worker?.counters.suspensions ?? 0) > 0 ? limit : 0
+            checker.step(mayHold: isBounded ? limit + earlier + again : 1000)
+        }
         setChances(isOn: true)
         try world.start()
         let start = world.network.now

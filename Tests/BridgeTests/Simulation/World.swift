@@ -124,6 +124,8 @@ final class World {
             environment: { _ in nil },
             readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
         ).configuration
+        // Pauses may last as long as a test looks at them; how long they may last is another test's matter.
+        configuration.hold = .seconds(86_400)
         edit(&configuration)
         return configuration
     }

@@ -1,0 +1,224 @@
+package import Core
+import Logging
+
+/// How much a worker takes from the broker.
+package enum Intake: Sendable {
+    /// What prefetch allows.
+    case full
+    /// One message of each queue.
+    case one
+    case none
+}
+
+/// What waits for an app that is paused, or for APNs that cannot be reached, does not wait here for longer than the
+/// configuration allows.
+///
+/// While others can send, it is parked and counts no attempt, so that it does not take up their prefetch. When no app can
+/// send, nothing more is consumed, and what was not sent goes back to its queue.
+extension Pipeline {
+    /// How often the waiting are looked at, as a share of how long they may wait: they go that much early rather than late.
+    private static let looksPerHold = 20
+
+    private var lookInterval: Duration { settings.hold / Self.looksPerHold }
+
+    /// How long something may wait before it goes.
+    private var longestWait: Duration { settings.hold - lookInterval }
+
+    /// How long a standstill may last: it ends one look before what has waited since it began would be parked.
+    private var longestStandstill: Duration { longestWait - lookInterval }
+
+    /// Whether nothing is consumed because no app can send.
+    package var isSuspended: Bool { standstill.isSuspended }
+
+    /// Something waits from now on.
+    func waits(_ entry: InFlightNotification, at now: Moment) {
+        if entry.waitingSince == nil { entry.waitingSince = now.instant }
+        if nextLook == .distantFuture { nextLook = now.instant + lookInterval }
+    }
+
+    /// Something has changed for the better: if nothing is consumed, that is looked at now.
+    package func mayRecover(at now: Moment) {
+        if standstill.isSuspended { nextLook = now.instant }
+    }
+
+    func lookAtTheWaiting(at now: Moment) {
+        guard notifications.count > 0 || standstill.isSuspended else {
+            nextLook = .distantFuture
+            standstill = Standstill()
+            return
+        }
+        nextLook = now.instant + lookInterval
+        // What is taken after a standstill comes on top of what is still held from before.
+        let canSend = apps.configured.contains { self.canSend($0) } && (!standstill.isSuspended || hasRoom)
+        switch standstill.looked(canSend: canSend, lastAnswer: lastAnswer, at: now.instant, limit: longestStandstill) {
+        case .suspend: suspend(at: now)
+        case .resume: resumeIntake()
+        case .nothing:
+            parkOverdue(at: now)
+            if standstill.isSuspended { probeFromQueue(at: now) }
+        }
+    }
+
+    /// Whether more may be taken on top of what is held: a broker does not count what came to a consumer that was cancelled, so
+    /// that each standstill could otherwise add as much as prefetch allows.
+    private var hasRoom: Bool {
+        counters.unsettled <= prefetch
+    }
+
+    /// Whether an app can send for all that is known: APNs can be reached, and does not refuse it, or has answered it since. What
+    /// it sends to devices decides: broadcasts alone stop nobody.
+    private func canSend(_ app: Int) -> Bool {
+        let app = apps.apps[app]
+        guard doors.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
+            return false
+        }
+        guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
+        return app.answeredAt.map { $0 > paused } ?? false
+    }
+
+    /// Since when that has waited which was held for a paused app for longest; `nil` if nothing is.
+    var oldestHeld: Instant? {
+        notifications.handles.map { (handle: $0, entry: notifications[$0]) }
+            .filter { lane(holding: $0.handle, $0.entry) != nil }.compactMap(\.entry.waitingSince).min()
+    }
+
+    /// The lane in which a notification waits for its app; `nil` if it does not.
+    private func lane(holding handle: UInt32, _ entry: InFlightNotification) -> Int? {
+        [AppLane.credential, entry.lane].first { apps.apps[entry.app].lanes[$0].held.contains(handle) }
+    }
+
+    // MARK: One app
+
+    /// What has waited for too long is parked.
+    private func parkOverdue(at now: Moment) {
+        for handle in notifications.handles where notifications.contains(handle) {
+            let entry = notifications[handle]
+            guard takeOut(handle, entry, at: now) else { continue }
+            parkWaiting(handle, at: now)
+        }
+    }
+
+    /// - Returns: Whether a notification waited for too long, and waits no more: for its app, or in a pool that is silent.
+    private func takeOut(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
+        if let lane = lane(holding: handle, entry) {
+            apps.apps[entry.app].lanes[lane].held.remove(handle)
+            return true
+        }
+        guard let ticket = entry.ticket, isIgnored(entry, at: now),
+            doors.withdraw(ticket, handle: handle, pool: entry.pool)
+        else { return false }
+        entry.ticket = nil
+        withdrawn(handle, entry)
+        return true
+    }
+
+    /// Whether the pool of a notification has brought no answer for too long, and has had the notification all the time.
+    private func isIgnored(_ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard now.instant - entry.submittedAt >= longestWait else { return false }
+        guard poolAnswers.indices.contains(entry.pool), let last = poolAnswers[entry.pool] else { return true }
+        return now.instant - last >= longestWait
+    }
+
+    /// While a pause is long already, one that waits for it is enough: it is the next probe.
+    func limitHeld(_ app: Int, _ lane: Int, at now: Moment) {
+        guard let pause = apps.apps[app].lanes[lane].gate.pause, pause.probe == nil,
+            apps.apps[app].lanes[lane].held.count > 1,
+            standstill.isSuspended || (standstill.since == nil && now.instant - pause.since >= longestWait),
+            let probe = apps.apps[app].lanes[lane].held.popFirst()
+        else { return }
+        while let handle = apps.apps[app].lanes[lane].held.popFirst() { parkWaiting(handle, at: now) }
+        apps.apps[app].lanes[lane].held.append(probe)
+    }
+
+    func parkWaiting(_ handle: UInt32, at now: Moment) {
+        let entry = notifications[handle]
+        let report = Report(
+            outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,
+            detail: "it waited for its app, or for APNs, for too long")
+        park(handle, report, nil, at: now)
+    }
+
+    // MARK: No app
+
+    private func suspend(at now: Moment) {
+        counters.suspensions += 1
+        log.error(
+            "no app can send: nothing is consumed until one can, and what was not sent goes back to its queue",
+            metadata: ["hold_seconds": "\(settings.hold.components.seconds)"])
+        isProbing = false
+        doors.take(.none)
+        isGivingBack = true
+        defer { isGivingBack = false }
+        for app in apps.configured {
+            for lane in apps.apps[app].lanes.indices { limitHeld(app, lane, at: now) }
+        }
+        for handle in notifications.handles where notifications.contains(handle) {
+            let entry = notifications[handle]
+            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { continue }
+            entry.ticket = nil
+            withdrawn(handle, entry)
+            parkWaiting(handle, at: now)
+        }
+    }
+
+    private func resumeIntake() {
+        log.notice("an app can send again: requests are consumed")
+        isProbing = false
+        doors.take(.full)
+    }
+
+    /// A paused app without anything that could be its probe: one message is taken for it.
+    private func probeFromQueue(at now: Moment) {
+        guard !isProbing else {
+            // What one look has asked for came before the next one.
+            if hasProbe { isProbing = false }
+            return
+        }
+        let lacksProbe = apps.configured.contains { index in
+            let app = apps.apps[index]
+            guard doors.isConnected(pool: app.pools.notifications) else { return false }
+            return app.lanes.contains { lane in
+                lane.held.isEmpty && lane.gate.nextProbe.map { $0 <= now.instant } ?? false
+            }
+        }
+        guard lacksProbe, hasRoom else { return }
+        isProbing = true
+        hasProbe = false
+        doors.take(.one)
+    }
+
+    /// A delivery came. While nothing is consumed it goes back, unless it came to be a probe.
+    ///
+    /// - Returns: Whether it is to be worked on.
+    func isTaken(_ delivery: Delivery) -> Bool {
+        guard standstill.isSuspended else { return true }
+        guard isProbing else {
+            counters.unsettled -= 1
+            counters.requeued += 1
+            doors.settle(delivery, .requeue)
+            return false
+        }
+        // Each queue may have one on its way.
+        if !hasProbe { doors.take(.none) }
+        hasProbe = true
+        return true
+    }
+
+    /// Gives a request back of which nothing was sent, and which can wait in its queue as well as in a retry queue.
+    ///
+    /// - Returns: Whether it is gone.
+    func giveBack(_ request: InFlightRequest) -> Bool {
+        guard isGivingBack || request.isOrphan, request.isUntouched else { return false }
+        request.parked = []
+        counters.unsettled -= 1
+        if request.isOrphan {
+            // It is in its queue already.
+            orphans.remove(request, RedeliveryKey(request.delivery))
+        } else {
+            counters.requeued += 1
+            doors.settle(request.delivery, .requeue)
+        }
+        return true
+    }
+}

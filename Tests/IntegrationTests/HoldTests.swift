@@ -1,0 +1,118 @@
+import AMQP
+import Core
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// With two seconds of hold time, and retry queues of one second and two.
+    @Suite("Hold time in the broker")
+    struct HoldTests {
+        private static let count = 100
+
+        private static func settings() -> Stage.Settings {
+            var settings = Stage.Settings()
+            settings.more = "hold_seconds: 2"
+            settings.prefetch = 40
+            return settings
+        }
+
+        private static func publish(_ stage: Stage, _ range: Range<Int>, topic: String = Requests.topic) throws {
+            try stage.client.publish(
+                range.map { stage.requests.message($0, to: stage.quorumQueue, body: Requests.body($0, topic: topic)) })
+        }
+
+        /// Waits until nobody consumes from the queue.
+        private static func waitUntilLeft(_ stage: Stage, _ worker: ChildProcess, messages: ClosedRange<Int>) throws {
+            try eventually("a queue without a consumer; \(worker.report)", within: .seconds(30)) {
+                guard
+                    case .declared(_, let waiting, let consumers) = try stage.client.ask(
+                        .inspectQueue(stage.quorumQueue))
+                else { return nil as Bool? }
+                return consumers == 0 && messages.contains(Int(waiting)) ? true : nil
+            }
+        }
+
+        /// The outcomes of all results, once each request has one.
+        private static func outcomes(_ stage: Stage, count: Int = count) throws -> [String: Int] {
+            var conservation = Conservation(stage.requests, count: count)
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                try conservation.addResult(delivery)
+                return conservation.answered == count
+            }
+            #expect(conservation.duplicateResults == 0)
+            return conservation.outcomes
+        }
+
+        private static func end(_ worker: ChildProcess) throws {
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+        }
+
+        @Test("While APNs cannot be reached the queue has no consumer and everything in it, and afterwards all is sent")
+        func unreachable() throws {
+            let stage = try Stage(script: "")
+            let relay = try FaultRelay(to: stage.simulator.port)
+            var settings = Self.settings()
+            settings.apnsPort = relay.port
+            let worker = try stage.start(settings)
+            relay.refuse()
+            relay.reset()
+            try Self.publish(stage, 0..<Self.count)
+            try Self.waitUntilLeft(stage, worker, messages: Self.count...Self.count)
+            let back = try FaultRelay(to: stage.simulator.port, listen: relay.port)
+            #expect(try Self.outcomes(stage) == ["accepted": Self.count])
+            try Self.end(worker)
+            back.stop()
+            relay.stop()
+            #expect(stage.simulator.ledger.statistics.accepted == Self.count)
+            // The first one came to a consumer that was given one at a time.
+            let requeued = try FaultRun.total("requeued", of: worker)
+            #expect((1...settings.prefetch + 1).contains(requeued))
+            try stage.removeQueues()
+        }
+
+        @Test("While every app is refused only probes are taken, and a mended key sends everything")
+        func refused() throws {
+            let stage = try Stage(script: "")
+            var settings = Self.settings()
+            settings.keyFile = stage.otherKeyFile
+            let worker = try stage.start(settings)
+            try Self.publish(stage, 0..<Self.count)
+            try worker.waitForLine(.errors, within: .seconds(30)) { $0.contains("no app can send") }
+            #expect(stage.simulator.ledger.statistics.accepted == 0)
+            try stage.write(Self.settings())
+            worker.signal(SIGHUP)
+            #expect(try Self.outcomes(stage) == ["accepted": Self.count])
+            try Self.end(worker)
+            #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)
+            try stage.removeQueues()
+        }
+
+        @Test("What waits for one refused app is parked without an attempt, and the other app's requests pass it")
+        func oneRefused() throws {
+            let stage = try Stage(script: "topic com.example.refused: 403 TopicMismatch")
+            var settings = Self.settings()
+            settings.moreApps = stage.app("com.example.refused")
+            let worker = try stage.start(settings)
+            // More than prefetch allows at a time.
+            try Self.publish(stage, Self.count..<(Self.count + 60), topic: "com.example.refused")
+            try Self.publish(stage, 0..<Self.count)
+            #expect(try Self.outcomes(stage) == ["accepted": Self.count])
+            #expect(!worker.text(.errors).contains("no app can send"))
+            try Self.end(worker)
+            var left = 0
+            for queue in [stage.quorumQueue] + stage.retryQueues(of: stage.quorumQueue) {
+                let messages = try stage.client.takeAll(queue)
+                left += messages.count
+                for message in messages {
+                    #expect([nil, .integer(0)].contains(message.header("harebell-attempts")))
+                }
+            }
+            #expect(left == 60)
+            #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)
+            try stage.removeQueues()
+        }
+    }
+}
