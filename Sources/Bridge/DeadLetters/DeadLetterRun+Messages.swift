@@ -6,11 +6,10 @@ extension DeadLetterRun {
 
     func takeDeliveries() {
         while let event = consumer.nextEvent(at: now) {
+            flush?.took(event, on: consumer, at: now)
             switch event {
-            case .engine(.consuming):
-                lastProgress = now
-                if departure == .subscribing { leave(.cancelling) }
-            case .engine(.cancelled(_, byBroker: false)): cancelled()
+            case .engine(.consuming): lastProgress = now
+            case .engine(.cancelled(_, byBroker: false)): departure = .stopped
             case .engine(.delivery(let delivery)): received(delivery, isWhole: true)
             case .engine(.oversize(let delivery, _)): received(delivery, isWhole: false)
             case .engine(.cancelled(_, byBroker: true)): finish(.failed("queue \"\(settings.queue)\" is gone"))

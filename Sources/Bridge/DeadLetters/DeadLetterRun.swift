@@ -83,7 +83,7 @@ package final class DeadLetterRun {
     enum Question { case lock, length, watch }
 
     /// On the way from the last delivery to the end of the consumer.
-    enum Departure { case taking, stopping, stopped, subscribing, cancelling, ready }
+    enum Departure { case taking, stopping, stopped }
 
     package let settings: Settings
     package internal(set) var tally = DeadLetterTally()
@@ -109,6 +109,7 @@ package final class DeadLetterRun {
     var nextWatch = Instant.distantFuture
     var lastLoss: AMQPError?
     var departure = Departure.taking
+    var flush: AcknowledgementFlush?
     var closesAt = Instant.distantFuture
     var isClosing = false
 

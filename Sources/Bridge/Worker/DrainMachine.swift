@@ -6,7 +6,9 @@ package struct DrainMachine {
         case running
         /// Nothing is consumed any more; what is in flight is finished.
         case finishing
-        /// Everything is settled; the connections close in order.
+        /// Everything is settled; it is made sure that the broker knows.
+        case flushing
+        /// The connections close in order.
         case closing
         case ended
 
@@ -15,7 +17,7 @@ package struct DrainMachine {
         }
     }
 
-    /// How long the connections may take to close in order once everything is settled.
+    /// How long the broker may take to answer once everything is settled, and the connections then to close in order.
     package static let closeTimeout = Duration.seconds(5)
 
     package private(set) var stage = Stage.running
@@ -34,6 +36,13 @@ package struct DrainMachine {
     /// Everything is settled that can be.
     package mutating func settled(at now: Instant) {
         precondition(stage == .finishing, "a drain settles once")
+        stage = .flushing
+        deadline = min(deadline ?? now, now + Self.closeTimeout)
+    }
+
+    /// The broker has all settlements, or may be asked no longer.
+    package mutating func flushed(at now: Instant) {
+        precondition(stage == .flushing, "what is settled is flushed once")
         stage = .closing
         deadline = now + Self.closeTimeout
     }

@@ -35,6 +35,7 @@ package final class Worker: PipelineDoors {
     private var isReady = false
     private var wasReady = false
     private(set) var drain = DrainMachine()
+    private var flush: AcknowledgementFlush?
     /// Whether the end came before everything was settled that could be.
     package private(set) var wasCutShort = false
     /// When the turn began that is going on.
@@ -105,8 +106,10 @@ package final class Worker: PipelineDoors {
     /// Takes what happened on the connections, and has everything done that follows.
     package func step(at now: Moment) {
         self.now = now
-        if isWorking { pipeline.expire(at: now) }
-        expireRamps()
+        if isWorking {
+            pipeline.expire(at: now)
+            expireRamps()
+        }
         takeDeliveries()
         takeReplies()
         advanceHandovers()
@@ -124,9 +127,11 @@ package final class Worker: PipelineDoors {
         }
         consider(consumer.nextDeadline)
         consider(publisher.nextDeadline)
-        for ramp in ramps { consider(ramp.deadline) }
         for case let pool? in roster.pools { consider(pool.nextDeadline) }
-        if isWorking { consider(roster.nextDeadline) }
+        if isWorking {
+            consider(roster.nextDeadline)
+            for ramp in ramps { consider(ramp.deadline) }
+        }
         consider(drain.deadline)
         return earliest
     }
@@ -137,13 +142,14 @@ package final class Worker: PipelineDoors {
         step(at: now)
     }
 
-    /// Whether anything may still begin. Once everything is being closed, what is left has gone back to its queue.
+    /// Whether anything may still begin. Once everything is being closed, what is left goes back to its queue.
     var isWorking: Bool {
-        drain.stage < .closing
+        drain.stage < .flushing
     }
 
     private func takeDeliveries() {
         while let event = consumer.nextEvent(at: now.instant) {
+            flush?.took(event, on: consumer, at: now.instant)
             switch event {
             case .engine where !isWorking: break
             case .engine(.delivery(let delivery)):
@@ -167,7 +173,10 @@ package final class Worker: PipelineDoors {
                 hasDelivered[queue] = false
                 channelLost(pipeline.settings.queues[queue].name, error)
             case .disconnected(_, let error, _):
-                for queue in consuming.indices { consuming[queue] = false }
+                for queue in consuming.indices {
+                    consuming[queue] = false
+                    hasDelivered[queue] = false
+                }
                 pipeline.consumerLost(at: now)
                 brokerLost("consuming", error)
             case .engine, .closed: break
@@ -261,10 +270,15 @@ package final class Worker: PipelineDoors {
                 wasCutShort = true
             }
             drain.settled(at: now.instant)
-            // Acknowledgements that are due leave with the close.
-            consumer.close(at: now.instant)
             publisher.close(at: now.instant)
             for case let pool? in roster.pools { pool.drain(at: now.instant) }
+            let queues = hasDelivered.indices.filter { hasDelivered[$0] && !wasCutShort }
+            flush = AcknowledgementFlush(queues, on: consumer, at: now.instant)
+            advanceDrain()
+        case .flushing:
+            guard flush?.isOver ?? true || drain.isOver(at: now.instant) else { return }
+            drain.flushed(at: now.instant)
+            consumer.close(at: now.instant)
         case .closing:
             // What APNs has not answered by the deadline is given up: its connections are not waited for.
             let isClosed =

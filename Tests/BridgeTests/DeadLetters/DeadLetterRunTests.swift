@@ -37,6 +37,17 @@ struct DeadLetterRunTests {
         expectConserved(run, 500)
     }
 
+    @Test("It ends when a busy quorum queue has taken its acknowledgements, which its channel would forget")
+    func flush() throws {
+        world.broker.putsAcksAside = true
+        try world.put(0..<100)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<100))
+        expectConserved(run, 100)
+    }
+
     @Test("What the filter does not choose stays, in its order, and so does what is beyond the limit")
     func filter() throws {
         try world.put(0..<100) { index, headers in

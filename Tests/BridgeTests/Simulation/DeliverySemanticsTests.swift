@@ -495,6 +495,35 @@ struct DeliverySemanticsTests {
         #expect(world.network.links.isEmpty)
     }
 
+    @Test("A drain ends when a busy quorum queue has taken its acknowledgements, which its channel would forget")
+    func drainFlushes() throws {
+        let world = try World()
+        world.broker.putsAcksAside = true
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body(), id: "m\(number)") }
+        world.pass(.seconds(1))
+        let worker = try #require(world.worker)
+        #expect(worker.counters.unsettled == 0 && world.broker.unsettledCount == 3)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
+        #expect(world.broker.messages(in: "push.requests").isEmpty && world.broker.unsettledCount == 0)
+        #expect(world.published(in: "push.results").count == 3)
+    }
+
+    @Test("A drain does not wait for long for a broker that says nothing any more", arguments: [2, 3600])
+    func drainIsNotHeldUp(deadline: Int64) throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        world.pass(.seconds(1))
+        for link in world.network.links where link.endpoint == World.broker { link.isFrozen = true }
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(deadline))
+        let longest = min(.seconds(deadline), DrainMachine.closeTimeout)
+        #expect(world.pass(atMost: longest + DrainMachine.closeTimeout) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+    }
+
     @Test("What is not finished at the drain deadline goes back to its queue, and no retry begins any more")
     func drainDeadline() throws {
         let world = try World(script: "token fa11*: rst CANCEL\ntoken deaf*: silence") {

@@ -106,6 +106,8 @@ package final class Broker {
     package var channelMax: UInt16 = 2047
     /// What is proposed to clients, in seconds.
     package var heartbeat: UInt16 = 60
+    /// A busy quorum queue: its channels put acks aside until it has answered two commands, and forget them when they end.
+    package var putsAcksAside = false
     /// While true, confirms wait for ``BrokerEngine/releaseConfirms(_:multiple:acked:)``.
     package var holdsConfirms = false
     /// Called for whatever a checker may want to know.

@@ -184,12 +184,14 @@ extension BrokerEngine {
             }
             consumers[tag] = BrokerConsumer(queue: name, prefetch: lane.prefetch, channel: current)
             writeMethod(60, 21) { $0.append(short: tag) }
+            commandAnswered()
             broker.addConsumer(tag, of: self, to: queue)
         case 30:
             guard let tag = fields.name() else { return nil }
             broker.removeConsumer(tag, of: self)
             consumers[tag] = nil
             writeMethod(60, 31) { $0.append(short: tag) }
+            commandAnswered()
         case 40: return publish(&fields)
         case 70:
             guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
@@ -238,6 +240,16 @@ extension BrokerEngine {
         }
     }
 
+    /// The queue has answered a command.
+    private func commandAnswered() {
+        lane.commands += 1
+        guard lane.commands == 2 else { return }
+        for (_, entry) in lane.putAside.sorted(by: { $0.key < $1.key }) {
+            broker.observe?(.acknowledged(entry.message, queue: entry.queue))
+        }
+        lane.putAside = [:]
+    }
+
     private func get(_ name: String) -> Bool {
         guard let queue = broker.queues[name] else { return missing(name) }
         guard let message = broker.take(from: queue) else {
@@ -273,7 +285,12 @@ extension BrokerEngine {
             guard let entry = lane.unsettled.removeValue(forKey: tag) else { continue }
             if let consumer = entry.consumer { consumers[consumer]?.unsettled -= 1 }
             if acked {
-                broker.observe?(.acknowledged(entry.message, queue: entry.queue))
+                if broker.putsAcksAside {
+                    lane.putAside[tag] = entry
+                    lane.commands = 0
+                } else {
+                    broker.observe?(.acknowledged(entry.message, queue: entry.queue))
+                }
                 continue
             }
             if requeue {

@@ -28,6 +28,9 @@ package final class BrokerEngine: Engine {
         var isOpen = false
         var prefetch = 0
         var unsettled: [UInt64: Unsettled] = [:]
+        /// Acknowledged, which the queue does not know; and how many commands it has answered since.
+        var putAside: [UInt64: Unsettled] = [:]
+        var commands = 0
         var nextTag: UInt64 = 1
         var publishes: UInt64?
         /// Publishes that went into a queue and are not confirmed yet, by their number.
@@ -122,7 +125,7 @@ package final class BrokerEngine: Engine {
         closedChannel()
     }
 
-    package var unsettledCount: Int { lanes.values.reduce(0) { $0 + $1.unsettled.count } }
+    package var unsettledCount: Int { lanes.values.reduce(0) { $0 + $1.unsettled.count + $1.putAside.count } }
 
     /// The size of a frame that client and broker agreed on, in bytes.
     package var agreedFrameMax: Int { frameMax }
@@ -210,7 +213,8 @@ package final class BrokerEngine: Engine {
             broker.removeConsumer(tag, of: self)
             consumers[tag] = nil
         }
-        let messages = lane.unsettled.sorted { $0.key < $1.key }.map { ($0.value.queue, $0.value.message) }
+        let messages = lane.unsettled.merging(lane.putAside) { $1 }.sorted { $0.key < $1.key }
+            .map { ($0.value.queue, $0.value.message) }
         lane = Lane()
         heldConfirms.removeAll()
         broker.requeue(messages)
