@@ -1,15 +1,37 @@
 /// What a message on a queue means: one or more notifications under one key.
 package struct Request: Sendable {
-    /// At least one; all of them are settled before the message is.
+    /// What of a fan-out cannot be sent to anybody, and costs only itself.
+    package struct Refusal: Sendable {
+        /// Its place in the fan-out, among the notifications: those keep theirs.
+        package let position: Int
+        package let failure: DecodingFailure
+        /// The `apns-id` that the whole request gave.
+        package let id: NotificationID?
+
+        package init(position: Int, _ failure: DecodingFailure, id: NotificationID?) {
+            self.position = position
+            self.failure = failure
+            self.id = id
+        }
+    }
+
+    /// All of them are settled before the message is.
     package var notifications: [Notification]
+    /// In the order of their places; each has an `invalid` result of its own.
+    package let refusals: [Refusal]
     /// What the message's own format calls it; it tells requests apart where the message has no message id.
     package var key: ArraySlice<UInt8>?
 
-    package init(_ notifications: [Notification], key: ArraySlice<UInt8>? = nil) {
-        precondition(!notifications.isEmpty, "a request has at least one notification")
+    /// - Precondition: there is at least one of both together.
+    package init(_ notifications: [Notification], refusals: [Refusal] = [], key: ArraySlice<UInt8>? = nil) {
+        precondition(!notifications.isEmpty || !refusals.isEmpty, "a request has at least one notification")
         self.notifications = notifications
+        self.refusals = refusals
         self.key = key
     }
+
+    /// Of how many notifications it is the request, those that are refused included.
+    package var count: Int { notifications.count + refusals.count }
 }
 
 /// What a decoder does not go beyond, whatever a message asks for.

@@ -22,7 +22,8 @@ struct DecodingReport {
         guard case .request(let entries) = preview.answer else {
             return "\(answer)\(detail.map { ": \($0)" } ?? "")"
         }
-        return entries.enumerated().map { index, entry in
+        let invalid = preview.refusals.map { "invalid: \($0.failure.detail)" }
+        let valid = entries.enumerated().map { index, entry in
             let head = "notification \(index + 1) of \(entries.count)"
             let lines = Self.members(entry).compactMap { name, value -> String? in
                 switch value {
@@ -32,7 +33,8 @@ struct DecodingReport {
                 }
             }
             return ([head] + lines).joined(separator: "\n")
-        }.joined(separator: "\n")
+        }
+        return (invalid + valid).joined(separator: "\n")
     }
 
     private var answer: String {
@@ -46,7 +48,8 @@ struct DecodingReport {
 
     private var detail: String? {
         switch preview.answer {
-        case .request: nil
+        case .request where preview.refusals.isEmpty: nil
+        case .request: preview.refusals.map(\.failure.detail).joined(separator: "; ")
         case .ignore(let reason): reason
         case .reject(let failure): failure.detail
         case .later(let pause): "in \(pause.components.seconds) s"

@@ -235,7 +235,7 @@ struct ResultTests {
             notification: Core.Notification? = nil
         ) throws -> String {
             RequestKey.notificationID(
-                for: notification, position: position,
+                own: notification?.id, position: position,
                 of: try delivery(properties, exchange: exchange, routingKey: routingKey, body: body), queue: queue
             ).description
         }
@@ -282,7 +282,7 @@ struct ResultTests {
         func copies() throws {
             for original in [properties(), properties(messageID: "m", headers: ["harebell-x": .boolean(true)])] {
                 let first = try delivery(original, exchange: "work", routingKey: "push.a", body: "[1]")
-                let expected = RequestKey.notificationID(for: nil, position: nil, of: first, queue: "q")
+                let expected = RequestKey.notificationID(own: nil, position: nil, of: first, queue: "q")
                 let route = PublishRoute(exchange: [], routingKey: ArraySlice("dead".utf8))
                 let deadLetter = DeadLetterEncoder(route: route, worker: "w").encode(
                     first, report: Report(outcome: .rejected), id: nil, queue: "q", decoder: "auto",
@@ -295,7 +295,7 @@ struct ResultTests {
                     var returned = original
                     returned.headers = try headers(copy.properties)
                     let replay = try delivery(returned, exchange: "", routingKey: "q", body: "[1]")
-                    #expect(RequestKey.notificationID(for: nil, position: nil, of: replay, queue: "q") == expected)
+                    #expect(RequestKey.notificationID(own: nil, position: nil, of: replay, queue: "q") == expected)
                 }
             }
         }

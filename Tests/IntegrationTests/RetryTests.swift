@@ -98,7 +98,9 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Fan-outs with mixed outcomes survive SIGKILL between their rounds: each device token has its result")
+        @Test(
+            "Fan-outs with mixed outcomes, a malformed token among them, survive SIGKILL between their rounds: each device token has its result"
+        )
         func fanOut() throws {
             let stage = try Stage(
                 script: "token aa*, attempt 1: 503 ServiceUnavailable\ntoken e4e40*: 400 BadCollapseId\n"
@@ -106,7 +108,7 @@ extension ProcessTests {
             var settings = Stage.Settings()
             settings.prefetch = 20
             var worker = try stage.start(settings)
-            let beginnings = ["7", "aa", "dead", "7", "aa", "e4e40"]
+            let beginnings = ["7", "aa", "dead", "7", "aa", "e4e40", "no"]
             let requests = 100
             try stage.client.publish(
                 (0..<requests).map { request in
@@ -136,13 +138,13 @@ extension ProcessTests {
             }
             try Self.end(worker)
             for outcomes in outcomes.values { #expect(outcomes.count == 1) }
-            for (outcome, share) in [("accepted", 4), ("unregistered", 1), ("rejected", 1)] {
+            for (outcome, share) in [("accepted", 4), ("unregistered", 1), ("rejected", 1), ("invalid", 1)] {
                 #expect(outcomes.values.count { $0 == [outcome] } == share * requests, "\(outcome)")
             }
             for queue in [stage.quorumQueue] + stage.retryQueues(of: stage.quorumQueue) {
                 #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)")
             }
-            // Every request has one that failed, and a dead letter that leaves out the others.
+            // Every request has two that failed, and a dead letter that leaves out the others.
             let letters = try stage.client.takeAll(stage.deadLetterQueue)
             #expect(Set(letters.compactMap { $0.messageID.map(Array.init) }).count == requests)
             #expect(letters.allSatisfy { $0.header("harebell-done") == .text(ArraySlice("1f".utf8)) })

@@ -66,6 +66,6 @@ package struct RequestReader: Sendable {
     package func topic(of delivery: Delivery, from queue: String?) -> String? {
         if case .text(let text)? = delivery.header("apns-topic") { return String(decoding: text, as: UTF8.self) }
         guard let request = request(of: delivery, from: queue) else { return nil }
-        return request.notifications[0].topic.map { String(decoding: $0, as: UTF8.self) } ?? onlyTopic
+        return request.notifications.first?.topic.map { String(decoding: $0, as: UTF8.self) } ?? onlyTopic
     }
 }

@@ -21,6 +21,8 @@ package struct DecodingPreview: Sendable {
     /// The semantic version of the decoder's format; `nil` of one that has none.
     package let version: String?
     package let answer: Answer
+    /// What of a request is no notification.
+    package let refusals: [Request.Refusal]
 
     /// - Parameters:
     ///   - name: of the decoder.
@@ -34,17 +36,20 @@ package struct DecodingPreview: Sendable {
         }
         self.decoder = name
         version = DecoderRegistry.builtIn.first { $0.name == decoder.name }?.version
-        switch decoder.decode(delivery, at: now) {
+        let decoded = decoder.decode(delivery, at: now)
+        if case .request(let request) = decoded { refusals = request.refusals } else { refusals = [] }
+        switch decoded {
         case .ignore(let reason): answer = .ignore(reason: reason)
         case .reject(let failure): answer = .reject(failure)
         case .later(let pause): answer = .later(pause)
         case .request(let request):
-            let notifications = request.notifications
+            let refused = Set(request.refusals.map(\.position))
+            let places = (0..<request.count).filter { !refused.contains($0) }
             answer = .request(
-                notifications.enumerated().map { index, notification in
+                zip(places, request.notifications).map { place, notification in
                     let id = RequestKey.notificationID(
-                        for: notification, position: notifications.count == 1 ? nil : index, of: delivery,
-                        queue: queue, key: request.key)
+                        own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,
+                        key: request.key)
                     return Entry(notification: notification, id: id, finding: Self.finding(in: notification))
                 })
         }

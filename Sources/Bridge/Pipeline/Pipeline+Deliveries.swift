@@ -118,32 +118,52 @@ extension Pipeline {
     }
 
     func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
-        let all = decoded.notifications
-        request.notifications = all.count
+        request.notifications = decoded.count
         var done: DoneBitmap?
         if let text = request.history.done {
-            done = DoneBitmap(text, notifications: all.count)
+            done = DoneBitmap(text, notifications: decoded.count)
             guard done != nil else {
-                let failure = DecodingFailure("harebell-done: says nothing of \(all.count) notifications")
+                let failure = DecodingFailure("harebell-done: says nothing of \(decoded.count) notifications")
                 return refuse(request, failure, id: notificationID(of: request.delivery), at: now)
             }
         }
-        request.started = all.count - (done?.count ?? 0)
+        request.started = decoded.count - (done?.count ?? 0)
         request.open = request.started
+        let all = decoded.notifications
+        var next = 0
+        var refusals = decoded.refusals[...]
         var finding: String?
         var checked: Int?
-        for index in all.indices where done?.contains(index) != true {
+        for place in 0..<decoded.count {
+            let position = decoded.count == 1 ? nil : place
+            if let refusal = refusals.first, refusal.position == place {
+                refusals.removeFirst()
+                if done?.contains(place) != true {
+                    let id = notificationID(refusal.id, position: position, of: request, key: decoded.key)
+                    let report = Report(outcome: .invalid, detail: refusal.failure.detail)
+                    conclude(request, nil, position: position, id: id, report: report, at: now)
+                }
+                continue
+            }
+            let index = next
+            next += 1
+            if done?.contains(place) == true { continue }
             // The payload of a fan-out is one: it is checked once.
             if checked.map({ !all[index].isForPayload(of: all[$0]) }) ?? true {
                 finding = self.finding(in: all[index], at: now)
             }
             checked = index
-            let position = all.count == 1 ? nil : index
-            let id = RequestKey.notificationID(
-                for: all[index], position: position, of: request.delivery,
-                queue: settings.queues[request.delivery.queue].name, key: decoded.key)
+            let id = notificationID(all[index].id, position: position, of: request, key: decoded.key)
             start(all[index], position: position, id: id, finding: finding, of: request, at: now)
         }
+    }
+
+    private func notificationID(
+        _ own: NotificationID?, position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?
+    ) -> NotificationID {
+        RequestKey.notificationID(
+            own: own, position: position, of: request.delivery, queue: settings.queues[request.delivery.queue].name,
+            key: key)
     }
 
     func start(

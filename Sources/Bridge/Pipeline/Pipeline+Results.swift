@@ -28,7 +28,7 @@ extension Pipeline {
     /// What the results of a message that is no request are told apart by.
     func notificationID(of delivery: Delivery) -> NotificationID {
         RequestKey.notificationID(
-            for: nil, position: nil, of: delivery, queue: settings.queues[delivery.queue].name)
+            own: nil, position: nil, of: delivery, queue: settings.queues[delivery.queue].name)
     }
 
     func conclude(

@@ -14,17 +14,16 @@ package enum RequestKey {
     /// digest is the original's.
     ///
     /// - Parameters:
-    ///   - notification: `nil` for a message that could not be decoded.
+    ///   - own: the one that the request gives, if it does.
     ///   - position: among the notifications of a fan-out; `nil` if there is only one.
     ///   - queue: the name of the queue that the delivery came from.
     ///   - key: ``Request/key``.
     package static func notificationID(
-        for notification: Notification?, position: Int?, of delivery: Delivery, queue: String,
-        key: ArraySlice<UInt8>? = nil
+        own: NotificationID?, position: Int?, of delivery: Delivery, queue: String, key: ArraySlice<UInt8>? = nil
     ) -> NotificationID {
-        if let id = notification?.id {
-            guard let position else { return id }
-            return uuid(id, Array(String(position).utf8))
+        if let own {
+            guard let position else { return own }
+            return uuid(own, Array(String(position).utf8))
         }
         var name = name(of: delivery, queue: queue, key: key)
         if let position {

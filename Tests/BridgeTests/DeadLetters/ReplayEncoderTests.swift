@@ -68,7 +68,7 @@ struct ReplayEncoderTests {
             if messageID != nil { layout.messageID = .init(13 + raw.count..<storage.count) }
             let request = Delivery(
                 epoch: 1, tag: 1, redelivered: false, queue: 0, timestamp: 7, storage: storage, layout: layout)
-            let expected = RequestKey.notificationID(for: nil, position: nil, of: request, queue: "push.requests")
+            let expected = RequestKey.notificationID(own: nil, position: nil, of: request, queue: "push.requests")
 
             let encoder = DeadLetterEncoder(
                 route: PublishRoute(exchange: [], routingKey: ArraySlice(DeadLetterSamples.queue.utf8)), worker: "w")
@@ -85,7 +85,7 @@ struct ReplayEncoderTests {
                 let back = try DeadLetterSamples.delivery(
                     try FieldTable(decoding: copy.properties.headers ?? []), messageID: messageID, body: "[1]"
                 ) { $0.timestamp = 7 }
-                let found = RequestKey.notificationID(for: nil, position: nil, of: back, queue: "push.requests")
+                let found = RequestKey.notificationID(own: nil, position: nil, of: back, queue: "push.requests")
                 #expect(found == expected)
             }
         }

@@ -309,8 +309,6 @@ struct DecoderTests {
             arguments: [
                 ("[]", "device-tokens: 0 tokens, expected 1 to 500"),
                 ("\"ab\"", "device-tokens: expected an array, found a string"),
-                ("[\"ab\",1]", "device-tokens[1]: expected an even number of hexadecimal digits, at most 1024"),
-                ("[\"ab\",\"x\"]", "device-tokens[1]: expected an even number of hexadecimal digits, at most 1024"),
                 (
                     "[" + Array(repeating: "\"ab\"", count: 501).joined(separator: ",") + "]",
                     "device-tokens: 501 tokens, expected 1 to 500"
@@ -318,6 +316,35 @@ struct DecoderTests {
             ])
         func badFanOut(value: String, message: String) {
             #expect(complaint(envelope([("device-token", nil), ("device-tokens", value)]).utf8) == message)
+        }
+
+        @Test("What of a fan-out is no device token costs only itself, and the others keep their places")
+        func malformedTokens() throws {
+            let id = "123e4567-e89b-12d3-a456-426655440000"
+            let values = #"["ab",1,"x",{"a":[]},"cd","",null,"ef",["ab"]]"#
+            let body = envelope([("device-token", nil), ("device-tokens", values), ("apns-id", "\"\(id)\"")])
+            let found = try request(APNsJSONDecoder(), delivery(Array(body.utf8)))
+            #expect(
+                found.notifications.map(\.target)
+                    == ["ab", "cd", "ef"].compactMap { DeviceToken($0).map { .device($0) } })
+            #expect(found.refusals.map(\.position) == [1, 2, 3, 5, 6, 8])
+            #expect(found.count == 9)
+            for refusal in found.refusals {
+                #expect(
+                    refusal.failure.detail
+                        == "device-tokens[\(refusal.position)]: expected an even number of hexadecimal digits, at most 1024"
+                )
+                #expect(refusal.id == NotificationID(id))
+            }
+        }
+
+        @Test("A fan-out without one good device token is still one notification for each, but not where more is wrong")
+        func onlyMalformedTokens() throws {
+            let fields: [(String, String?)] = [("device-token", nil), ("device-tokens", #"["x",2]"#)]
+            let found = try request(APNsJSONDecoder(), delivery(Array(envelope(fields).utf8)))
+            #expect(found.notifications.isEmpty && found.refusals.map(\.position) == [0, 1])
+            #expect(
+                complaint(envelope(fields + [("apns-priority", "3")]).utf8) == "apns-priority: expected 1, 5 or 10")
         }
 
         @Test("A broadcast is a Live Activity to a channel")
@@ -390,17 +417,19 @@ struct DecoderTests {
         }
 
         @Test("No message contains a device token or a payload")
-        func discretion() {
+        func discretion() throws {
             let secret = "feedfacecafe"
             for body in [
                 envelope([("device-token", "\"\(secret)x\"")]), envelope([("payload", "\"\(secret)\"")]),
                 envelope([("apns-id", "\"\(secret)\"")]), "{\"device-token\":\"\(secret)",
-                envelope([("device-token", nil), ("device-tokens", "[\"\(secret)z\"]")]),
             ] {
                 let message = complaint(body.utf8)
                 #expect(!message.isEmpty)
                 #expect(!message.contains(secret))
             }
+            let body = envelope([("device-token", nil), ("device-tokens", "[\"\(secret)z\"]")])
+            let refusals = try request(APNsJSONDecoder(), delivery(Array(body.utf8))).refusals
+            #expect(refusals.map { $0.failure.detail.contains(secret) } == [false])
         }
     }
 
@@ -461,9 +490,11 @@ struct DecoderTests {
             #expect(
                 found.notifications.map(\.target)
                     == ["ab", "cd", "ef"].compactMap { DeviceToken($0).map { .device($0) } })
+            let gap = try request(APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", text("ab,,cd"))]))
+            #expect(gap.notifications.count == 2)
             #expect(
-                complaint([("device-tokens", text("ab,,cd"))])
-                    == "device-tokens[1]: expected an even number of hexadecimal digits, at most 1024")
+                gap.refusals.map(\.failure.detail)
+                    == ["device-tokens[1]: expected an even number of hexadecimal digits, at most 1024"])
             #expect(
                 complaint([("device-tokens", .other)])
                     == "device-tokens: expected a text with commas between the tokens")

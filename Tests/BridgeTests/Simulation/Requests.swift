@@ -36,7 +36,7 @@ struct SimulatedRequest {
     /// Beginnings of device tokens and what becomes of them; ``script`` adds one to the simulator's own.
     private static let outcomes = [
         ("dead", "unregistered"), ("bad0", "unregistered"), ("e4e4", "rejected"), ("fa11", "undelivered"),
-        ("f100d", "undelivered"),
+        ("f100d", "undelivered"), ("zz", "invalid"),
     ]
     static let script = "token e4e4*: 400 BadCollapseId\n"
 
@@ -55,7 +55,7 @@ struct SimulatedRequest {
             case .late: ["1a7e"]
             case .fanOut:
                 (0..<Int.random(in: 2...6, using: &random)).map { _ in
-                    ["7", "7", "dead", "e4e4"].randomElement(using: &random)!
+                    ["7", "7", "dead", "e4e4", "zz"].randomElement(using: &random)!
                 }
             case .invalid, .oversize, .channel: []
             }

@@ -263,6 +263,44 @@ struct RetryQueueTests {
         #expect(world.published(in: "push.dead").first?.headers["harebell-detail"] == "1 of 5 notifications failed")
     }
 
+    @Test(
+        "A malformed device token costs only itself: it has its result, is in the dead letter, and the others are sent")
+    func malformedTokens() throws {
+        let world = try World(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
+            $0.retry.delays = [.seconds(60)]
+        }
+        try world.start()
+        try world.request(Self.fanOut(["zz", "71", "aa", "y"]), id: "m1")
+        #expect(world.sent == 2)
+        let early = world.published(in: "push.results")
+        #expect(early.map(\.outcome) == ["invalid", "invalid", "accepted"])
+        #expect(early.map { $0.messageID?.suffix(2) } == ["-0", "-3", "-1"])
+        #expect(early[1].body.contains("\"detail\":\"device-tokens[3]: expected an even number of hexadecimal digits"))
+        #expect(early[1].body.contains("\"device-token\":null"))
+        #expect(
+            header("harebell-done", of: world.broker.messages(in: "push.requests.retry.60s").first) == .string("0b"))
+        #expect(world.pass(atMost: .seconds(62)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.count == 4 && results.last?.messageID?.suffix(2) == "-2" && results.last?.outcome == "accepted")
+        let letters = world.broker.messages(in: "push.dead")
+        #expect(letters.map { header("harebell-done", of: $0) } == [.string("06")])
+        let detail = world.published(in: "push.dead").first?.headers["harebell-detail"]
+        #expect(detail?.hasPrefix("2 of 4 notifications failed, first: device-tokens[0]: ") == true)
+    }
+
+    @Test("A fan-out of nothing but malformed device tokens has a result for each, and is one dead letter")
+    func onlyMalformedTokens() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.fanOut(["x", "y"]), id: "two")
+        try world.request(Self.fanOut(["z"]), id: "one")
+        #expect(world.isQuiet && world.sent == 0)
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["invalid", "invalid", "invalid"])
+        #expect(Set(results.map(\.messageID)).count == 3)
+        #expect(world.published(in: "push.dead").count == 2)
+    }
+
     @Test("The replay of a fan-out's dead letter sends only what had failed")
     func fanOutReplay() throws {
         let world = try World(script: "token e4e4*, attempt 1: 400 BadCollapseId")

@@ -44,7 +44,7 @@ package struct APNsJSONDecoder: Decoder {
         return try envelope.fields.request(payload: bytes)
     }
 
-    /// The elements of `device-tokens`, of which each must be a string.
+    /// The elements of `device-tokens`; empty, which no device token is, in the place of what is no string.
     private static func texts(_ array: JSONValue, in body: ArraySlice<UInt8>) throws(DecodingFailure) -> [ArraySlice<
         UInt8
     >] {
@@ -58,8 +58,7 @@ package struct APNsJSONDecoder: Decoder {
         do {
             while try scanner.nextElement(bytes, isFirst: texts.isEmpty) {
                 let value = try scanner.value(bytes, depth: 2)
-                guard value.kind == .string, let text = body.text(of: value) else { return texts + [[]] }
-                texts.append(text)
+                texts.append(value.kind == .string ? body.text(of: value) ?? [] : [])
             }
         } catch {
             throw DecodingFailure(error)

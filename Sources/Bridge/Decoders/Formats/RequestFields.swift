@@ -111,9 +111,9 @@ struct RequestFields {
 
     /// - Parameter payload: a JSON object, checked already.
     func request(payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
-        let target = try firstTarget()
+        let recipients = try recipients()
         var isBroadcast = false
-        if case .channel = target { isBroadcast = true }
+        if case .one(.channel) = recipients { isBroadcast = true }
         let type = try parsePushType(payload: payload, isBroadcast: isBroadcast)
         if isBroadcast { try expectNone(collapseID, "apns-collapse-id", beside: "apns-channel-id") }
         let limit = isBroadcast ? Self.maximumBroadcast : type.maximumPayload
@@ -122,20 +122,33 @@ struct RequestFields {
                 "payload: \(payload.count) bytes, expected at most \(limit) for \(isBroadcast ? "a broadcast" : "\(type)")"
             )
         }
-        let first = Notification(
-            target: target, topic: try parseTopic(), pushType: type,
-            priority: try parsePriority(type, isBroadcast: isBroadcast),
-            expiration: try parseExpiration(isBroadcast: isBroadcast), collapseID: try parseCollapseID(),
-            id: try parseID(), environment: try parseEnvironment(), payload: payload)
-        guard let deviceTokens else { return Request([first]) }
-        var notifications: [Notification] = []
-        notifications.reserveCapacity(deviceTokens.count)
-        for (index, digits) in deviceTokens.enumerated() {
-            var notification = first
-            notification.target = .device(try Self.deviceToken(digits, at: index))
-            notifications.append(notification)
+        let topic = try parseTopic()
+        let priority = try parsePriority(type, isBroadcast: isBroadcast)
+        let expiration = try parseExpiration(isBroadcast: isBroadcast)
+        let collapseID = try parseCollapseID()
+        let id = try parseID()
+        let environment = try parseEnvironment()
+        func notification(to target: Notification.Target) -> Notification {
+            Notification(
+                target: target, topic: topic, pushType: type, priority: priority, expiration: expiration,
+                collapseID: collapseID, id: id, environment: environment, payload: payload)
         }
-        return Request(notifications)
+        switch recipients {
+        case .one(let target): return Request([notification(to: target)])
+        case .several(let tokens):
+            var notifications: [Notification] = []
+            notifications.reserveCapacity(tokens.count)
+            var refusals: [Request.Refusal] = []
+            for (position, digits) in tokens.enumerated() {
+                if let token = DeviceToken(hex: digits) {
+                    notifications.append(notification(to: .device(token)))
+                } else {
+                    let failure = Self.badToken("device-tokens[\(position)]")
+                    refusals.append(Request.Refusal(position: position, failure, id: id))
+                }
+            }
+            return Request(notifications, refusals: refusals)
+        }
     }
 
     /// - Throws: where there is a target beside it.
@@ -158,22 +171,27 @@ struct RequestFields {
         throw DecodingFailure("\(name): expected none beside \(other)")
     }
 
-    /// Whom it is for: of a fan-out, the first.
-    private func firstTarget() throws(DecodingFailure) -> Notification.Target {
+    private enum Recipients {
+        case one(Notification.Target)
+        /// Device tokens, not looked at yet: each of them that is wrong costs only itself.
+        case several([ArraySlice<UInt8>])
+    }
+
+    private func recipients() throws(DecodingFailure) -> Recipients {
         switch (deviceToken, deviceTokens, channelID) {
         case (.missing, .none, .missing):
             throw DecodingFailure("device-token: missing, expected it or device-tokens or apns-channel-id")
         case (.text(let digits), .none, .missing):
             guard let token = DeviceToken(hex: digits) else { throw Self.badToken("device-token") }
-            return .device(token)
+            return .one(.device(token))
         case (.missing, .some(let tokens), .missing):
-            guard let first = tokens.first, tokens.count <= Self.maximumTokens else {
+            guard (1...Self.maximumTokens).contains(tokens.count) else {
                 throw Self.badCount(tokens.count)
             }
-            return .device(try Self.deviceToken(first, at: 0))
+            return .several(tokens)
         case (.missing, .none, .text(let id)):
             guard ChannelOperation.isChannelID(id) else { throw Self.badChannelID }
-            return .channel(id)
+            return .one(.channel(id))
         case (.missing, .none, _):
             throw Self.badChannelID
         case (_, .none, .missing):
@@ -181,11 +199,6 @@ struct RequestFields {
         default:
             throw DecodingFailure("device-token: expected only one of device-token, device-tokens and apns-channel-id")
         }
-    }
-
-    private static func deviceToken(_ digits: ArraySlice<UInt8>, at index: Int) throws(DecodingFailure) -> DeviceToken {
-        guard let token = DeviceToken(hex: digits) else { throw badToken("device-tokens[\(index)]") }
-        return token
     }
 
     private static func badToken(_ place: String) -> DecodingFailure {
