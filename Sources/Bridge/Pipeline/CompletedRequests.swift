@@ -10,6 +10,15 @@ package struct RedeliveryKey: Hashable {
     ///
     /// The body counts although there is a message id: a producer that gives two messages one id loses neither.
     package init(_ delivery: borrowing Delivery) {
+        self.init(delivery, RequestHistory(delivery))
+    }
+
+    /// That of a request, whose headers were read when it arrived.
+    package init(_ request: InFlightRequest) {
+        self.init(request.delivery, request.history)
+    }
+
+    private init(_ delivery: borrowing Delivery, _ history: RequestHistory) {
         var hasher = Hasher()
         hasher.combine(delivery.queue)
         hasher.combine(delivery.timestamp)
@@ -19,9 +28,14 @@ package struct RedeliveryKey: Hashable {
         hasher.combine(bytes: delivery.routingKey)
         hasher.combine(bytes: delivery.body)
         // The copy that comes back from a retry queue is not a redelivery of what was parked.
-        hasher.combine(RequestHistory(delivery).copy)
+        hasher.combine(history.copy)
         hash = hasher.finalize()
-        isNamed = delivery.messageID?.isEmpty == false
+        isNamed = Self.isNamed(delivery)
+    }
+
+    /// Whether the producer gave a message an id.
+    static func isNamed(_ delivery: borrowing Delivery) -> Bool {
+        delivery.messageID?.isEmpty == false
     }
 }
 
@@ -57,7 +71,8 @@ package struct CompletedRequests {
         ring.reserveCapacity(capacity)
     }
 
-    /// A request was completed: its results are confirmed and its delivery is being acknowledged.
+    /// A request was completed: its results are confirmed and its delivery is being acknowledged. One without a message id is
+    /// not remembered.
     package mutating func completed(_ key: RedeliveryKey) {
         guard key.isNamed else { return }
         if ring.count < capacity {

@@ -16,7 +16,7 @@ package struct OrphanedRequests {
     package mutating func insert(_ request: InFlightRequest) {
         guard !request.isOrphan else { return }
         request.isOrphan = true
-        requests[RedeliveryKey(request.delivery), default: []].append(request)
+        requests[RedeliveryKey(request), default: []].append(request)
     }
 
     /// A request was redelivered: takes one that it may be, the oldest first.
@@ -27,7 +27,16 @@ package struct OrphanedRequests {
     }
 
     /// Takes out a request, and none that looks the same.
-    package mutating func remove(_ request: InFlightRequest, _ key: RedeliveryKey) {
+    ///
+    /// - Returns: What it was kept under.
+    @discardableResult
+    package mutating func remove(_ request: InFlightRequest) -> RedeliveryKey {
+        let key = RedeliveryKey(request)
+        remove(request, key)
+        return key
+    }
+
+    private mutating func remove(_ request: InFlightRequest, _ key: RedeliveryKey) {
         guard let index = requests[key]?.firstIndex(where: { $0 === request }) else {
             preconditionFailure("an orphan is adopted or finished once")
         }

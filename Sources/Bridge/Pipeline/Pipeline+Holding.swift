@@ -214,7 +214,7 @@ extension Pipeline {
         counters.unsettled -= 1
         if request.isOrphan {
             // It is in its queue already.
-            orphans.remove(request, RedeliveryKey(request.delivery))
+            orphans.remove(request)
         } else {
             counters.requeued += 1
             doors.settle(request.delivery, .requeue)

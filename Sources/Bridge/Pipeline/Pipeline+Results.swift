@@ -102,13 +102,9 @@ extension Pipeline {
     func complete(_ request: InFlightRequest, at now: Moment) {
         counters.unsettled -= 1
         timings.request.record(from: request.arrived.instant, to: now.instant)
-        let key = RedeliveryKey(request.delivery)
-        guard !request.isOrphan else {
-            orphans.remove(request, key)
-            completed.completedTooLate(key)
-            return
-        }
-        completed.completed(key)
+        guard !request.isOrphan else { return completed.completedTooLate(orphans.remove(request)) }
+        // A key is made of the whole body: not where it would not be remembered.
+        if RedeliveryKey.isNamed(request.delivery) { completed.completed(RedeliveryKey(request)) }
         doors.settle(request.delivery, .ack)
     }
 }

@@ -37,7 +37,7 @@ struct OrphanedRequestsTests {
         var orphans = OrphanedRequests()
         let requests = [Self.request("a"), Self.request("a")]
         for request in requests { orphans.insert(request) }
-        orphans.remove(requests[1], Self.key(requests[1]))
+        #expect(orphans.remove(requests[1]) == Self.key(requests[1]))
         #expect(!orphans.isEmpty)
         #expect(orphans.adopt(Self.key(requests[0])) === requests[0])
         #expect(orphans.isEmpty)
