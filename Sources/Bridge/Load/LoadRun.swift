@@ -46,6 +46,10 @@ package final class LoadRun {
     private var again: [Int] = []
     private var unconfirmed = SequenceTable<Int>()
     private var limiter: RateLimiter?
+    /// What was refused goes again when a pause is over, which grows while nothing is taken.
+    private var backoff = Backoff(limit: .seconds(5))
+    private var pausesUntil: Instant?
+    private var random = SplitMix64(seed: 1)
     private var lastProgress: Instant
     private var now: Instant
 
@@ -61,6 +65,7 @@ package final class LoadRun {
     package var nextDeadline: Instant? {
         guard end == nil else { return nil }
         var earliest = min(lastProgress + settings.patience, replies.nextDeadline ?? .distantFuture)
+        if let pausesUntil { earliest = min(earliest, pausesUntil) }
         if canPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
     }
@@ -114,7 +119,7 @@ package final class LoadRun {
     // MARK: Publishing
 
     private var canPublish: Bool {
-        replies.canPublish && unconfirmed.count < settings.window
+        replies.canPublish && pausesUntil == nil && unconfirmed.count < settings.window
             && (next < settings.count || !again.isEmpty)
     }
 
@@ -122,6 +127,7 @@ package final class LoadRun {
         if limiter == nil, isReady, let rate = settings.rate {
             limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now)
         }
+        if let end = pausesUntil, now >= end { pausesUntil = nil }
         while canPublish {
             guard limiter?.take(at: now) ?? true else { return }
             if let index = again.popLast() {
@@ -152,8 +158,11 @@ package final class LoadRun {
     private func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
         let index = unconfirmed.remove(sequence)
         switch confirmation {
-        case .acked: break
-        case .lost, .nacked: again.append(index)
+        case .acked: backoff.reset()
+        case .lost: again.append(index)
+        case .nacked:
+            again.append(index)
+            if pausesUntil == nil { pausesUntil = now + backoff.next(using: &random) }
         case .returned(_, let text):
             finish(.failed("queue \"\(settings.queue)\" takes no messages (\(text)); does it exist?"))
         }

@@ -85,6 +85,24 @@ struct LoadRunTests {
         #expect(run.ledger.answered == 20)
     }
 
+    @Test("What a full queue refuses is published again with pauses, until it is taken")
+    func refused() throws {
+        let queue = try #require(world.broker.queues["push.requests"])
+        queue.rejectsPublishes = true
+        var tries = 0
+        world.broker.refuses = { message in
+            if message.routingKey == Array("push.requests".utf8) { tries += 1 }
+            return nil
+        }
+        let run = try start(count: 1)
+        world.pass(.seconds(20))
+        #expect((3...60).contains(tries) && run.end == nil)
+        queue.rejectsPublishes = false
+        try world.start()
+        finish(run)
+        #expect(run.end == .complete)
+    }
+
     @Test("A second reply is a duplicate, and one to nothing that was published a stranger")
     func duplicates() throws {
         let run = try start(count: 2)
