@@ -13,13 +13,15 @@ package struct Health: Sendable, Equatable {
 
         /// Whether notifications of it can go.
         package var isUsable: Bool {
-            connections > 0 && !pauses.contains { $0.topic == topic }
+            connections > 0 && !pauses.contains { $0.topic == topic && $0.isForDevices }
         }
     }
 
     package struct Pause: Sendable, Equatable {
         /// That of the app, where its credential is refused.
         package let topic: String
+        /// Whether it concerns notifications to devices, and not broadcasts or channels alone.
+        package var isForDevices = true
         package let cause: String
         package let seconds: Int64
         package var held: Int
@@ -71,11 +73,17 @@ package struct Health: Sendable, Equatable {
     /// Workers pause by themselves, for one cause as a rule.
     private func add(_ paused: PausedTopic, to app: inout App, at now: Instant) {
         let cause = paused.cause.label
-        if let known = app.pauses.firstIndex(where: { $0.topic == paused.topic && $0.cause == cause }) {
+        let known = app.pauses.firstIndex {
+            $0.topic == paused.topic && $0.isForDevices == paused.isForDevices && $0.cause == cause
+        }
+        if let known {
             app.pauses[known].held += paused.held
         } else {
             let seconds = (now - paused.since).components.seconds
-            app.pauses.append(Pause(topic: paused.topic, cause: cause, seconds: seconds, held: paused.held))
+            app.pauses.append(
+                Pause(
+                    topic: paused.topic, isForDevices: paused.isForDevices, cause: cause, seconds: seconds,
+                    held: paused.held))
         }
     }
 

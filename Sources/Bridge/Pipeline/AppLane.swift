@@ -18,6 +18,11 @@ package struct AppLane {
     /// The lane of the credential, which every notification takes beside the one of its topic.
     package static let credential = count - 1
 
+    /// Whether what refuses a lane refuses notifications to devices.
+    package static func isForDevices(_ lane: Int) -> Bool {
+        lane == credential || devices.contains(lane)
+    }
+
     /// The lane of a notification's topic.
     package static func index(of notification: borrowing Notification) -> Int {
         switch notification.target {
@@ -35,6 +40,8 @@ package struct PausedTopic: Equatable, Sendable {
     package let environment: Environment
     /// The topic that is refused; for broadcasts and channels the bundle ID. Where the credential is, the app's.
     package let topic: String
+    /// Whether that concerns notifications to devices, and not broadcasts or channels alone.
+    package let isForDevices: Bool
     package let cause: AppGate.Cause
     package let since: Instant
     /// Notifications that wait.

@@ -12,7 +12,8 @@ extension Pipeline {
                 return lane.gate.pause.map { pause in
                     PausedTopic(
                         app: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
-                        topic: app.topic(ofLane: index), cause: pause.cause, since: pause.since, held: lane.held.count)
+                        topic: app.topic(ofLane: index), isForDevices: AppLane.isForDevices(index),
+                        cause: pause.cause, since: pause.since, held: lane.held.count)
                 }
             }
         }

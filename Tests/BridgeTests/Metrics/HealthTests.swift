@@ -83,6 +83,20 @@ struct HealthTests {
         #expect(health(world).missing == ["no app is usable"])
     }
 
+    @Test("An app that may not manage channels is usable for devices all the same")
+    func channelsPaused() throws {
+        let world = try World(script: "operation create: 400 TopicDisallowed") {
+            $0.apps.removeAll { $0.topic != "com.example.app" }
+        }
+        try world.start()
+        try world.request(
+            #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#)
+        world.pass(.seconds(1))
+        let health = health(world)
+        #expect(health.apps.map { $0.pauses.map(\.isForDevices) } == [[false]])
+        #expect(health.isReady && health.apps[0].isUsable)
+    }
+
     @Test("Workers that have not begun, have ended or do not answer are missing, and so is one that drains")
     func workers() throws {
         let world = try World()

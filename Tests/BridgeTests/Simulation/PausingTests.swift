@@ -43,7 +43,7 @@ struct PausingTests {
             worker.paused == [
                 PausedTopic(
                     app: "com.example.app", environment: .production, topic: "com.example.app",
-                    cause: .deviceTokens(refused: 20, answers: 20), since: start, held: 41)
+                    isForDevices: true, cause: .deviceTokens(refused: 20, answers: 20), since: start, held: 41)
             ])
         let unregistered = world.published(in: "push.results").filter { $0.outcome == "unregistered" }
         #expect(unregistered.count == 19)
