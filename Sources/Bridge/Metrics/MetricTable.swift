@@ -231,11 +231,43 @@ extension Metric {
 
     // MARK: Limits
 
-    static let limits = [prefetch, workers, workerSilence, adminConnections, adminRefusals]
+    static let limits = [
+        prefetch, prefetchInForce, standstill, heldTooLong, requeued, remembered, orphans, suspects, workers,
+        workerSilence,
+        adminConnections, adminRefusals,
+    ]
 
     static let prefetch = Metric(
         "harebell_prefetch", .gauge, by: ["queue"], "Deliveries that all worker threads may hold of a queue.",
         advice: "`queues[].prefetch` for each worker thread: it bounds everything that waits in Harebell.")
+    static let prefetchInForce = Metric(
+        "harebell_prefetch_in_force", .gauge, by: ["queue"], "Deliveries that all worker threads may be given now.",
+        advice: """
+            Less than `harebell_prefetch` for a moment after a start, while returned messages are tried one by one; 0, or 1 for a \
+            probe, while no app can send.
+            """)
+    static let standstill = Metric(
+        "harebell_standstill", .gauge, "Worker threads that consume nothing because no app can send.",
+        advice: "Alert above 0: APNs cannot be reached, or refuses every app. The backlog stays in its queue.")
+    static let heldTooLong = Metric(
+        "harebell_held_too_long_total", .counter,
+        "Requests that waited for `hold_seconds` and went into a retry queue, uncounted.",
+        advice: "An app is paused, or APNs silent, for long: see `harebell_app_paused`.")
+    static let requeued = Metric(
+        "harebell_requeued_total", .counter, "Deliveries given back unsent, because no app could send.",
+        advice: "Each standstill gives back what was held once.")
+    static let remembered = Metric(
+        "harebell_completed_requests", .gauge,
+        "Finished requests that are remembered, lest a redelivery be sent again.",
+        advice: "At most a few times `harebell_prefetch`; more than usual for ten minutes after a lost connection.")
+    static let orphans = Metric(
+        "harebell_orphans", .gauge, "Requests in flight whose connection with the broker is gone.",
+        advice:
+            "Each is adopted by its redelivery, or finishes without one. At most the prefetch of each lost connection.")
+    static let suspects = Metric(
+        "harebell_suspect_publishes", .gauge,
+        "Publishes that go alone, because one of them may have closed the connection.",
+        advice: "They pass within seconds. See `harebell_quarantined_publishes_total`.")
     static let workers = Metric(
         "harebell_workers", .gauge, "Worker threads.", advice: "`workers`.")
     static let workerSilence = Metric(

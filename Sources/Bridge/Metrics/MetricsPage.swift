@@ -192,6 +192,13 @@ package struct MetricsPage {
 
     private mutating func writeLimits() {
         write(.prefetch, perQueue: { Int($0.queues[$1].prefetch) })
+        write(.prefetchInForce, perQueue: { Int($0.queues[$1].prefetchInForce) })
+        write(.standstill, sum: { $0.isSuspended ? 1 : 0 })
+        write(.heldTooLong, sum: { $0.counters.heldTooLong })
+        write(.requeued, sum: { $0.counters.requeued })
+        write(.remembered, sum: { $0.remembered })
+        write(.orphans, sum: { $0.orphans })
+        write(.suspects, sum: { $0.suspects })
         write(.workers, .integer(seen.workers.count))
         text.begin(.workerSilence)
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }

@@ -107,6 +107,11 @@ package struct CompletedRequests {
         forgetAt = now + Self.memory
     }
 
+    /// How many requests are remembered.
+    package var count: Int {
+        ring.count + suspects.count + olderSuspects.count + unacknowledged.values.reduce(0, +)
+    }
+
     /// Whether deliveries need to be looked up at all.
     package var hasSuspects: Bool {
         !suspects.isEmpty || !olderSuspects.isEmpty || !unacknowledged.isEmpty

@@ -12,6 +12,10 @@ package struct OrphanedRequests {
         requests.isEmpty
     }
 
+    package var count: Int {
+        requests.values.reduce(0) { $0 + $1.count }
+    }
+
     /// The connection of a request is gone. Does nothing if it was gone already.
     package mutating func insert(_ request: InFlightRequest) {
         guard !request.isOrphan else { return }

@@ -46,6 +46,11 @@ struct SuspectPublishes {
         candidate == nil && waiting.isEmpty
     }
 
+    /// Publishes that wait, or are tried, alone.
+    var count: Int {
+        waiting.elements.count + (candidate == nil ? 0 : 1)
+    }
+
     /// Everything that is neither written nor in another line.
     var elements: [PendingPublication] {
         (isTrying ? [] : [candidate].compactMap(\.self)) + lost + waiting.elements

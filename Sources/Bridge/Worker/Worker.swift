@@ -193,6 +193,15 @@ package final class Worker: PipelineDoors {
         consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
     }
 
+    /// How many deliveries of a queue the broker may have unsettled here now.
+    func prefetch(inForceOf queue: Int) -> UInt16 {
+        switch intake {
+        case .full: ramps[queue].prefetch
+        case .one: 1
+        case .none: 0
+        }
+    }
+
     private func expireRamps() {
         for queue in ramps.indices where ramps[queue].expire(at: now.instant) && intake == .full {
             consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)

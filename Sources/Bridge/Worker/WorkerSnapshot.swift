@@ -7,6 +7,8 @@ package struct WorkerSnapshot: Sendable {
     package struct Queue: Sendable {
         package let name: String
         package let prefetch: UInt16
+        /// What the broker may have delivered now: less after a start, and while no app can send.
+        package let prefetchInForce: UInt16
         package let isConsuming: Bool
     }
 
@@ -37,6 +39,12 @@ package struct WorkerSnapshot: Sendable {
     /// When the delivery arrived that has been unsettled for longest.
     package let oldestUnsettled: Instant?
     package let queues: [Queue]
+    /// Nothing is consumed, because no app can send.
+    package let isSuspended: Bool
+    /// What is kept in memory beside what is in flight.
+    package let remembered: Int
+    package let orphans: Int
+    package let suspects: Int
     package let isPublisherOpen: Bool
     /// The broker takes no publishes.
     package let isBlocked: Bool
@@ -64,10 +72,13 @@ extension Worker {
             takenAt: now, isDraining: drain.stage != .running, counters: pipeline.counters, timings: pipeline.timings,
             tally: pipeline.tally, topics: pipeline.apps.apps.map { String(decoding: $0.topic, as: UTF8.self) },
             oldestUnsettled: pipeline.oldestArrival,
-            queues: zip(pipeline.settings.queues, consuming).map { queue, isConsuming in
-                WorkerSnapshot.Queue(name: queue.name, prefetch: queue.prefetch, isConsuming: isConsuming)
+            queues: pipeline.settings.queues.enumerated().map { index, queue in
+                WorkerSnapshot.Queue(
+                    name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: index),
+                    isConsuming: consuming[index])
             },
-            isPublisherOpen: isPublisherOpen, isBlocked: publisher.isBlocked,
+            isSuspended: pipeline.isSuspended, remembered: pipeline.completed.count, orphans: pipeline.orphans.count,
+            suspects: pipeline.suspects.count, isPublisherOpen: isPublisherOpen, isBlocked: publisher.isBlocked,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications]
                 return WorkerSnapshot.App(

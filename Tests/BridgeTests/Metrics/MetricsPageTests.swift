@@ -153,6 +153,30 @@ struct MetricsPageTests {
         #expect(page.samples(of: "harebell_provider_token_age_seconds").count == 1)
     }
 
+    @Test("A standstill shows, with what it leaves in force and what was given back")
+    func standstill() throws {
+        let world = try World { $0.hold = .seconds(60) }
+        try world.start()
+        try world.request(Self.body("7"), id: "sent")
+        world.pass(.seconds(1))
+        let running = try page(world)
+        #expect(running.sum("harebell_completed_requests") == 1)
+        #expect(running.sum("harebell_prefetch_in_force", ["queue": "push.requests"]) == 10)
+        #expect(running.sum("harebell_standstill") == 0)
+        world.isAPNsDown = true
+        world.cut(World.apns)
+        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        world.cut(consuming: true)
+        #expect(try page(world).sum("harebell_orphans") == 3)
+        world.pass(.seconds(120))
+        let standing = try page(world)
+        #expect(standing.sum("harebell_standstill") == 1)
+        #expect(standing.sum("harebell_prefetch_in_force", ["queue": "push.requests"]) == 0)
+        #expect(standing.sum("harebell_requeued_total") == 3)
+        #expect(standing.sum("harebell_orphans") == 0 && standing.sum("harebell_suspect_publishes") == 0)
+        #expect(standing.sum("harebell_held_too_long_total") == 0)
+    }
+
     @Test("GOAWAYs are counted by reason, also those of pools that a reload took away")
     func goaways() throws {
         let world = try World(script: "after 2 requests: goaway\n")
