@@ -47,19 +47,19 @@ final class Checker {
     private var permitted = 0
     private let limits: Limits
     private let maximumAttempts: Int
-    /// How long a notification may wait for its app, with one try in between that waits for a connection as long.
-    private let longestHold: Duration
-
     /// What no connection, and no worker, may exceed.
     struct Limits {
         var permitsPerSecond: Int
         var burst: Int
         /// Of one pool.
         var connectsPerMinute = 30
+        /// How long a notification may wait for its app, with one try in between that waits for a connection as long.
+        var hold: Duration
 
         init(_ configuration: Configuration) {
             permitsPerSecond = configuration.apns.permitsPerSecond
             burst = configuration.apns.burst
+            hold = configuration.hold * 2 + configuration.apns.requestTimeout
         }
     }
 
@@ -67,7 +67,6 @@ final class Checker {
         self.world = world
         self.limits = limits ?? Limits(world.configuration)
         maximumAttempts = world.configuration.retry.maximumAttempts
-        longestHold = world.configuration.hold * 2 + world.configuration.apns.requestTimeout
         world.broker.observe = { [unowned self] in observed($0) }
     }
 
@@ -101,7 +100,7 @@ final class Checker {
             complain("the worker holds \(worker.counters.unsettled) deliveries, \(limit) are allowed")
         }
         if let worker = world.worker, worker.drain.stage == .running, let since = worker.pipeline.oldestHeld,
-            world.network.now - since > longestHold
+            world.network.now - since > limits.hold
         {
             complain("a notification has waited for its app for \(world.network.now - since)")
         }

@@ -45,6 +45,23 @@ struct CheckerTests {
         world.broker.holdsConfirms = false
     }
 
+    @Test("A notification that waits for its app for longer than it may does not escape the checker")
+    func hold() throws {
+        let world = try World(script: "token *: 403 InvalidProviderToken")
+        var limits = Checker.Limits(world.configuration)
+        limits.hold = .seconds(20)
+        let checker = Checker(world, limits: limits)
+        try world.start()
+        var random = SplitMix64(seed: 1)
+        try checker.publish(SimulatedRequest(number: 0, kind: .good, random: &random))
+        for expected in [true, false] {
+            world.pass(.seconds(15))
+            checker.step(mayHold: 10)
+            #expect(checker.complaints.isEmpty == expected)
+        }
+        #expect(checker.complaints.contains { $0.contains("has waited for its app") })
+    }
+
     @Test("A request that is nowhere any more does not escape the checker")
     func lost() throws {
         let (world, checker) = try Self.held()
