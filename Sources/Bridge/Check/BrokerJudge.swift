@@ -8,10 +8,12 @@ import Core
 struct BrokerJudge {
     private let queues: Set<String>
     private let exchanges: [String]
+    private let hold: Duration
     private let apply = "harebell topology --config FILE --apply declares it"
 
     init(_ configuration: Configuration) {
         queues = Set(configuration.queues.map(\.name))
+        hold = configuration.hold
         let routes = [configuration.deadLetter, configuration.results.route, configuration.feedback].compactMap(\.self)
         exchanges = routes.map(\.exchange).filter { !$0.isEmpty }.reduce(into: []) { names, name in
             if !names.contains(name) { names.append(name) }
@@ -65,7 +67,10 @@ struct BrokerJudge {
         remarks.append(
             ConnectionFinding(
                 .note, "consumer timeout",
-                "AMQP does not tell it: it has to be longer than a delivery is held. RabbitMQ's default is 30 minutes",
+                """
+                AMQP does not tell it: it has to be longer than a delivery is held (hold_seconds, \(hold.components.seconds) s, and as \
+                much again for a last try). RabbitMQ's default is 30 minutes
+                """,
                 hint: "rabbitmqctl environment shows consumer_timeout"))
         return remarks
     }

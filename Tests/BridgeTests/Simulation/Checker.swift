@@ -184,7 +184,8 @@ final class Checker {
         let body = String(decoding: message.body, as: UTF8.self)
         guard body.contains(#""processed":"no""#), let fate = fates[name], fate.deliveries == 1, fate.parked == 0
         else { return }
-        for token in fate.request.deviceTokens where body.contains("\"\(token)\"") && answers[token] != nil {
+        guard let token = fate.request.deviceTokens.first(where: { body.contains("\"\($0)\"") }) else { return }
+        if notifications.contains(where: { $0.deviceToken.elementsEqual(token.utf8) && Self.isFinal($0.ending) }) {
             complain("\(name) says that it was not processed, and APNs has answered it")
         }
     }
@@ -328,13 +329,15 @@ final class Checker {
         }
     }
 
+    private static func isFinal(_ ending: SimulatorLedger.Ending) -> Bool {
+        guard case .answered(let status, reason: _) = ending else { return false }
+        return [200, 400, 410].contains(status)
+    }
+
     /// How often APNs has answered notifications for good, by device token.
     private var answers: [String: Int] {
         var answers: [String: Int] = [:]
-        for record in notifications {
-            guard case .answered(let status, reason: _) = record.ending, [200, 400, 410].contains(status) else {
-                continue
-            }
+        for record in notifications where Self.isFinal(record.ending) {
             answers[String(decoding: record.deviceToken, as: UTF8.self), default: 0] += 1
         }
         return answers

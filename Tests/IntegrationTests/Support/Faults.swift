@@ -67,8 +67,9 @@ extension Fault {
             try $0.broker.start()
         }
 
-        // What it had delivered may come again without a word about that, and then it is taken for new.
-        kill.limits = { FaultRun.Limits(duplicatePushes: $0.blows * held, duplicateResults: $0.blows * held) }
+        // It forgets acknowledgements that it had not written yet, and that it had delivered what they were for: that comes as if
+        // it were new. How many, its disk decides.
+        kill.limits = { FaultRun.Limits(duplicatePushes: $0.run.load.count, duplicateResults: $0.run.load.count) }
 
         var alarm = Fault(name: "broker: memory alarm", interval: 2000)
         alarm.blow = { try $0.alarm() }
@@ -232,11 +233,8 @@ extension Fault {
             try scene.broker.kill()
             try scene.broker.start()
         }
-        // One cut, one dead worker, and one dead broker, each of which may cost all that is held; a broken connection costs the
-        // results that were on it.
-        all.limits = {
-            FaultRun.Limits(duplicatePushes: $0.blows * 3 * held, duplicateResults: $0.blows * 3 * held)
-        }
+        // A dead broker alone may cost any number.
+        all.limits = { FaultRun.Limits(duplicatePushes: $0.run.load.count, duplicateResults: $0.run.load.count) }
         return all
     }
 }
