@@ -80,7 +80,6 @@ extension Pipeline {
         for request in openRequests() where queue == nil || queue == request.delivery.queue {
             orphans.insert(request)
         }
-        dropUnsentOrphans(at: now)
     }
 
     /// When the delivery arrived that has been unsettled for longest; `nil` if there is none.

@@ -65,16 +65,15 @@ extension Pipeline {
         counters.unsettled <= prefetch
     }
 
-    /// Whether an app can send for all that is known: APNs can be reached, and refuses nothing of it, or has answered it since, or
-    /// has answered before what is not refused. What it sends to devices decides: broadcasts alone stop nobody.
+    /// Whether an app can send for all that is known: APNs can be reached, and does not refuse it, or has answered it since. What
+    /// it sends to devices decides: broadcasts alone stop nobody.
     private func canSend(_ app: Int) -> Bool {
         let app = apps.apps[app]
         guard doors.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
             return false
         }
         guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
-        if let answeredAt = app.answeredAt, answeredAt > paused { return true }
-        return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasAnswered }
+        return app.answeredAt.map { $0 > paused } ?? false
     }
 
     /// Since when that has waited which was held for a paused app for longest; `nil` if nothing is.
@@ -102,8 +101,16 @@ extension Pipeline {
     /// - Returns: Whether a notification waited for too long, and waits no more: for its app, or in a pool that is silent.
     private func takeOut(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
-        guard lane(holding: handle, entry) != nil || isIgnored(entry, at: now) else { return false }
-        return leavesQueue(handle, entry)
+        if let lane = lane(holding: handle, entry) {
+            apps.apps[entry.app].lanes[lane].held.remove(handle)
+            return true
+        }
+        guard let ticket = entry.ticket, isIgnored(entry, at: now),
+            doors.withdraw(ticket, handle: handle, pool: entry.pool)
+        else { return false }
+        entry.ticket = nil
+        withdrawn(handle, entry)
+        return true
     }
 
     /// Whether the pool of a notification has brought no answer for too long, and has had the notification all the time.
@@ -148,7 +155,9 @@ extension Pipeline {
         }
         for handle in notifications.handles where notifications.contains(handle) {
             let entry = notifications[handle]
-            guard entry.ticket != nil, leavesQueue(handle, entry) else { continue }
+            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { continue }
+            entry.ticket = nil
+            withdrawn(handle, entry)
             parkWaiting(handle, at: now)
         }
     }
@@ -193,30 +202,6 @@ extension Pipeline {
         // Each queue may have one on its way.
         if !hasProbe { doors.take(.none) }
         hasProbe = true
-        return true
-    }
-
-    /// Drops what the broker delivers again and this worker has not sent: whoever gets it next may be another one.
-    func dropUnsentOrphans(at now: Moment) {
-        for handle in notifications.handles where notifications.contains(handle) {
-            let entry = notifications[handle]
-            guard entry.request.isOrphan, entry.request.started == 1, entry.troubles == 0,
-                entry.attempts == entry.request.history.attempts, entry.notification.target.maySendAgain,
-                leavesQueue(handle, entry)
-            else { continue }
-            parkWaiting(handle, at: now)
-        }
-    }
-
-    /// - Returns: Whether a notification waited, for its app or in a pool, and waits no more.
-    private func leavesQueue(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
-        if let lane = lane(holding: handle, entry) {
-            apps.apps[entry.app].lanes[lane].held.remove(handle)
-            return true
-        }
-        guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { return false }
-        entry.ticket = nil
-        withdrawn(handle, entry)
         return true
     }
 

@@ -64,7 +64,6 @@ extension Pipeline {
             note.attempts = max(note.attempts, parked.entry.attempts)
             if note.processed != .unknown, parked.entry.processed != .no { note.processed = parked.entry.processed }
         }
-        note.isPutOff = request.parked.allSatisfy { $0.trouble == nil }
         note.expiresAt = request.expiresAt
         note.done = request.doneBitmap(leaving: request.parked.compactMap(\.entry.position))
         return note

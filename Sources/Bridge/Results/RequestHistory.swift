@@ -17,7 +17,7 @@ package struct RequestHistory {
 
     /// How often it was put into a retry queue.
     package private(set) var parkings = 0
-    /// How often of those nothing was tried before: its decoder put it off, or it only waited.
+    /// How often of those its decoder put it off.
     package private(set) var deferrals = 0
     /// The attempts that count, in the rounds before this one. A dead letter says so as well, but its replay begins anew.
     package private(set) var attempts = 0

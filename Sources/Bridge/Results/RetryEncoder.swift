@@ -13,8 +13,7 @@ package enum RetryEncoder {
         package var expiresAt: WallTime?
         /// `nil` where everything is still to be sent.
         package var done: DoneBitmap?
-        /// Whether nothing was tried since its last round, because its decoder put it off or it only waited: that chooses no
-        /// level.
+        /// Whether its decoder put it off: nothing has ended since its last round, and it chooses no level.
         package var isPutOff = false
 
         package init(attempts: Int) {
@@ -40,8 +39,9 @@ package enum RetryEncoder {
         headers[Header.expiresAt] = note.expiresAt.map { .int64($0.milliseconds) }
         if note.isPutOff {
             headers[Header.deferrals] = .int32(Int32(clamping: RequestHistory(delivery).deferrals + 1))
+        } else {
+            headers[Header.done] = note.done.map { .text($0.text) }
         }
-        if note.done != nil || !note.isPutOff { headers[Header.done] = note.done.map { .text($0.text) } }
         properties.headers = headers
         do {
             let encoded = try PublicationProperties(properties)

@@ -170,24 +170,6 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
-    @Test("consuming connection lost before a request was sent, another worker takes it: it is sent once")
-    func otherWorkerAndUnsent() throws {
-        let world = try World()
-        world.isAPNsDown = true
-        try world.start()
-        try world.start()
-        try world.request(Self.body("1a7e"), id: "m1")
-        world.pass(.seconds(1))
-        let link = try #require(
-            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
-        world.network.cut(link)
-        world.pass(.seconds(1))
-        #expect(world.running.map { $0.counters.unsettled } == [0, 1])
-        world.isAPNsDown = false
-        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
-        #expect(world.sent == 1 && world.published(in: "push.results").map(\.outcome) == ["accepted"])
-    }
-
     @Test(
         "consuming connection lost, and two requests look the same: each has one result and one settlement",
         arguments: [[100, 100], [1, 100], [100, 1], [1, 1]])

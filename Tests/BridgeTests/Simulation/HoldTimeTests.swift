@@ -41,7 +41,6 @@ struct HoldTimeTests {
         for copy in world.parked {
             #expect(copy.decodedProperties?.headers?["harebell-attempts"] == .int32(0))
             #expect(copy.decodedProperties?.headers?["harebell-parked"] == .int32(1))
-            #expect(copy.decodedProperties?.headers?["harebell-deferred"] == .int32(1), "it chooses no level")
         }
         // From now on only one waits, as the next probe, and the others flow.
         for number in 10..<30 { try world.request(Self.other(number), id: "other\(number)") }
@@ -72,28 +71,6 @@ struct HoldTimeTests {
         for number in 0..<8 { try world.request(Self.other(number), id: "other\(number)") }
         #expect(world.pass(atMost: .seconds(400)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 8)
-    }
-
-    @Test("A push type that is refused does not stop another one of its app, however rare that is")
-    func onePausedPushType() throws {
-        let world = try World(script: "topic com.example.app.voip: 400 TopicDisallowed") { $0.hold = .seconds(60) }
-        try world.start()
-        try world.request(Self.body(0), id: "alert0")
-        world.pass(.seconds(1))
-        for number in 1...30 {
-            let call = Self.body(number).replacing(#""payload""#, with: #""apns-push-type":"voip","payload""#)
-            try world.request(call, id: "call\(number)")
-        }
-        world.pass(.seconds(600))
-        #expect(world.worker?.counters.suspensions == 0 && Self.consumers(world) == 1)
-        #expect(!world.parked.isEmpty && world.published(in: "push.dead").isEmpty)
-        try world.request(Self.body(100), id: "alert1")
-        world.pass(.seconds(2))
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
-        try world.setScript("")
-        world.cut(World.apns)
-        #expect(world.pass(atMost: .seconds(7200)) { world.isQuiet })
-        #expect(world.published(in: "push.results").count == 32 && world.published(in: "push.dead").isEmpty)
     }
 
     // MARK: No app
