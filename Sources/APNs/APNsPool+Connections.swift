@@ -12,13 +12,21 @@ extension APNsPool {
     func noteUse(of connection: Connection, at now: Instant) {
         guard !connection.isProven else { return }
         connection.usefulAnswers += 1
-        let wasOpen = dialer.isBreakerOpen
         if connection.usefulAnswers >= Self.usefulAnswers || hasLived(connection, at: now) {
-            connection.isProven = true
-            dialer.succeeded()
+            prove(connection)
         } else if connection.usefulAnswers == 1 {
-            dialer.answered()
+            noteSuccess { $0.answered() }
         }
+    }
+
+    private func prove(_ connection: Connection) {
+        connection.isProven = true
+        noteSuccess { $0.succeeded() }
+    }
+
+    private func noteSuccess(_ success: (inout Dialer) -> Void) {
+        let wasOpen = dialer.isBreakerOpen
+        success(&dialer)
         if wasOpen, !dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
     }
 
@@ -28,10 +36,7 @@ extension APNsPool {
     private func noteLife(of connection: Connection, at now: Instant) -> Instant? {
         guard dialer.failures > 0, !connection.isProven, let readyAt = connection.readyAt else { return nil }
         guard hasLived(connection, at: now) else { return readyAt + Self.usefulLife }
-        let wasOpen = dialer.isBreakerOpen
-        connection.isProven = true
-        dialer.succeeded()
-        if wasOpen { events.append(.alarm(.reachable)) }
+        prove(connection)
         return nil
     }
 

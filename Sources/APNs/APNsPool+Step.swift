@@ -128,7 +128,7 @@ extension APNsPool {
         guard !entry.wasSpaced, case .device(let token) = entry.request.target else { return false }
         let hold = spacing.hold(ticket, for: token)
         guard hold != .none else { return false }
-        if rebinding.contains(ticket) { rebinding.remove(ticket) } else { line.remove(ticket) }
+        leaveLine(ticket)
         if hold == .held {
             counters.spaced += 1
         } else {
