@@ -16,3 +16,10 @@ extern const char *strerrordesc_np(int number);
 
 // netdb.h, behind _GNU_SOURCE as well.
 enum { HAREBELL_EAI_NODATA = -5, HAREBELL_EAI_ADDRFAMILY = -9 };
+
+// spawn.h, sys/pidfd.h and unistd.h: the same.
+#include <spawn.h>
+extern int pipe2(int ends[2], int flags);
+extern int pidfd_open(pid_t process, unsigned int flags);
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+extern const char *sigabbrev_np(int signal);

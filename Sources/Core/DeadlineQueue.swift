@@ -43,6 +43,13 @@ package struct DeadlineQueue<Element> {
         }
     }
 
+    /// Removes all elements for which `isRemoved` is true, in O(n log n).
+    package mutating func removeAll(where isRemoved: (Element) -> Bool) {
+        heap.removeAll { isRemoved($0.element) }
+        // What is sorted is a heap.
+        heap.sort { ($0.due, $0.order) < ($1.due, $1.order) }
+    }
+
     private func precedes(_ left: Int, _ right: Int) -> Bool {
         (heap[left].due, heap[left].order) < (heap[right].due, heap[right].order)
     }

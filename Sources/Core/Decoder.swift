@@ -1,5 +1,7 @@
 /// What a message on a queue means: one or more notifications under one key.
-package struct Request: Sendable {
+///
+/// A decoder gets one of `RequestFields`, which holds everything to what APNs takes.
+public struct Request: Sendable {
     /// What of a fan-out cannot be sent to anybody, and costs only itself.
     package struct Refusal: Sendable {
         /// Its place in the fan-out, among the notifications: those keep theirs.
@@ -20,7 +22,10 @@ package struct Request: Sendable {
     /// In the order of their places; each has an `invalid` result of its own.
     package let refusals: [Refusal]
     /// What the message's own format calls it; it tells requests apart where the message has no message id.
-    package var key: ArraySlice<UInt8>?
+    ///
+    /// The `apns-id` is made of it then, so it has to be the same each time that the message is decoded; `nil` takes a
+    /// digest of the body.
+    public var key: ArraySlice<UInt8>?
 
     /// - Precondition: there is at least one of both together.
     package init(_ notifications: [Notification], refusals: [Refusal] = [], key: ArraySlice<UInt8>? = nil) {
@@ -31,7 +36,7 @@ package struct Request: Sendable {
     }
 
     /// Of how many notifications it is the request, those that are refused included.
-    package var count: Int { notifications.count + refusals.count }
+    public var count: Int { notifications.count + refusals.count }
 }
 
 /// What a decoder does not go beyond, whatever a message asks for.
@@ -54,9 +59,9 @@ package enum DecodingLimit: UInt8, CaseIterable, Sendable {
 }
 
 /// Why a message is not a request.
-package struct DecodingFailure: Error, Equatable, Sendable {
+public struct DecodingFailure: Error, Equatable, Sendable {
     /// What is wrong and where (a JSON path, a header's name); no device token, no payload.
-    package let detail: String
+    public let detail: String
     /// Which limit the message is beyond, if that is why.
     package let limit: DecodingLimit?
 
@@ -64,16 +69,24 @@ package struct DecodingFailure: Error, Equatable, Sendable {
         self.detail = detail
         self.limit = limit
     }
+
+    /// - Parameter detail: what is wrong and where, for the producer: it stands in the result and in the dead letter.
+    ///   Neither a device token nor a payload belongs into it.
+    public init(_ detail: String) {
+        self.init(detail, limit: nil)
+    }
 }
 
 /// What a decoder makes of a delivery.
-package enum Decoded: Sendable {
+public enum Decoded: Sendable {
+    /// Each of its notifications is sent, and has one result.
     case request(Request)
     /// Acknowledged without a result, and counted.
     case ignore(reason: String)
     /// An `invalid` result and a dead letter.
     case reject(DecodingFailure)
-    /// Put aside, then decoded again.
+    /// Put aside, then decoded again. It waits in the retry queue with the longest delay that ends in time, and in the
+    /// process for what is left; a time in the past is no time.
     case later(Duration)
 }
 
@@ -82,11 +95,17 @@ package enum Decoded: Sendable {
 /// Decoding is synchronous, bounded and without side effects: what it depends on is the delivery, the decoder's own
 /// configuration and the time that it is given. Of one delivery it makes the same notifications in the same order each
 /// time, which keeps `apns-id` stable through redeliveries, and keeps a fan-out's copy in step with what has ended.
-package protocol Decoder: Sendable {
+public protocol Decoder: Sendable {
     /// The name of the format.
     var name: String { get }
 
-    /// - Parameter now: for formats that say how long from now; nothing else may depend on it.
+    /// Reads one message. It is called on the thread of a worker, which does nothing else meanwhile: it must not wait, and
+    /// should take no longer than a message of this size has to. A message that it cannot read is ``Decoded/reject(_:)``:
+    /// a trap ends the process.
+    ///
+    /// - Parameters:
+    ///   - delivery: slices of it may go into the answer as they are: that copies nothing.
+    ///   - now: for formats that say how long from now; nothing else may depend on it.
     func decode(_ delivery: Delivery, at now: WallTime) -> Decoded
 }
 

@@ -2,7 +2,7 @@
 ///
 /// Strings are views into that block: reading one copies nothing, keeping one keeps the block.
 /// Source: AMQP 0-9-1, `basic.deliver` and the content header's properties.
-package struct Delivery: Sendable {
+public struct Delivery: Sendable {
     /// The place of a field in the block.
     package struct Field: Sendable {
         var lower: UInt32
@@ -22,9 +22,12 @@ package struct Delivery: Sendable {
     }
 
     /// A header's value, as far as a decoder may want it.
-    package enum HeaderValue: Sendable, Equatable {
+    public enum HeaderValue: Sendable, Equatable {
+        /// A long string; RabbitMQ does not look whether it is UTF-8.
         case text(ArraySlice<UInt8>)
+        /// An integer of any width.
         case integer(Int64)
+        /// A number with a fraction.
         case number(Double)
         case boolean(Bool)
         /// A table, an array, a decimal or nothing.
@@ -81,7 +84,7 @@ package struct Delivery: Sendable {
     /// The broker's number for this delivery, unique within its epoch.
     package var tag: UInt64
     /// Whether the broker may have delivered it before.
-    package var redelivered: Bool
+    public package(set) var redelivered: Bool
     /// Which of the configuration's queues it came from, counted from 0.
     package var queue: Int
     private let content: Content
@@ -114,7 +117,7 @@ package struct Delivery: Sendable {
     }
 
     /// The number of headers.
-    package var headerCount: Int { content.headers.count }
+    public var headerCount: Int { content.headers.count }
     /// The whole block.
     package var storage: [UInt8] { content.storage }
 
@@ -123,24 +126,34 @@ package struct Delivery: Sendable {
     }
 
     /// `timestamp` in seconds since 1970 UTC.
-    package var timestamp: UInt64? { content.timestamp }
+    public var timestamp: UInt64? { content.timestamp }
 
-    package var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
-    package var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
+    /// The exchange that it was published to; empty for the default one.
+    public var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
+    /// The routing key that it was published with.
+    public var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
     package var rawProperties: ArraySlice<UInt8> { bytes(content.layout.rawProperties) ?? [] }
-    package var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
-    package var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
-    package var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
-    package var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
+    /// `content_type`, as the producer worded it.
+    public var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
+    /// `content_encoding`. Nothing is unpacked: the body is as it came.
+    public var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
+    /// `correlation_id`.
+    public var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
+    /// `reply_to`, where the result goes.
+    public var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
     /// How long the message may live in a queue, in milliseconds, as decimal digits.
-    package var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
-    package var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
-    package var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
-    package var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
-    package var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
+    public var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
+    /// `message_id`.
+    public var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
+    /// `type`.
+    public var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
+    /// `app_id`.
+    public var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
+    /// The body, at most `broker.maximum_message_bytes`.
+    public var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
 
     /// The value of a header; of several with one name the last one counts. Names are compared byte by byte.
-    package func header(_ name: StaticString) -> HeaderValue? {
+    public func header(_ name: StaticString) -> HeaderValue? {
         for header in content.headers.reversed() where bytes(header.name)?.equals(name) == true {
             return value(of: header)
         }
@@ -148,7 +161,7 @@ package struct Delivery: Sendable {
     }
 
     /// The same for a name that a configuration gives.
-    package func header(named name: some Collection<UInt8>) -> HeaderValue? {
+    public func header(named name: some Collection<UInt8>) -> HeaderValue? {
         for header in content.headers.reversed() where bytes(header.name)?.elementsEqual(name) == true {
             return value(of: header)
         }
@@ -156,7 +169,7 @@ package struct Delivery: Sendable {
     }
 
     /// Visits all headers in the order in which they came.
-    package func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
+    public func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
         for header in content.headers {
             body(bytes(header.name) ?? [], value(of: header))
         }

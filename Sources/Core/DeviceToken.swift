@@ -12,6 +12,10 @@ package struct DeviceToken: Hashable, Sendable {
     /// - Returns: `nil` unless `digits` is a non-empty, even number of hexadecimal digits, at most ``maximumDigits``.
     package init?(hex digits: ArraySlice<UInt8>) {
         guard !digits.isEmpty, digits.count % 2 == 0, digits.count <= Self.maximumDigits else { return nil }
+        if Self.isLowerCase(digits) {
+            hex = digits
+            return
+        }
         var hasUpperCase = false
         for byte in digits {
             switch byte {
@@ -25,6 +29,28 @@ package struct DeviceToken: Hashable, Sendable {
 
     package init?(_ text: String) {
         self.init(hex: ArraySlice(text.utf8))
+    }
+
+    /// Whether these are lower-case digits in eights, as in nearly every device token.
+    ///
+    /// They are looked at eight at a time: adding the distance from a character to 0x80 sets a byte's highest bit where the
+    /// byte is that character or one behind it, and carries nothing into the next byte as long as all are ASCII.
+    private static func isLowerCase(_ digits: ArraySlice<UInt8>) -> Bool {
+        guard digits.count % 8 == 0 else { return false }
+        let bytes = unsafe digits.span.bytes
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        func areAtLeast(_ character: Unicode.Scalar, _ word: UInt64) -> UInt64 {
+            word &+ ones &* (0x80 - UInt64(character.value))
+        }
+        var isOther: UInt64 = 0
+        for offset in stride(from: 0, to: bytes.byteCount, by: 8) {
+            let word = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            let ascii = word & ~(ones << 7)
+            let areNumbers = areAtLeast("0", ascii) & ~areAtLeast(":", ascii)
+            let areLetters = areAtLeast("a", ascii) & ~areAtLeast("g", ascii)
+            isOther |= word | ~(areNumbers | areLetters)
+        }
+        return isOther & ones << 7 == 0
     }
 }
 

@@ -19,12 +19,16 @@ extension [UInt8] {
 
     /// Appends a number as decimal digits.
     package mutating func append(decimal value: UInt64) {
+        guard value >= 10 else { return append(UInt8(ascii: "0") + UInt8(value)) }
+        // A UInt64 has at most so many.
+        var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
+        var first = digits.count
         var rest = value
-        let start = count
-        repeat {
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+        while rest > 0 {
+            first -= 1
+            digits[first] += UInt8(truncatingIfNeeded: rest % 10)
             rest /= 10
-        } while rest > 0
-        self[start...].reverse()
+        }
+        append(digits.span.extracting(first..<digits.count))
     }
 }

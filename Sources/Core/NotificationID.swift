@@ -13,8 +13,11 @@ package struct NotificationID: Hashable, Sendable {
     /// A name-based UUID (version 5) from the SHA-1 of namespace and name. Source: RFC 9562, section 5.5.
     package init(sha1 digest: [UInt8]) {
         precondition(digest.count >= 16, "SHA-1 gives 20 bytes")
-        let first = digest[0..<8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        let second = digest[8..<16].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        var (first, second): (UInt64, UInt64) = (0, 0)
+        for index in 0..<8 {
+            first = first << 8 | UInt64(digest[index])
+            second = second << 8 | UInt64(digest[index + 8])
+        }
         high = first & ~0xF000 | 0x5000
         low = second & ~(0b11 << 62) | 0b10 << 62
     }

@@ -2,7 +2,7 @@ extension WallTime {
     /// A date and time as RFC 3339 writes it, with `Z` or an offset; what is finer than a millisecond is cut off.
     ///
     /// - Returns: `nil` for anything else, a day that its month does not have included.
-    package init?(rfc3339 text: some Collection<UInt8>) {
+    public init?(rfc3339 text: some Collection<UInt8>) {
         var reader = DigitReader(rest: ArraySlice(text))
         guard let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"),
             let day = reader.number(2), reader.take("T") || reader.take("t") || reader.take(" "),
@@ -21,7 +21,8 @@ extension WallTime {
         self.init(milliseconds: seconds * 1000 + millisecond)
     }
 
-    package init?(rfc3339 text: String) {
+    /// - Returns: `nil` if `text` is no time as RFC 3339 has it, such as `2026-09-21T08:00:00Z`.
+    public init?(rfc3339 text: String) {
         self.init(rfc3339: text.utf8)
     }
 

@@ -90,6 +90,12 @@ final class ReadBuffer {
         return Transfer.of { unsafe recv(number, base, size, 0) }
     }
 
+    /// The same for what is no socket.
+    func read(from descriptor: borrowing Descriptor) -> Transfer {
+        let number = descriptor.number
+        return Transfer.of { unsafe Glibc.read(number, base, size) }
+    }
+
     /// Lends the first `count` bytes.
     func withBytes(_ count: Int, _ body: (Span<UInt8>) -> Void) {
         precondition(count <= size, "the buffer lends what it has")

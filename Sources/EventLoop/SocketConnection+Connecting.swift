@@ -82,7 +82,8 @@ extension SocketConnection {
     private func adopt(_ socket: consuming Descriptor, at now: Moment) {
         do {
             try socket.becomeNonBlocking()
-            try network.options.apply(to: socket)
+            // A pair of sockets within this machine has none of TCP's options.
+            if SocketAddress(ofSocket: socket) != nil { try network.options.apply(to: socket) }
             try watch(socket, .readable)
         } catch {
             return finish(.notUsable(endpoint, error), at: now)

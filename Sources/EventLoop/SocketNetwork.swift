@@ -72,7 +72,7 @@ package final class SocketNetwork: Network {
         insert(SocketConnection(engine, to: endpoint, timeout: timeout, in: self))
     }
 
-    /// Drives `engine` over a connected TCP socket, such as an accepted one.
+    /// Drives `engine` over a connected socket, such as an accepted one.
     ///
     /// As with ``connect(_:to:timeout:)``, the engine hears of it after this call has returned.
     package func adopt(_ socket: consuming Descriptor, _ engine: any Engine) {

@@ -124,6 +124,19 @@ struct DeadlineQueueTests {
         }
         #expect(popped == deadlines.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
     }
+
+    @Test("what is removed does not come out, and the others keep their order")
+    func removal() {
+        var queue = DeadlineQueue<Int>()
+        var random = SplitMix64(seed: 4)
+        let deadlines = (0..<500).map { _ in Int64.random(in: 0...50, using: &random) }
+        for (index, due) in deadlines.enumerated() { queue.insert(index, due: Instant(nanoseconds: due)) }
+        queue.removeAll { !$0.isMultiple(of: 3) }
+        var popped: [Int] = []
+        while let index = queue.popDue(at: Instant(nanoseconds: 50)) { popped.append(index) }
+        #expect(
+            popped == stride(from: 0, to: 500, by: 3).sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
+    }
 }
 
 @Suite("RetryPolicy")
@@ -148,6 +161,22 @@ struct RetryPolicyTests {
 
 @Suite("The words")
 struct WordTests {
+    @Test("A device token has hexadecimal digits alone, at each of its places, and keeps them in lower case")
+    func deviceTokenDigits() {
+        let digits = Array("0123456789abcdef".utf8)
+        for place in digits.indices {
+            for byte in UInt8.min...UInt8.max {
+                var text = digits
+                text[place] = byte
+                let token = DeviceToken(hex: text[...])
+                #expect((token != nil) == (byte.hexDigit != nil), "\(byte) at \(place)")
+                if let token {
+                    #expect(token.hex.elementsEqual(String(decoding: text, as: UTF8.self).lowercased().utf8))
+                }
+            }
+        }
+    }
+
     @Test("a device token is hexadecimal, even, not empty, and kept in lower case")
     func deviceTokens() {
         #expect(DeviceToken("00FCab")?.hex.elementsEqual("00fcab".utf8) == true)

@@ -57,7 +57,11 @@ package final class ChildProcess {
 
     /// All that it has written so far.
     package func text(_ stream: Stream = .output) -> String {
-        String(decoding: FileManager.default.contents(atPath: directory.file(stream.rawValue)) ?? Data(), as: UTF8.self)
+        let path = directory.file(stream.rawValue)
+        // Foundation leaks the buffer into which it reads nothing.
+        var status = stat()
+        guard unsafe stat(path, &status) == 0, status.st_size > 0 else { return "" }
+        return String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
     }
 
     /// The first whole line for which `matches` holds, as soon as there is one.

@@ -31,6 +31,9 @@ package enum TestEnvironment {
     /// Of the faults in the ledger only those whose name has this in it.
     package static let ledgerFault = value("HAREBELL_LEDGER_FAULT")
 
+    /// How many damaged inputs each fuzzing test tries.
+    package static let fuzzInputs = value("HAREBELL_FUZZ_INPUTS").flatMap { Int($0) }
+
     /// What a test that is left out says about it.
     package static let hint = "deploy/test prepares what this needs"
 

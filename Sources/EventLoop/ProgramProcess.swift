@@ -1,0 +1,123 @@
+import CLinux
+import Core
+import Glibc
+
+/// A process in a group of its own, and the descriptors that lead to it.
+struct ProgramProcess: ~Copyable {
+    let id: pid_t
+    /// Readable once the process has ended.
+    let end: Descriptor
+    /// What it writes to standard error.
+    let errors: Descriptor
+
+    /// - Parameter socket: becomes our end of its standard input and output.
+    init(_ program: Program, socket: inout Descriptor?) throws(SystemError) {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        var pair: [Int32] = [-1, -1]
+        guard unsafe socketpair(AF_UNIX, type, 0, &pair) == 0 else { throw .last }
+        let ours = Descriptor(adopting: pair[0])
+        let theirs = Descriptor(adopting: pair[1])
+        guard unsafe pipe2(&pair, O_CLOEXEC) == 0 else { throw .last }
+        let errors = Descriptor(adopting: pair[0])
+        let complaints = Descriptor(adopting: pair[1])
+        try errors.becomeNonBlocking()
+        let id = try Self.spawn(program, input: theirs.number, errors: complaints.number)
+        let number = pidfd_open(id, 0)
+        guard number >= 0 else {
+            let error = SystemError.last
+            Self.signal(group: id, SIGKILL)
+            waitpid(id, nil, 0)
+            throw error
+        }
+        self.id = id
+        self.errors = errors
+        end = Descriptor(adopting: number)
+        socket = consume ours
+    }
+
+    /// To the process and all that it started and that has stayed in its group.
+    static func signal(group: pid_t, _ signal: Int32) {
+        // Fails only where nobody is left.
+        _ = kill(-group, signal)
+    }
+
+    /// How long the end of what was killed is waited for, in milliseconds: whoever hangs in the kernel is left to init.
+    private static let killTimeout: Int32 = 100
+
+    /// Waits for the end of a process that has no choice any more.
+    borrowing func awaitEnd() {
+        var watched = pollfd(fd: end.number, events: Int16(POLLIN), revents: 0)
+        while unsafe poll(&watched, 1, Self.killTimeout) < 0, errno == EINTR {}
+    }
+
+    /// - Returns: how it ended; `nil` while it has not. The process is forgotten by that.
+    static func reap(_ id: pid_t) -> TransportError? {
+        var status: Int32 = 0
+        guard unsafe waitpid(id, &status, WNOHANG) == id else { return nil }
+        let signal = status & 0x7F
+        guard signal != 0 else {
+            let code = status >> 8 & 0xFF
+            return TransportError(code: .init(rawValue: "exit \(code)"), message: "it ended with status \(code)")
+        }
+        let name = unsafe sigabbrev_np(signal).map { unsafe "SIG" + String(cString: $0) } ?? "signal \(signal)"
+        return TransportError(code: .init(rawValue: name), message: "it was ended by \(name)")
+    }
+
+    /// What every program has of our environment, unless it is given another value.
+    private static let inheritedNames = ["PATH", "LANG"]
+
+    private static func inherited(beside given: [String]) -> [String] {
+        inheritedNames.compactMap { name in
+            guard !given.contains(where: { $0.hasPrefix("\(name)=") }), let value = unsafe getenv(name) else {
+                return nil
+            }
+            return unsafe "\(name)=\(String(cString: value))"
+        }
+    }
+
+    private static func spawn(_ program: Program, input: Int32, errors: Int32) throws(SystemError) -> pid_t {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        unsafe posix_spawn_file_actions_adddup2(&actions, input, STDOUT_FILENO)
+        unsafe posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO)
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)
+
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
+        unsafe posix_spawnattr_setpgroup(&attributes, 0)
+        // Neither what our threads block nor what we ignore is any of its business.
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+        unsafe sigfillset(&signals)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+
+        let arguments = CStrings(program.command)
+        let environment = CStrings(inherited(beside: program.environment) + program.environment)
+        guard let path = unsafe arguments.list[0] else { preconditionFailure("a command begins with a program") }
+        var id = pid_t()
+        let result = unsafe posix_spawnp(
+            &id, path, &actions, &attributes, arguments.list, environment.list)
+        guard result == 0 else { throw SystemError(number: result) }
+        return id
+    }
+}
+
+/// Texts as a C function takes them: an array of pointers that ends with a null pointer.
+@safe
+private final class CStrings {
+    fileprivate let list: [UnsafeMutablePointer<CChar>?]
+
+    init(_ texts: [String]) {
+        unsafe list = texts.map { unsafe strdup($0) } + [nil]
+    }
+
+    deinit {
+        unsafe list.forEach { unsafe free($0) }
+    }
+}

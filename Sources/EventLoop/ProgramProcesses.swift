@@ -1,0 +1,68 @@
+package import Core
+import Glibc
+
+/// Runs programs as processes, on a loop and over its sockets.
+///
+/// Whatever runs when this goes away is killed.
+package final class ProgramProcesses: ProgramHost {
+    /// How long what a process has written may go on arriving after its end, and how long a process may live on that has closed
+    /// its output.
+    static let aftermath = Duration.seconds(1)
+
+    unowned let loop: EventLoop
+    let network: SocketNetwork
+    private var wanted: [(program: Program, engine: any ProgramEngine)] = []
+    private var running: [RunningProgram] = []
+
+    /// Joins the loop of `network`, which owns it from then on.
+    package init(_ network: SocketNetwork) {
+        self.network = network
+        loop = network.loop
+        loop.add(self)
+    }
+
+    deinit {
+        for program in running { program.kill() }
+    }
+
+    package func start(_ program: Program, _ engine: any ProgramEngine) {
+        wanted.append((program, engine))
+        loop.requestTurn()
+    }
+
+    package func stop(_ engine: any ProgramEngine, within grace: Duration) {
+        running.first { $0.isDriving(engine) }?.stop(within: grace, at: loop.now)
+    }
+
+    func ended(_ program: RunningProgram) {
+        running.removeAll { $0 === program }
+        loop.requestTurn()
+    }
+
+    private func start(_ program: Program, _ engine: any ProgramEngine, at now: Moment) {
+        do throws(SystemError) {
+            running.append(try RunningProgram(program, engine, self))
+        } catch {
+            let message = "cannot start \(program.command[0]): \(error.explanation)"
+            engine.transportClosed(TransportError(code: .init(rawValue: error.name), message: message), at: now.instant)
+            loop.requestTurn()
+        }
+    }
+}
+
+extension ProgramProcesses: LoopParticipant {
+    package var nextDeadline: Instant? {
+        running.compactMap(\.deadline).min()
+    }
+
+    package func expire(at now: Moment) {
+        for program in running { program.expire(at: now) }
+    }
+
+    package func flush(at now: Moment) {
+        guard !wanted.isEmpty else { return }
+        let begun = wanted
+        wanted = []
+        for (program, engine) in begun { start(program, engine, at: now) }
+    }
+}

@@ -1,0 +1,149 @@
+import Core
+import Glibc
+
+/// One process from its start to its end: what stands between its engine and its socket.
+///
+/// The end is told once, when the process is gone and all that it wrote has been read.
+final class RunningProgram: Engine {
+    private let process: ProgramProcess
+    private var engine: (any ProgramEngine)?
+    private unowned let host: ProgramProcesses
+    private var endWatch: Registration?
+    private var errorWatch: Registration?
+    private var ending: TransportError?
+    private var isOutputOver = false
+    /// When it is killed, or what it left behind is not waited for any longer.
+    private(set) var deadline: Instant?
+
+    init(_ program: Program, _ engine: any ProgramEngine, _ host: ProgramProcesses) throws(SystemError) {
+        var socket: Descriptor?
+        process = try ProgramProcess(program, socket: &socket)
+        self.engine = engine
+        self.host = host
+        do throws(SystemError) {
+            let ended = Watcher { [unowned self] now in processEnded(at: now) }
+            let complained = Watcher { [unowned self] now in readErrors(at: now) }
+            endWatch = try host.loop.watch(process.end.number, ended, .readable)
+            errorWatch = try host.loop.watch(process.errors.number, complained, .readable)
+        } catch {
+            release()
+            kill()
+            throw error
+        }
+        guard let socket = socket.take() else { preconditionFailure("a started process has a socket") }
+        host.network.adopt(socket, self)
+    }
+
+    /// Calls a function when a descriptor is readable.
+    private final class Watcher: ReadinessHandler {
+        private let read: (Moment) -> Void
+
+        init(_ read: @escaping (Moment) -> Void) {
+            self.read = read
+        }
+
+        func ready(_ readiness: Readiness, at now: Moment) {
+            read(now)
+        }
+    }
+
+    func isDriving(_ engine: any ProgramEngine) -> Bool {
+        self.engine === engine
+    }
+
+    func stop(within grace: Duration, at now: Moment) {
+        guard ending == nil else { return }
+        guard grace > .zero else { return ProgramProcess.signal(group: process.id, SIGKILL) }
+        ProgramProcess.signal(group: process.id, SIGTERM)
+        deadline = min(deadline ?? .distantFuture, now.instant + grace)
+    }
+
+    func expire(at now: Moment) {
+        guard let due = deadline, due <= now.instant else { return }
+        deadline = nil
+        if ending == nil {
+            ProgramProcess.signal(group: process.id, SIGKILL)
+        } else {
+            host.network.disconnect(self)
+            isOutputOver = true
+            finishIfOver(at: now.instant)
+        }
+    }
+
+    /// For when there is no loop any more.
+    func kill() {
+        guard ending == nil else { return }
+        ProgramProcess.signal(group: process.id, SIGKILL)
+        process.awaitEnd()
+        _ = ProgramProcess.reap(process.id)
+    }
+
+    private func processEnded(at now: Moment) {
+        guard ending == nil, let status = ProgramProcess.reap(process.id) else { return }
+        ending = status
+        if let endWatch { host.loop.deregister(endWatch) }
+        endWatch = nil
+        // What it started would hold its output open.
+        ProgramProcess.signal(group: process.id, SIGKILL)
+        deadline = now.instant + ProgramProcesses.aftermath
+        finishIfOver(at: now.instant)
+    }
+
+    private func readErrors(at now: Moment) {
+        let buffer = host.network.buffer
+        switch buffer.read(from: process.errors) {
+        case .bytes(let count) where count > 0:
+            buffer.withBytes(count) { engine?.complained($0, at: now.instant) }
+        case .wouldBlock: return
+        case .bytes, .failed:
+            if let errorWatch { host.loop.deregister(errorWatch) }
+            errorWatch = nil
+        }
+    }
+
+    private func finishIfOver(at now: Instant) {
+        guard let ending, isOutputOver, let engine else { return }
+        if errorWatch != nil { readErrors(at: host.loop.now) }
+        release()
+        deadline = nil
+        self.engine = nil
+        engine.transportClosed(ending, at: now)
+        host.ended(self)
+    }
+
+    private func release() {
+        if let endWatch { host.loop.deregister(endWatch) }
+        if let errorWatch { host.loop.deregister(errorWatch) }
+        endWatch = nil
+        errorWatch = nil
+    }
+
+    // MARK: Engine
+
+    func transportOpened(at now: Instant) {
+        engine?.transportOpened(at: now)
+    }
+
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        engine?.receive(bytes, at: now)
+    }
+
+    func transportClosed(_ failure: TransportError?, at now: Instant) {
+        isOutputOver = true
+        // Without its output it is of no use.
+        if ending == nil, deadline == nil { deadline = now + ProgramProcesses.aftermath }
+        finishIfOver(at: now)
+    }
+
+    func drain(into output: inout ByteQueue) {
+        engine?.drain(into: &output)
+    }
+
+    var wantsDisconnect: Bool { engine?.wantsDisconnect ?? true }
+
+    var nextDeadline: Instant? { engine?.nextDeadline }
+
+    func expire(at now: Instant) {
+        engine?.expire(at: now)
+    }
+}

@@ -1,0 +1,21 @@
+import Glibc
+
+/// What tells a file from the one that was under the same name before: it was written, or replaced by another one.
+package struct FileStamp: Equatable, Sendable {
+    private let device: UInt64
+    private let number: UInt64
+    private let size: Int64
+    private let modified: [Int]
+
+    /// Links are followed: a mounted secret changes by a link to another folder.
+    ///
+    /// - Returns: `nil` where no file can be seen.
+    package init?(_ path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        device = UInt64(status.st_dev)
+        number = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+    }
+}

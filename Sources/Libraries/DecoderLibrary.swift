@@ -1,0 +1,74 @@
+import CHarebellDecoder
+import Glibc
+
+/// A shared library that has been loaded, and has a decoder's interface. It is never unloaded.
+package struct DecoderLibrary: Sendable {
+    /// What the library calls its format.
+    package let name: String
+    /// The semantic version of its format.
+    package let version: String
+    /// Of the library's table, which is constant and never goes: as a number it may be known to every thread.
+    private let address: UInt
+
+    /// How long a name and a version may be, in bytes.
+    private static let longestName = 64
+    private static let longestComplaint = 1024
+
+    /// - Parameter path: relative to the working directory, if it is.
+    package init(file path: String) throws(LibraryError) {
+        let file = try LibraryFile.resolve(path)
+        guard let handle = unsafe dlopen(file, RTLD_NOW | RTLD_LOCAL) else {
+            throw LibraryError(.notLoaded, unsafe dlerror().map { unsafe String(cString: $0) } ?? "cannot load \(file)")
+        }
+        guard let symbol = unsafe dlsym(handle, "harebell_decoder") else {
+            throw LibraryError(.incompatible, "\(path) exports no function harebell_decoder")
+        }
+        let entry = unsafe unsafeBitCast(symbol, to: harebell_decoder_function.self)
+        let abi = UInt32(HAREBELL_DECODER_ABI)
+        var complaint: UnsafePointer<CChar>?
+        guard let format = unsafe entry(abi, &complaint) else {
+            let reason = unsafe complaint.map { unsafe Self.text($0) } ?? "it does not say why"
+            throw LibraryError(.incompatible, "\(path) has no decoder for the interface \(abi): \(reason)")
+        }
+        let (size, found) = unsafe (format.pointee.size, format.pointee.abi)
+        guard found == abi else {
+            throw LibraryError(.incompatible, "\(path) is made for the interface \(found), expected \(abi)")
+        }
+        let least = unsafe MemoryLayout<harebell_format>.size
+        guard size >= least else {
+            throw LibraryError(.incompatible, "the table of \(path) has \(size) bytes, expected at least \(least)")
+        }
+        guard unsafe format.pointee.create != nil, unsafe format.pointee.decode != nil,
+            unsafe format.pointee.destroy != nil
+        else { throw LibraryError(.incompatible, "the table of \(path) lacks create, decode or destroy") }
+        name = try unsafe Self.name(format.pointee.name, "name", path)
+        version = try unsafe Self.name(format.pointee.version, "version", path)
+        address = UInt(bitPattern: format)
+    }
+
+    var format: UnsafePointer<harebell_format> {
+        guard let format = unsafe UnsafePointer<harebell_format>(bitPattern: address) else {
+            preconditionFailure("the table has been read")
+        }
+        return unsafe format
+    }
+
+    private static func name(
+        _ text: harebell_text, _ what: String, _ path: String
+    ) throws(LibraryError) -> String {
+        guard let bytes = unsafe text.bytes, unsafe (1...longestName).contains(text.size),
+            let name = unsafe String(validating: UnsafeBufferPointer(start: bytes, count: text.size), as: UTF8.self)
+        else {
+            throw LibraryError(
+                .incompatible, "the table of \(path) has no \(what) of 1 to \(longestName) bytes of UTF-8")
+        }
+        return name
+    }
+
+    private static func text(_ text: UnsafePointer<CChar>) -> String {
+        let size = unsafe strnlen(text, longestComplaint)
+        return unsafe text.withMemoryRebound(to: UInt8.self, capacity: size) { bytes in
+            unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: size), as: UTF8.self)
+        }
+    }
+}

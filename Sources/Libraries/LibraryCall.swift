@@ -1,0 +1,57 @@
+import CHarebellDecoder
+import Glibc
+
+/// What the host does for a library during one call: memory until the call is over, and an ear for problems.
+@safe
+final class LibraryCall {
+    /// More reports of one call are not kept.
+    private static let maximumReports = 32
+    /// More of a text for people is cut off, in bytes.
+    static let longestText = 512
+
+    private(set) var reports: [String] = []
+    private var blocks: [UnsafeMutableRawPointer] = unsafe []
+    private var used = 0
+
+    deinit {
+        for index in unsafe blocks.indices { unsafe free(blocks[index]) }
+    }
+
+    /// Lends the interface that a library sees.
+    func lend<Result>(_ body: (UnsafePointer<harebell_host>) -> Result) -> Result {
+        var host = unsafe harebell_host(
+            size: MemoryLayout<harebell_host>.size, context: Unmanaged.passUnretained(self).toOpaque(),
+            allocate: { context, size in
+                unsafe LibraryCall.of(context).flatMap { unsafe $0.allocate(size) }
+            },
+            report: { context, message in unsafe LibraryCall.of(context)?.report(message) })
+        return withExtendedLifetime(self) { unsafe withUnsafePointer(to: &host) { unsafe body($0) } }
+    }
+
+    /// - Returns: `nil` beyond the limit; aligned for every type.
+    func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
+        guard size >= 0, size <= Int(HAREBELL_MAXIMUM_MEMORY) - used, let block = unsafe malloc(max(size, 1)) else {
+            return nil
+        }
+        used += max(size, 1)
+        unsafe blocks.append(block)
+        return unsafe block
+    }
+
+    /// A library's text for people: what is no UTF-8 in it is replaced, and what is too long is cut off.
+    static func words(_ text: harebell_text) -> String? {
+        guard let bytes = unsafe text.bytes, unsafe text.size > 0 else { return nil }
+        let size = unsafe min(text.size, longestText)
+        return unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: size), as: UTF8.self)
+    }
+
+    private func report(_ message: harebell_text) {
+        guard reports.count < Self.maximumReports else { return }
+        reports.append(unsafe Self.words(message) ?? "something is wrong that the library does not name")
+    }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> LibraryCall? {
+        guard let context = unsafe context else { return nil }
+        return unsafe Unmanaged<LibraryCall>.fromOpaque(context).takeUnretainedValue()
+    }
+}

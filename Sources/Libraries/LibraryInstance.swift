@@ -1,0 +1,62 @@
+import CHarebellDecoder
+package import Core
+
+/// A decoder that a library made. One thread at a time asks it.
+package final class LibraryInstance: Sendable {
+    private let library: DecoderLibrary
+    /// The library's own pointer, as a number: only the thread that holds it makes a pointer of it.
+    private let decoder: Guarded<UInt>
+
+    /// - Parameter options: the text of a JSON object.
+    /// - Throws: what the library says against the options, one problem each.
+    package init(_ library: DecoderLibrary, options: String) throws(LibraryProblems) {
+        let call = LibraryCall()
+        var text = Array(options.utf8)
+        let decoder = unsafe call.lend { host in
+            unsafe text.withUnsafeMutableBufferPointer { bytes in
+                unsafe library.format.pointee.create(
+                    host, harebell_text(bytes: UnsafePointer(bytes.baseAddress), size: bytes.count))
+            }
+        }
+        guard let decoder = unsafe decoder, call.reports.isEmpty else {
+            if let decoder = unsafe decoder { unsafe library.format.pointee.destroy(decoder) }
+            throw LibraryProblems(
+                messages: call.reports.isEmpty
+                    ? ["the library makes no decoder of it, and does not say why"] : call.reports)
+        }
+        self.library = library
+        self.decoder = Guarded(UInt(bitPattern: decoder))
+    }
+
+    deinit {
+        decoder.withLock { address in
+            unsafe library.format.pointee.destroy(UnsafeMutableRawPointer(bitPattern: address))
+        }
+    }
+
+    /// - Throws: what is wrong with the answer: the library does not keep to the interface.
+    package func decode(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> LibraryAnswer {
+        try decoder.withLock { (address) throws(DecodingFailure) -> LibraryAnswer in
+            let call = LibraryCall()
+            let format = unsafe library.format
+            let decoder = unsafe UnsafeMutableRawPointer(bitPattern: address)
+            let answer = unsafe LibraryView(delivery, at: now).lend { view, storage in
+                var answer = unsafe harebell_answer()
+                unsafe answer.size = MemoryLayout<harebell_answer>.size
+                unsafe call.lend { host in unsafe format.pointee.decode(decoder, host, view, &answer) }
+                // What it answered with lies in the call's memory.
+                return withExtendedLifetime(call) {
+                    Result { () throws(DecodingFailure) in
+                        unsafe try LibraryReader(delivery, at: storage).read(answer)
+                    }
+                }
+            }
+            return try answer.get()
+        }
+    }
+}
+
+/// What a library says against its options.
+package struct LibraryProblems: Error {
+    package let messages: [String]
+}

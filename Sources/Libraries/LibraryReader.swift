@@ -1,0 +1,115 @@
+import CHarebellDecoder
+import Core
+
+/// Takes a library's answer over into our own memory, and finds out whether it keeps to the interface.
+@safe
+struct LibraryReader {
+    private static let maximumNotifications = Int(HAREBELL_MAXIMUM_NOTIFICATIONS)
+    private static let maximumText = Int(HAREBELL_MAXIMUM_TEXT)
+    private static let maximumSeconds = UInt64(HAREBELL_MAXIMUM_SECONDS)
+    /// Far above what the struct may ever grow to, in bytes.
+    private static let maximumNotificationSize = 4096
+
+    private let delivery: Delivery
+    private let storage: UnsafePointer<UInt8>
+
+    /// - Parameter storage: where the delivery's memory begins.
+    init(_ delivery: Delivery, at storage: UnsafePointer<UInt8>) {
+        self.delivery = delivery
+        unsafe self.storage = unsafe storage
+    }
+
+    func read(_ answer: harebell_answer) throws(DecodingFailure) -> LibraryAnswer {
+        switch unsafe answer.kind {
+        case HAREBELL_REQUEST.rawValue:
+            let key = try unsafe slice(answer.key, "key")
+            return .request(try unsafe notifications(answer), key: key)
+        case HAREBELL_IGNORE.rawValue:
+            return .ignore(reason: unsafe LibraryCall.words(answer.detail) ?? "the library gives no reason")
+        case HAREBELL_REJECT.rawValue:
+            return .reject(
+                DecodingFailure(unsafe LibraryCall.words(answer.detail) ?? "the library gives no reason"))
+        case HAREBELL_LATER.rawValue:
+            let seconds = unsafe answer.seconds
+            guard seconds <= Self.maximumSeconds else {
+                throw Self.failure("\(seconds) seconds, expected at most \(Self.maximumSeconds)")
+            }
+            return .later(.seconds(max(1, seconds)))
+        case HAREBELL_NO_ANSWER.rawValue: throw Self.failure("no answer")
+        default: throw Self.failure(unsafe "the unknown kind of answer \(answer.kind)")
+        }
+    }
+
+    private func notifications(_ answer: harebell_answer) throws(DecodingFailure) -> [LibraryNotification] {
+        let (count, size) = unsafe (answer.notification_count, answer.notification_size)
+        guard count > 0, let first = unsafe answer.notifications else {
+            throw Self.failure("a request without notifications")
+        }
+        guard count <= Self.maximumNotifications else {
+            throw DecodingFailure(
+                "library: \(count) notifications, expected at most \(Self.maximumNotifications)", limit: .tokens)
+        }
+        let least = unsafe MemoryLayout<harebell_notification>.size
+        guard (least...Self.maximumNotificationSize).contains(size) else {
+            throw Self.failure("a notification_size of \(size)")
+        }
+        var notifications: [LibraryNotification] = []
+        notifications.reserveCapacity(count)
+        let bytes = unsafe UnsafeRawPointer(first)
+        var payload = LastText()
+        for index in 0..<count {
+            let place = unsafe bytes + index * size
+            let notification = unsafe place.loadUnaligned(as: harebell_notification.self)
+            notifications.append(try unsafe read(notification, &payload))
+        }
+        return notifications
+    }
+
+    /// A text that was taken over: that of the next notification is often the same.
+    private struct LastText {
+        var address: UInt = 0
+        var slice: ArraySlice<UInt8>?
+    }
+
+    private func read(
+        _ notification: harebell_notification, _ payload: inout LastText
+    ) throws(DecodingFailure) -> LibraryNotification {
+        let address = UInt(bitPattern: unsafe notification.payload.bytes)
+        if unsafe payload.address != address || payload.slice?.count != notification.payload.size {
+            payload = LastText(address: address, slice: try unsafe slice(notification.payload, "payload"))
+        }
+        let hasExpiration = unsafe notification.has_expiration != 0
+        let priority = unsafe notification.priority
+        return LibraryNotification(
+            payload: payload.slice,
+            deviceToken: try unsafe slice(notification.device_token, "device_token"),
+            channelID: try unsafe slice(notification.channel_id, "channel_id"),
+            topic: try unsafe slice(notification.topic, "topic"),
+            pushType: try unsafe slice(notification.push_type, "push_type"),
+            id: try unsafe slice(notification.id, "id"),
+            collapseID: try unsafe slice(notification.collapse_id, "collapse_id"),
+            environment: try unsafe slice(notification.environment, "environment"),
+            expiration: hasExpiration ? unsafe notification.expiration : nil,
+            priority: priority == 0 ? nil : priority)
+    }
+
+    /// - Returns: a slice of the delivery's memory where the text lies in it, else a copy; `nil` for no text.
+    private func slice(_ text: harebell_text, _ name: String) throws(DecodingFailure) -> ArraySlice<UInt8>? {
+        let size = unsafe text.size
+        guard let bytes = unsafe text.bytes else {
+            guard size == 0 else { throw Self.failure("\(name): \(size) bytes at NULL") }
+            return nil
+        }
+        guard size >= 0, size <= Self.maximumText else {
+            throw Self.failure("\(name): \(UInt(bitPattern: size)) bytes, expected at most \(Self.maximumText)")
+        }
+        let offset = unsafe UInt(bitPattern: bytes) &- UInt(bitPattern: storage)
+        let end = UInt(delivery.storage.count)
+        if offset <= end, UInt(size) <= end - offset { return delivery.storage[Int(offset)..<Int(offset) + size] }
+        return unsafe ArraySlice(UnsafeBufferPointer(start: bytes, count: size))
+    }
+
+    private static func failure(_ what: String) -> DecodingFailure {
+        DecodingFailure("library: its answer has \(what)")
+    }
+}

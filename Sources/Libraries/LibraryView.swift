@@ -1,0 +1,88 @@
+import CHarebellDecoder
+import Core
+
+/// A delivery as a library sees it: every text is a place in the delivery's own memory.
+struct LibraryView {
+    private let delivery: Delivery
+    private let now: WallTime
+
+    init(_ delivery: Delivery, at now: WallTime) {
+        self.delivery = delivery
+        self.now = now
+    }
+
+    /// - Parameter body: gets the view, and where the delivery's memory begins.
+    func lend<Result>(
+        _ body: (UnsafePointer<harebell_delivery>, UnsafePointer<UInt8>) -> Result
+    ) -> Result {
+        // A text of no bytes has a place all the same.
+        let storage = delivery.storage.isEmpty ? [0] : delivery.storage
+        return unsafe storage.withUnsafeBufferPointer { storage in
+            guard let base = storage.baseAddress else { preconditionFailure("the array has elements") }
+            let headers = unsafe self.headers(base)
+            return unsafe headers.withUnsafeBufferPointer { headers in
+                var view = unsafe self.view(base)
+                unsafe view.headers = headers.baseAddress
+                unsafe view.header_count = headers.count
+                return unsafe withUnsafePointer(to: &view) { unsafe body($0, base) }
+            }
+        }
+    }
+
+    private func view(_ base: UnsafePointer<UInt8>) -> harebell_delivery {
+        var view = unsafe harebell_delivery()
+        unsafe view.size = MemoryLayout<harebell_delivery>.size
+        unsafe view.body = text(delivery.body, base)
+        unsafe view.content_type = text(delivery.contentType, base)
+        unsafe view.content_encoding = text(delivery.contentEncoding, base)
+        unsafe view.message_id = text(delivery.messageID, base)
+        unsafe view.correlation_id = text(delivery.correlationID, base)
+        unsafe view.reply_to = text(delivery.replyTo, base)
+        unsafe view.type = text(delivery.type, base)
+        unsafe view.app_id = text(delivery.appID, base)
+        unsafe view.expiration = text(delivery.expiration, base)
+        unsafe view.exchange = text(delivery.exchange, base)
+        unsafe view.routing_key = text(delivery.routingKey, base)
+        unsafe view.timestamp = delivery.timestamp ?? 0
+        unsafe view.has_timestamp = delivery.timestamp == nil ? 0 : 1
+        unsafe view.redelivered = delivery.redelivered ? 1 : 0
+        unsafe view.now = now.milliseconds
+        return unsafe view
+    }
+
+    private func headers(_ base: UnsafePointer<UInt8>) -> [harebell_header] {
+        var headers: [harebell_header] = unsafe []
+        guard delivery.headerCount > 0 else { return unsafe headers }
+        unsafe headers.reserveCapacity(delivery.headerCount)
+        delivery.forEachHeader { name, value in
+            var header = unsafe harebell_header()
+            unsafe header.name = text(name, base)
+            let kind: harebell_value_kind
+            switch value {
+            case .text(let text):
+                kind = HAREBELL_VALUE_TEXT
+                unsafe header.text = self.text(text, base)
+            case .integer(let integer):
+                kind = HAREBELL_VALUE_INTEGER
+                unsafe header.integer = integer
+            case .number(let number):
+                kind = HAREBELL_VALUE_NUMBER
+                unsafe header.number = number
+            case .boolean(let boolean):
+                kind = HAREBELL_VALUE_BOOLEAN
+                unsafe header.boolean = boolean ? 1 : 0
+            case .other:
+                kind = HAREBELL_VALUE_OTHER
+            }
+            unsafe header.kind = kind.rawValue
+            unsafe headers.append(header)
+        }
+        return unsafe headers
+    }
+
+    /// - Parameter slice: one of the delivery's memory, or an empty one.
+    private func text(_ slice: ArraySlice<UInt8>?, _ base: UnsafePointer<UInt8>) -> harebell_text {
+        guard let slice else { return unsafe harebell_text(bytes: nil, size: 0) }
+        return unsafe harebell_text(bytes: slice.isEmpty ? base : base + slice.startIndex, size: slice.count)
+    }
+}

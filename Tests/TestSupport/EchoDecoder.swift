@@ -1,0 +1,12 @@
+import Glibc
+
+/// The program `echo-decoder`, a decoder that gives envelopes back and misbehaves on demand.
+package enum EchoDecoder {
+    /// It lies beside the tests.
+    package static let path: String = {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe readlink("/proc/self/exe", &bytes, bytes.count)
+        let path = String(decoding: bytes.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return path.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/echo-decoder"
+    }()
+}
