@@ -155,6 +155,16 @@ package final class AMQPConnection {
         engine?.setPrefetch(prefetch, queue: index, at: now)
     }
 
+    /// Asks a queue for the number of its messages, while there is a channel for it.
+    package func countMessages(queue: Int, at now: Instant) {
+        engine?.countMessages(queue: queue, at: now)
+    }
+
+    /// Messages that waited in a queue when it was last asked; `nil` if it has not answered in this epoch.
+    package func messages(queue: Int) -> UInt32? {
+        isOpen ? engine?.messages(queue: queue) : nil
+    }
+
     // MARK: - Publishing and control
 
     /// Writes a message, only while ``canPublish``; see ``AMQPEngine/publish(_:)``.

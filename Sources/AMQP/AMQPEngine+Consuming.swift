@@ -32,6 +32,11 @@ struct Consumer {
     /// How often its channel was closed since it consumed last.
     var failures = 0
     var watch: StallWatch?
+    /// Whose questions for the number of messages are under way, the oldest first: a broker answers in order.
+    enum Asker { case watch, owner }
+    var askers: [Asker] = []
+    /// How many messages wait in the queue, when that was last asked; `nil` before, and while its channel is closed.
+    var messages: UInt32?
 
     init(queue: ConsumerQueue, tag: String) {
         precondition(queue.prefetch > 0, "a consumer without a limit would be flooded")
@@ -149,6 +154,8 @@ extension AMQPEngine {
         for _ in 0..<consumers[index].failures where pause < configuration.longestConsumerRetry { pause = pause * 2 }
         consumers[index].failures += 1
         consumers[index].watch = nil
+        consumers[index].askers = []
+        consumers[index].messages = nil
         consumers[index].state = .closed(until: now + min(pause, configuration.longestConsumerRetry))
         events.append(.channelClosed(queue: index, error))
     }
@@ -203,6 +210,26 @@ extension AMQPEngine {
         case .giveUp?: return fail(stalled(index, "does not say how many messages it has"))
         case .wait?, nil: return
         }
+        countMessages(index, for: .watch)
+    }
+
+    /// Asks a queue for the number of its messages, unless that is under way; the answer is ``messages(queue:)``.
+    package func countMessages(queue index: Int, at now: Instant) {
+        self.now = now
+        guard machine.isOpen, !consumers[index].askers.contains(.owner) else { return }
+        switch consumers[index].state {
+        case .consuming, .stopped: countMessages(index, for: .owner)
+        case .opening, .subscribing, .cancelling, .waiting, .closed: break
+        }
+    }
+
+    /// Messages that waited in a queue when it was last asked; `nil` if it has not answered on this channel.
+    package func messages(queue index: Int) -> UInt32? {
+        consumers[index].messages
+    }
+
+    private func countMessages(_ index: Int, for asker: Consumer.Asker) {
+        consumers[index].askers.append(asker)
         let name = consumers[index].queue.name
         unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
@@ -213,6 +240,9 @@ extension AMQPEngine {
 
     /// A queue told how many messages wait in it.
     func messagesCounted(_ messages: UInt32, _ index: Int) {
+        guard !consumers[index].askers.isEmpty else { return unexpected("a declare-ok") }
+        consumers[index].messages = messages
+        guard consumers[index].askers.removeFirst() == .watch else { return }
         let isStalled = consumers[index].watch?.answered(messages: messages, at: now) ?? false
         guard isStalled, case .consuming = consumers[index].state else { return }
         fail(stalled(index, "has \(messages) messages"))

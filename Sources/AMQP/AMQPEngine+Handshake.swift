@@ -215,7 +215,8 @@ extension AMQPEngine {
             isTransient: true)
     }
 
-    /// What it means that the transport is gone depends on what was being done.
+    /// What it means that the transport is gone depends on what was being done. A broker says why it refuses a login or a virtual
+    /// host; one that hangs up there most likely ends. Source: rabbitmq.com/docs/auth-notification.
     func lossOfTransport(_ failure: TransportError?, wasOpened: Bool) -> AMQPError {
         switch machine.state {
         case .connecting where wasOpened:
@@ -228,13 +229,13 @@ extension AMQPEngine {
                 underlying: failure)
         case .awaitingTune:
             return AMQPError(
-                .accessRefused, "the broker hung up at the login: check user and password", blame: .remote,
-                isTransient: false, underlying: failure)
+                .accessRefused, "the broker hung up at the login: it is stopping, or does not take user and password",
+                blame: .remote, isTransient: true, underlying: failure)
         case .awaitingOpen:
             return AMQPError(
                 .notAllowed,
-                "the broker hung up when the virtual host was opened: check it and the user's permission for it",
-                blame: .remote, isTransient: false, underlying: failure)
+                "the broker hung up when the virtual host was opened: it is stopping, or the user may not open it",
+                blame: .remote, isTransient: true, underlying: failure)
         default:
             let text = failure == nil ? "the broker hung up" : "the connection with the broker was lost"
             return AMQPError(.transport, text, blame: .remote, isTransient: true, underlying: failure)

@@ -61,7 +61,7 @@ extension APNsPool {
         else { return false }
         entry.recovery.hadNewToken = true
         counters.renewals += 1
-        line.appendAhead(ticket)
+        lineUpAgain(ticket)
         return true
     }
 
@@ -75,7 +75,7 @@ extension APNsPool {
         }
         entry.recovery.hadOlderToken = true
         counters.renewals += 1
-        line.appendAhead(ticket)
+        lineUpAgain(ticket)
         return true
     }
 

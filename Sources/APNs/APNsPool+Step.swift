@@ -47,6 +47,7 @@ extension APNsPool {
             if loss.processed == .no { resend(ticket, loss) } else { lose(ticket, loss) }
         case .goaway(let reason):
             counters.count(goaway: reason)
+            lastGoaway = PoolPicture.Goaway(reason: reason, at: now.instant)
             events.append(.goaway(reason: reason))
             left(connection, at: now.instant)
         case .closed(let error): closed(connection, error, at: now.instant)
@@ -117,7 +118,7 @@ extension APNsPool {
         lineUpAgain(ticket)
     }
 
-    private func lineUpAgain(_ ticket: Ticket) {
+    func lineUpAgain(_ ticket: Ticket) {
         if entries[ticket].needsFreshConnection { rebinding.append(ticket) } else { line.appendAhead(ticket) }
     }
 

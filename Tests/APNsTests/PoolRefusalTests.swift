@@ -47,6 +47,29 @@ struct PoolRefusalTests {
         #expect(world.pool.statistics(at: world.now.instant).counters.renewals == 200)
     }
 
+    @Test("A probe whose token has expired is sent again with a new one, and stays on its fresh connection")
+    func expiredProbe() throws {
+        let world = try usedWorld(after: .seconds(1500))
+        var refused = false
+        var answered: [Int] = []
+        world.onRequest = { server, received in
+            guard refused else {
+                refused = true
+                return Self.refuse(server, received, "ExpiredProviderToken")
+            }
+            answered.append(1)
+            server.reply(received.stream)
+        }
+        world.servers[0].onRequest = { server, received in
+            answered.append(0)
+            server.reply(received.stream)
+        }
+        world.pool.submit(Fixture.request(0), handle: 0, isProbe: true, at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(refused && world.replies[0]?.status == 200)
+        #expect(answered == [1], "not where it may be bound to what was before")
+    }
+
     @Test("When the fresh token is called expired too, one fresh connection is tried, then the owner hears of it")
     func freshTokenExpired() throws {
         let world = try usedWorld(after: .seconds(1500))

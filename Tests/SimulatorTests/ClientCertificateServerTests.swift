@@ -9,7 +9,7 @@ import Testing
 
 /// curl shows a certificate over real sockets.
 @Suite(
-    "The simulator and curl with a certificate", .timeLimit(.minutes(2)),
+    "The simulator and curl with a certificate", .timeLimit(.minutes(15)),
     .enabled(if: unsafe access("/usr/bin/curl", X_OK) == 0, "curl is not installed"))
 struct ClientCertificateServerTests {
     private typealias Fixture = SimulatorServerTests.Fixture

@@ -9,7 +9,7 @@ import Testing
 
 /// curl broadcasts and manages channels over real sockets, with either kind of credential.
 @Suite(
-    "The simulator's channels and curl", .timeLimit(.minutes(2)),
+    "The simulator's channels and curl", .timeLimit(.minutes(15)),
     .enabled(if: unsafe access("/usr/bin/curl", X_OK) == 0, "curl is not installed"))
 struct ForeignChannelTests {
     private typealias Fixture = SimulatorServerTests.Fixture

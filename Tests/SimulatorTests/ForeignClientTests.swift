@@ -6,7 +6,7 @@ import Testing
 
 /// aioapns (PyPI) is a client of APNs that nobody here wrote: what it makes of the simulator's answers.
 @Suite(
-    "The simulator and a foreign client", .timeLimit(.minutes(2)),
+    "The simulator and a foreign client", .timeLimit(.minutes(15)),
     .enabled(if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): aioapns"))
 struct ForeignClientTests {
     private typealias Fixture = SimulatorServerTests.Fixture

@@ -16,7 +16,7 @@ private enum Tools {
 }
 
 /// Real sockets, and clients that follow their own reading of HTTP/2.
-@Suite("The simulator as a server", .timeLimit(.minutes(2)))
+@Suite("The simulator as a server", .timeLimit(.minutes(15)))
 struct SimulatorServerTests {
     /// A running simulator with a folder for files.
     final class Fixture {

@@ -3,12 +3,18 @@ import Core
 import TestSupport
 import Testing
 
-@Suite("Damaged streams")
-struct DamageTests {
+@Suite("Fuzzing AMQP: damaged streams")
+struct AMQPFuzzTests {
     @Test("A damaged stream ends the connection or passes, and never traps")
     func damaged() throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        var random = SplitMix64(seed: seed)
+        let seed = Mutator.seed(.random(in: 0 ... .max))
+        // Methods of a channel and of the connection, a header frame, a body, a heartbeat; tables within tables.
+        let frames: [[UInt8]] = [
+            [1, 0, 1, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE], [1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 50, 0xCE],
+            [2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0xCE], [3, 0, 1, 0, 0, 0, 1, 9, 0xCE],
+            [8, 0, 0, 0, 0, 0, 0, 0xCE], [1, 0x61, 0x46, 0, 0, 0, 4], [0x53, 0x7F, 0xFF, 0xFF, 0xFF],
+        ]
+        var mutator = Mutator(seed: seed, fragments: Mutator.binaryFragments + frames)
         let broker = Broker()
         var properties = MessageProperties()
         properties.headers = ConsumingTests.everyType
@@ -23,11 +29,9 @@ struct DamageTests {
             AMQPEngine(configuration: configuration, epoch: 1), to: Endpoint(host: "b", port: 1), timeout: .seconds(1))
         network.settle()
         var ended = 0
-        for _ in 0..<1000 {
+        for _ in 0..<Mutator.inputs(2000) {
             var stream = recorder.sent
-            for _ in 0..<Int.random(in: 1...3, using: &random) {
-                stream[Int.random(in: 0..<stream.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
-            }
+            mutator.damage(&stream)
             let engine = AMQPEngine(configuration: configuration, epoch: 1)
             engine.transportOpened(at: network.now)
             for start in stride(from: 0, to: stream.count, by: 100) {

@@ -1,0 +1,117 @@
+import Core
+import HTTP2
+import TestSupport
+import Testing
+
+/// Bytes that no peer should send. A session throws, or goes on; it never traps, and tells each end once.
+@Suite("Fuzzing HTTP/2")
+struct HTTP2FuzzTests {
+    private static let frames =
+        Mutator.binaryFragments + [
+            // HEADERS with END_HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE, CONTINUATION; an indexed field, a huge table.
+            [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88], [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8], [0, 0, 0, 4, 0, 0, 0, 0, 0],
+            [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7F, 0xFF, 0xFF, 0xFF],
+            [0, 0, 1, 9, 4, 0, 0, 0, 1, 0x88], [0x3F, 0xE1, 0xFF, 0x03],
+        ]
+
+    private static func client() throws -> HTTP2ClientSession {
+        var settings = HTTP2ClientSession.Settings()
+        settings.wantedHeaders = ["apns-id"]
+        let client = try HTTP2ClientSession(settings: settings)
+        for handle in UInt32(0)..<5 {
+            client.beginRequest()
+            client.add(":method", "POST")
+            client.add(":scheme", "https")
+            client.add(":authority", "api.push.apple.com")
+            client.add(":path", Array("/3/device/0\(handle)".utf8).span)
+            client.add("authorization", "bearer secret")
+            _ = try client.submit(body: payload(100 * Int(handle))[...], handle: handle)
+        }
+        return client
+    }
+
+    /// What a client says, and what a server answers that says all it can.
+    private static func conversation() throws -> (client: [UInt8], server: [UInt8]) {
+        let client = try client()
+        let server = try HTTP2ServerSession()
+        var output = ByteQueue()
+        try client.drain(into: &output)
+        let said = output.copy()
+        try server.receive(said.span)
+        while let event = server.nextEvent() {
+            guard case .request(let stream, _) = event else { continue }
+            try server.inform(stream: stream, status: 103)
+            try server.respond(
+                stream: stream, status: 400, headers: [HTTP2Header("apns-id", "1-2")],
+                body: Array(#"{"reason":"BadDeviceToken"}"#.utf8))
+        }
+        try server.ping(7)
+        try server.goaway(lastStreamID: 9, code: .noError, debugData: Array(#"{"reason":"x"}"#.utf8))
+        var answer = ByteQueue()
+        try server.drain(into: &answer)
+        return (said, answer.copy())
+    }
+
+    @Test("Whatever a server sends, each of a client's requests ends once at most")
+    func clientSide() throws {
+        let stream = try Self.conversation().server
+        let seed = Mutator.seed(20_261_122)
+        var mutator = Mutator(seed: seed, fragments: Self.frames)
+        var (broken, complete) = (0, 0)
+        for _ in 0..<Mutator.inputs(3000) {
+            var damaged = stream
+            mutator.damage(&damaged)
+            let client = try Self.client()
+            var output = ByteQueue()
+            try client.drain(into: &output)
+            var ended: [UInt32: Int] = [:]
+            do throws(HTTP2Error) {
+                let half = damaged.count / 2
+                for part in [damaged[..<half], damaged[half...]] {
+                    try client.receive(part.span)
+                    try client.drain(into: &output)
+                }
+            } catch {
+                broken += 1
+            }
+            client.abandon(code: .cancel)
+            while let event = client.nextEvent() {
+                switch event {
+                case .response(let handle, _):
+                    ended[handle, default: 0] += 1
+                    complete += 1
+                case .reset(let handle, _, _): ended[handle, default: 0] += 1
+                default: break
+                }
+            }
+            #expect(ended.values.allSatisfy { $0 == 1 }, "seed \(seed)")
+        }
+        #expect(broken > 0 && complete > 0, "seed \(seed): some connections break, some answers come through")
+    }
+
+    @Test("Whatever a client sends, a server's session answers it or breaks off")
+    func serverSide() throws {
+        let stream = try Self.conversation().client
+        let seed = Mutator.seed(20_261_123)
+        var mutator = Mutator(seed: seed, fragments: Self.frames)
+        var (broken, requests) = (0, 0)
+        for _ in 0..<Mutator.inputs(3000) {
+            var damaged = stream
+            mutator.damage(&damaged)
+            let server = try HTTP2ServerSession()
+            var output = ByteQueue()
+            do throws(HTTP2Error) {
+                try server.receive(damaged.span)
+                while let event = server.nextEvent() {
+                    guard case .request(let stream, _) = event else { continue }
+                    requests += 1
+                    try server.respond(stream: stream, status: 200)
+                }
+                try server.drain(into: &output)
+            } catch {
+                broken += 1
+            }
+        }
+        #expect(broken > 0 && requests > 0, "seed \(seed)")
+    }
+}
