@@ -10,6 +10,8 @@ package struct AppLane {
     /// Notifications that wait for the gate, oldest first.
     package var held = HandleQueue()
     package var refusals = TokenRefusalShare()
+    /// Whether APNs has ever answered one of its notifications without refusing the app or the topic.
+    package var hasAnswered = false
 
     /// The lanes to devices, one for each push type.
     package static let devices = 0..<PushType.allCases.count

@@ -139,9 +139,12 @@ package struct AppTable {
         if hasOtherTopics { makeIndex() }
     }
 
+    /// As many apps are looked through sooner than a topic is hashed.
+    private static let fewApps = 4
+
     /// The apps of which a topic may be one; nothing is allocated for it.
     func candidates(for topic: ArraySlice<UInt8>) -> [Int] {
-        slots[topic] ?? []
+        configured.count <= Self.fewApps ? configured : slots[topic] ?? []
     }
 
     package struct Match {

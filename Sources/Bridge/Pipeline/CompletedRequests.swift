@@ -26,7 +26,7 @@ package struct RedeliveryKey: Hashable {
         hasher.combine(bytes: delivery.correlationID ?? [])
         hasher.combine(bytes: delivery.exchange)
         hasher.combine(bytes: delivery.routingKey)
-        hasher.combine(bytes: delivery.body)
+        hasher.combine(ContentHash.of(delivery.body.span))
         // The copy that comes back from a retry queue is not a redelivery of what was parked.
         hasher.combine(history.copy)
         hash = hasher.finalize()

@@ -2,22 +2,22 @@ package import Core
 
 /// A delivery from its arrival to its settlement.
 package final class InFlightRequest {
-    package var delivery: Delivery
-    package let arrived: Moment
+    var delivery: Delivery
+    let arrived: Moment
     /// Notifications without an outcome and publications without a confirm; at zero the delivery is settled.
-    package var open = 0
+    var open = 0
     /// Its connection is gone, so that its tag means nothing any more: a redelivery may adopt it.
-    package var isOrphan = false
+    var isOrphan = false
     /// Notifications, of how many, whose outcome calls for a dead letter, and the first of their reports.
-    package var notifications = 1
+    var notifications = 1
     /// How many of them this delivery has to send.
     var started = 0
-    package var failures = 0
-    package var firstFailure: (id: NotificationID?, report: Report)?
+    var failures = 0
+    var firstFailure: (id: NotificationID?, report: Report)?
     /// The places of those whose outcome calls for a dead letter in a fan-out.
     var failed: [Int] = []
     /// What was tried before this delivery.
-    package let history: RequestHistory
+    let history: RequestHistory
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
 
@@ -31,8 +31,7 @@ package final class InFlightRequest {
     var isUntouched: Bool {
         parked.count == started
             && parked.allSatisfy { parked in
-                parked.trouble == nil && parked.entry.troubles == 0 && parked.entry.attempts == history.attempts
-                    && parked.entry.notification.target.maySendAgain
+                parked.trouble == nil && parked.entry.isUntried
             }
     }
 
@@ -59,33 +58,33 @@ package final class InFlightRequest {
 
 /// A notification from its decoding to its outcome.
 package final class InFlightNotification {
-    package let request: InFlightRequest
-    package let notification: Notification
+    let request: InFlightRequest
+    let notification: Notification
     /// Its place among the notifications of its request, or `nil` if it is the only one.
-    package let position: Int?
-    package let id: NotificationID
-    package let app: Int
+    let position: Int?
+    let id: NotificationID
+    let app: Int
     /// Which of the app's lanes it takes.
-    package let lane: Int
+    let lane: Int
     /// The full topic that goes into `apns-topic`.
-    package let topic: ArraySlice<UInt8>
+    let topic: ArraySlice<UInt8>
     /// What is wrong with the payload by Apple's tables, for the result.
-    package var finding: String?
+    var finding: String?
     /// Attempts: the tries that APNs may have worked on, and rounds in which it took none; of earlier rounds as well.
-    package private(set) var attempts: Int
+    private(set) var attempts: Int
     /// Tries of this round that ended in trouble, whether they counted or not: they are what is limited in this process.
-    package private(set) var troubles = 0
+    private(set) var troubles = 0
     /// What APNs did with all the tries together: `unknown` if that is unknown of one of them.
-    package private(set) var processed: Processed
-    package var firstTry: Instant?
+    private(set) var processed: Processed
+    var firstTry: Instant?
     /// Since when it waits to be sent, for its app or in a pool; the time of a try in between counts.
-    package var waitingSince: Instant?
+    var waitingSince: Instant?
     /// When it was last handed to a pool.
-    package var submittedAt = Instant(nanoseconds: 0)
+    var submittedAt = Instant(nanoseconds: 0)
     /// Its pool's name for it, from when it is handed over until its end there.
-    package var ticket: UInt32?
+    var ticket: UInt32?
     /// The pool that it was last handed to.
-    package var pool = 0
+    var pool = 0
 
     package init(
         request: InFlightRequest, notification: Notification, position: Int?, id: NotificationID,
@@ -100,6 +99,11 @@ package final class InFlightNotification {
         topic = match.topic
         attempts = request.history.attempts
         processed = request.history.processed
+    }
+
+    /// Whether nothing came of it in this process, and a redelivery of its request may send it as well.
+    var isUntried: Bool {
+        troubles == 0 && attempts == request.history.attempts && notification.target.maySendAgain
     }
 
     /// A try ended.

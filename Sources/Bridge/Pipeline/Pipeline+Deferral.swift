@@ -19,7 +19,8 @@ extension Pipeline {
         publish(copy, for: request, .putOff(pause), at: now)
     }
 
-    /// Keeps the delivery for as long as the broker may be left without an answer, then asks its decoder again.
+    /// Keeps a delivery of which nothing was tried for as long as the broker may be left without an answer, then asks its decoder
+    /// again.
     func hold(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         later.insert(.decode(request), due: now.instant + min(pause, settings.longestDeferral))
     }

@@ -21,6 +21,19 @@ extension Pipeline {
         return count
     }
 
+    /// What a log line about one request says, with the trace that it belongs to. Source: W3C Trace Context, section 3.2.
+    func traced(_ delivery: Delivery, _ metadata: Logger.Metadata) -> Logger.Metadata {
+        guard case .text(let trace)? = delivery.header("traceparent"), trace.count <= Self.longestTraceparent else {
+            return metadata
+        }
+        var metadata = metadata
+        metadata["traceparent"] = "\(String(decoding: trace, as: UTF8.self))"
+        return metadata
+    }
+
+    /// Twice what version 00 takes; what is longer is not logged.
+    private static let longestTraceparent = 110
+
     /// A message that may be poison gets one result and a dead letter, and is not decoded.
     private func giveUp(_ request: InFlightRequest, after count: Int64, at now: Moment) {
         request.open = 1
@@ -29,10 +42,12 @@ extension Pipeline {
             detail: "poison suspect: delivered \(count) times before and never settled; it was not decoded")
         log.error(
             "a message was delivered too often: it becomes a dead letter unread",
-            metadata: [
-                "queue": "\(settings.queues[request.delivery.queue].name)", "deliveries": "\(count)",
-                "limit": "\(settings.poisonDeliveries)",
-            ])
+            metadata: traced(
+                request.delivery,
+                [
+                    "queue": "\(settings.queues[request.delivery.queue].name)", "deliveries": "\(count)",
+                    "limit": "\(settings.poisonDeliveries)",
+                ]))
         conclude(request, nil, position: nil, id: notificationID(of: request.delivery), report: report, at: now)
     }
 
@@ -80,6 +95,7 @@ extension Pipeline {
         for request in openRequests() where queue == nil || queue == request.delivery.queue {
             orphans.insert(request)
         }
+        dropUnsentOrphans(at: now)
     }
 
     /// When the delivery arrived that has been unsettled for longest; `nil` if there is none.
@@ -100,11 +116,25 @@ extension Pipeline {
             case .retry, .release: break
             }
         }
+        requests += asked.handles.map { asked[$0] }
         return requests
     }
 
     func decode(_ request: InFlightRequest, at now: Moment) {
-        switch settings.queues[request.delivery.queue].decoder.decode(request.delivery, at: now.wall) {
+        let queue = settings.queues[request.delivery.queue]
+        if let process = queue.process {
+            return doors.ask(process, handle: asked.insert(request), request.delivery)
+        }
+        take(queue.decoder.decode(request.delivery, at: now.wall), of: request, at: now)
+    }
+
+    /// The answer of a decoder that could not give it at once.
+    package func decoded(_ handle: UInt32, _ answer: Decoded, at now: Moment) {
+        take(answer, of: asked.remove(handle), at: now)
+    }
+
+    private func take(_ answer: Decoded, of request: InFlightRequest, at now: Moment) {
+        switch answer {
         case .request(let decoded):
             start(decoded, of: request, at: now)
         case .ignore:
@@ -138,6 +168,7 @@ extension Pipeline {
             let position = decoded.count == 1 ? nil : place
             if let refusal = refusals.first, refusal.position == place {
                 refusals.removeFirst()
+                if let limit = refusal.failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
                 if done?.contains(place) != true {
                     let id = notificationID(refusal.id, position: position, of: request, key: decoded.key)
                     let report = Report(outcome: .invalid, detail: refusal.failure.detail)

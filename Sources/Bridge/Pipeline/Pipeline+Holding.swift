@@ -54,7 +54,7 @@ extension Pipeline {
         case .suspend: suspend(at: now)
         case .resume: resumeIntake()
         case .nothing:
-            parkOverdue(at: now)
+            parkWaiting(at: now) { isOverdue($0, $1, at: now) }
             if standstill.isSuspended { probeFromQueue(at: now) }
         }
     }
@@ -65,15 +65,16 @@ extension Pipeline {
         counters.unsettled <= prefetch
     }
 
-    /// Whether an app can send for all that is known: APNs can be reached, and does not refuse it, or has answered it since. What
-    /// it sends to devices decides: broadcasts alone stop nobody.
+    /// Whether an app can send for all that is known: APNs can be reached, and refuses nothing of it, or has answered it since, or
+    /// has answered before what is not refused. What it sends to devices decides: broadcasts alone stop nobody.
     private func canSend(_ app: Int) -> Bool {
         let app = apps.apps[app]
         guard doors.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
             return false
         }
         guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
-        return app.answeredAt.map { $0 > paused } ?? false
+        if let answeredAt = app.answeredAt, answeredAt > paused { return true }
+        return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasAnswered }
     }
 
     /// Since when that has waited which was held for a paused app for longest; `nil` if nothing is.
@@ -89,25 +90,29 @@ extension Pipeline {
 
     // MARK: One app
 
-    /// What has waited for too long is parked.
-    private func parkOverdue(at now: Moment) {
+    /// Whether a notification has waited for too long, for its app or in a pool that is silent.
+    private func isOverdue(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
+        return lane(holding: handle, entry) != nil || isIgnored(entry, at: now)
+    }
+
+    /// Parks what waits, as far as it is meant.
+    private func parkWaiting(at now: Moment, where isMeant: (UInt32, InFlightNotification) -> Bool) {
+        // To park one may end others.
         for handle in notifications.handles where notifications.contains(handle) {
             let entry = notifications[handle]
-            guard takeOut(handle, entry, at: now) else { continue }
+            guard isMeant(handle, entry), leaves(handle, entry) else { continue }
             parkWaiting(handle, at: now)
         }
     }
 
-    /// - Returns: Whether a notification waited for too long, and waits no more: for its app, or in a pool that is silent.
-    private func takeOut(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
+    /// - Returns: Whether a notification waited, for its app or in a pool, and waits no more.
+    private func leaves(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
         if let lane = lane(holding: handle, entry) {
             apps.apps[entry.app].lanes[lane].held.remove(handle)
             return true
         }
-        guard let ticket = entry.ticket, isIgnored(entry, at: now),
-            doors.withdraw(ticket, handle: handle, pool: entry.pool)
-        else { return false }
+        guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { return false }
         entry.ticket = nil
         withdrawn(handle, entry)
         return true
@@ -153,13 +158,7 @@ extension Pipeline {
         for app in apps.configured {
             for lane in apps.apps[app].lanes.indices { limitHeld(app, lane, at: now) }
         }
-        for handle in notifications.handles where notifications.contains(handle) {
-            let entry = notifications[handle]
-            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { continue }
-            entry.ticket = nil
-            withdrawn(handle, entry)
-            parkWaiting(handle, at: now)
-        }
+        parkWaiting(at: now) { $1.ticket != nil }
     }
 
     private func resumeIntake() {
@@ -188,7 +187,8 @@ extension Pipeline {
         doors.take(.one)
     }
 
-    /// A delivery came. While nothing is consumed it goes back, unless it came to be a probe.
+    /// A delivery came. While nothing is consumed it goes back, unless one was asked for as a probe: then each queue may have sent
+    /// one, and all are taken. To give the same one back with every probe would use up its deliveries.
     ///
     /// - Returns: Whether it is to be worked on.
     func isTaken(_ delivery: Delivery) -> Bool {
@@ -199,11 +199,49 @@ extension Pipeline {
             doors.settle(delivery, .requeue)
             return false
         }
-        // Each queue may have one on its way.
         if !hasProbe { doors.take(.none) }
         hasProbe = true
         return true
     }
+
+    // MARK: A lost connection
+
+    /// Drops what the broker delivers again and nothing was done for: whoever gets it next may be another worker, and both would
+    /// send it.
+    func dropUnsentOrphans(at now: Moment) {
+        forgetDeferred { request in
+            guard request.isOrphan else { return false }
+            orphans.remove(request)
+            counters.unsettled -= 1
+            return true
+        }
+        for handle in notifications.handles where notifications.contains(handle) {
+            let entry = notifications[handle]
+            guard entry.request.isOrphan, entry.request.started == 1, entry.request.open == 1, entry.isUntried,
+                leaves(handle, entry)
+            else { continue }
+            notifications.remove(handle)
+            orphans.remove(entry.request)
+            counters.unsettled -= 1
+        }
+    }
+
+    // MARK: Drain
+
+    /// Nobody waits any more for what only waits: it goes back to its queue, or is parked where something of it has ended.
+    package func giveBackWaiting(at now: Moment) {
+        isGivingBack = true
+        defer { isGivingBack = false }
+        forgetDeferred { giveBack($0) }
+        parkWaiting(at: now) { _, _ in true }
+    }
+
+    /// Takes out of what waits to be decoded again those that are gone.
+    private func forgetDeferred(_ isGone: (InFlightRequest) -> Bool) {
+        later.removeAll { if case .decode(let request) = $0 { isGone(request) } else { false } }
+    }
+
+    // MARK: Back to the queue
 
     /// Gives a request back of which nothing was sent, and which can wait in its queue as well as in a retry queue.
     ///

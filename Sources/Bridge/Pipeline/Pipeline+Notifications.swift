@@ -116,6 +116,7 @@ extension Pipeline {
         lastAnswer = now.instant
         mayRecover(at: now)
         apps.apps[entry.app].answeredAt = now.instant
+        apps.apps[entry.app].lanes[entry.lane].hasAnswered = true
         ended(handle, entry, showing: rule.proof, at: now)
         var report = report(outcome, entry, reply)
         if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier try" }

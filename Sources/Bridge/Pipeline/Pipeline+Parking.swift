@@ -79,18 +79,24 @@ extension Pipeline {
         return end.map { .milliseconds($0 - now.wall.milliseconds) }
     }
 
-    /// No queue took a copy, so that its notifications end here.
+    /// No queue took a copy, so that its notifications end here; but what was not tried waits on, lest the pause of one app put its
+    /// queue into the dead letters.
     func retryReturned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         let queue = String(decoding: pending.publication.routingKey, as: UTF8.self)
         if missingRetryQueues.insert(queue).inserted {
             log.error(
-                "a retry queue takes nothing: what would wait there is undelivered ('harebell topology --apply' makes it)",
+                "a retry queue takes nothing: what was tried is undelivered, other requests wait here ('harebell topology --apply' makes it)",
                 metadata: ["queue": "\(queue)", "reply": "\(reply)"])
         }
         counters.unconfirmed -= 1
         if case .putOff(let pause) = pending.kind {
             pending.request.open -= 1
             return hold(pending.request, for: pause, at: now)
+        }
+        guard !pending.request.isUntouched else {
+            pending.request.open -= 1
+            pending.request.parked = []
+            return hold(pending.request, for: settings.hold, at: now)
         }
         // The publish keeps the request open until all of them have ended.
         endParked(pending.request, at: now) { parked in

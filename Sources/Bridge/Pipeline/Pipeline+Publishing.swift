@@ -5,7 +5,8 @@ import Logging
 /// Publishes until the broker has confirmed.
 extension Pipeline {
     func publish(
-        _ publication: Publication, for request: InFlightRequest, _ kind: PendingPublication.Kind, at now: Moment
+        _ publication: consuming Publication, for request: InFlightRequest, _ kind: consuming PendingPublication.Kind,
+        at now: Moment
     ) {
         request.open += 1
         counters.unconfirmed += 1
@@ -106,10 +107,13 @@ extension Pipeline {
         suspects.refused(suspect.publication, error, until: now.instant + settings.quarantine)
         log.error(
             "the broker closes the connection over one publish: it is taken out",
-            metadata: [
-                "error": "\(error)", "exchange": "\(String(decoding: suspect.publication.exchange, as: UTF8.self))",
-                "routing_key": "\(String(decoding: suspect.publication.routingKey, as: UTF8.self))",
-            ])
+            metadata: traced(
+                suspect.request.delivery,
+                [
+                    "error": "\(error)",
+                    "exchange": "\(String(decoding: suspect.publication.exchange, as: UTF8.self))",
+                    "routing_key": "\(String(decoding: suspect.publication.routingKey, as: UTF8.self))",
+                ]))
         quarantine(suspect, error.message, at: now)
     }
 
@@ -119,7 +123,9 @@ extension Pipeline {
         guard case .deadLetter = pending.kind else { return returned(pending, reply, at: now) }
         log.error(
             "the broker does not take a dead letter: the request is held, and it is tried again",
-            metadata: ["error": "\(reply)", "pause_seconds": "\(settings.quarantine.components.seconds)"])
+            metadata: traced(
+                pending.request.delivery,
+                ["error": "\(reply)", "pause_seconds": "\(settings.quarantine.components.seconds)"]))
         later.insert(.republish(pending), due: now.instant + settings.quarantine)
     }
 
@@ -142,7 +148,7 @@ extension Pipeline {
         case .feedback:
             log.error(
                 "the feedback queue does not exist: an unregistered result went only to its own queue",
-                metadata: ["reply": "\(reply)"])
+                metadata: traced(pending.request.delivery, ["reply": "\(reply)"]))
             counters.unconfirmed -= 1
             closeOne(of: pending.request, at: now)
         case .retry, .putOff: retryReturned(pending, reply, at: now)
@@ -150,7 +156,7 @@ extension Pipeline {
             pending.refusals += 1
             log.error(
                 "no queue takes dead letters: the request is held until one does ('harebell topology --apply' makes it)",
-                metadata: ["reply": "\(reply)"])
+                metadata: traced(pending.request.delivery, ["reply": "\(reply)"]))
             later.insert(.republish(pending), due: now.instant + settings.pauseAfterRefusal(pending.refusals))
         }
     }

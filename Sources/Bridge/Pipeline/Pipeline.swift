@@ -7,11 +7,12 @@ package import Logging
 /// confirmed by the broker, and then, not earlier, the delivery gets its one settlement. The broker's prefetch bounds
 /// the number of records, and with it everything that waits here.
 package final class Pipeline {
-    package var settings: PipelineSettings
-    package internal(set) var counters: PipelineCounters
-    package internal(set) var timings = Timings()
-    package internal(set) var tally = NotificationTally()
-    package var apps: AppTable
+    // What a whole module sees at once is not checked for overlapping access at run time, so nothing here is `package`.
+    var settings: PipelineSettings
+    var counters: PipelineCounters
+    var timings = Timings()
+    var tally = NotificationTally()
+    var apps: AppTable
 
     unowned let doors: any PipelineDoors
     let log: Logger
@@ -21,6 +22,8 @@ package final class Pipeline {
     var notifications = Slab<InFlightNotification>()
     var completed: CompletedRequests
     var orphans = OrphanedRequests()
+    /// What a decoder in another process was asked about.
+    var asked = Slab<InFlightRequest>()
     var later = DeadlineQueue<Later>()
     var findingLog = LogLimit(interval: .seconds(60))
     var parkingLog = LogLimit(interval: .seconds(60))
@@ -83,10 +86,15 @@ package final class Pipeline {
         counters.unsettled == 0
     }
 
-    /// Whether all that is left belongs to paused apps: waiting longer changes nothing.
+    /// Whether all that is left belongs to paused apps, or is put off: waiting longer changes nothing.
     package var holdsOnly: Bool {
-        counters.unconfirmed == 0 && notifications.count == paused.reduce(0) { $0 + $1.held }
-            && later.elements.allSatisfy { if case .release = $0 { true } else { false } }
+        counters.unconfirmed == 0 && asked.count == 0 && notifications.count == paused.reduce(0) { $0 + $1.held }
+            && later.elements.allSatisfy {
+                switch $0 {
+                case .release, .decode: true
+                case .retry, .republish: false
+                }
+            }
     }
 
     package var nextDeadline: Instant? {

@@ -17,13 +17,16 @@ package protocol PipelineDoors: AnyObject {
     var canPublish: Bool { get }
 
     /// Publishes and returns the sequence number that its confirm will carry.
-    func publish(_ publication: Publication) throws(AMQPError) -> UInt64
+    func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64
 
     /// Whether a connection of a pool takes requests.
     func isConnected(pool: Int) -> Bool
 
     /// From now on takes so much from the broker.
     func take(_ intake: Intake)
+
+    /// Has one of ``PipelineSettings/processes`` read a message; the answer comes back as ``Pipeline/decoded(_:_:at:)``.
+    func ask(_ process: Int, handle: UInt32, _ delivery: Delivery)
 
     /// Tells the broker the end of a delivery of the current epoch.
     func settle(_ delivery: Delivery, _ settlement: Settlement)

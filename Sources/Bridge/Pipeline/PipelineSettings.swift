@@ -8,11 +8,14 @@ package struct PipelineQueue: Sendable {
     package let decoderName: String
     package let prefetch: UInt16
     package let resultFormat: Configuration.ResultFormat
+    /// Which of ``PipelineSettings/processes`` reads its messages; `nil` where `decoder` does so here and now.
+    package let process: Int?
 
     package init(
         name: String, decoder: any Decoder, decoderName: String? = nil,
-        resultFormat: Configuration.ResultFormat = .harebell, prefetch: UInt16
+        resultFormat: Configuration.ResultFormat = .harebell, prefetch: UInt16, process: Int? = nil
     ) {
+        self.process = process
         self.resultFormat = resultFormat
         self.name = name
         self.decoder = decoder
@@ -21,9 +24,17 @@ package struct PipelineQueue: Sendable {
     }
 }
 
+/// A decoder that is a program, under the configuration's name for it.
+package struct PipelineProcess: Sendable {
+    package let name: String
+    package let options: ProcessDecoder.Options
+}
+
 /// What the pipeline needs of the configuration.
 package struct PipelineSettings: Sendable {
     package var queues: [PipelineQueue]
+    /// The decoders that are programs.
+    package var processes: [PipelineProcess] = []
     package var results: PublishRoute?
     package var publishResults: Configuration.Results.Publish
     package var feedback: PublishRoute?
@@ -76,15 +87,18 @@ package struct PipelineSettings: Sendable {
 extension PipelineSettings {
     /// - Parameter worker: names this worker in dead letters
     package init(_ configuration: Configuration, worker: String) {
-        let decoders = DecoderSet(configuration.decoders)
+        let decoders = DecoderSet(configuration)
+        var processes: [PipelineProcess] = []
         queues = configuration.queues.map { queue in
             guard let decoder = decoders[queue.decoder] else {
                 preconditionFailure("the configuration's rules know every decoder's name")
             }
             return PipelineQueue(
                 name: queue.name, decoder: decoder, decoderName: queue.decoder,
-                resultFormat: queue.resultFormat, prefetch: queue.prefetch)
+                resultFormat: queue.resultFormat, prefetch: queue.prefetch,
+                process: (decoder as? ProcessDecoder).map { processes.index(of: queue.decoder, $0.options) })
         }
+        self.processes = processes
         results = configuration.results.route.map { PublishRoute($0) }
         publishResults = configuration.results.publish
         feedback = configuration.feedback.map { PublishRoute($0) }
@@ -95,5 +109,14 @@ extension PipelineSettings {
         tokenRefusals = configuration.apns.badTokenPause
         maximumMessage = configuration.broker.maximumMessage
         poisonDeliveries = configuration.broker.poisonDeliveries
+    }
+}
+
+extension [PipelineProcess] {
+    /// The place of the one with this name: queues with one decoder share its program.
+    fileprivate mutating func index(of name: String, _ options: ProcessDecoder.Options) -> Int {
+        if let index = firstIndex(where: { $0.name == name }) { return index }
+        append(PipelineProcess(name: name, options: options))
+        return count - 1
     }
 }

@@ -108,7 +108,7 @@ struct SuspectPublishes {
         for name in Self.names(of: publication) { routes[name] = nil }
     }
 
-    func verdict(on publication: Publication, at now: Instant) -> Verdict {
+    func verdict(on publication: borrowing Publication, at now: Instant) -> Verdict {
         guard !routes.isEmpty else { return .open }
         for name in Self.names(of: publication) {
             guard let refusal = routes[name] else { continue }
@@ -117,7 +117,7 @@ struct SuspectPublishes {
         return .open
     }
 
-    private static func names(of publication: Publication) -> [RouteName] {
+    private static func names(of publication: borrowing Publication) -> [RouteName] {
         [
             RouteName(exchange: publication.exchange, routingKey: nil),
             RouteName(exchange: publication.exchange, routingKey: publication.routingKey),

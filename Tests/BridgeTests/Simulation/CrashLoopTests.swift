@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Logging
 import TestSupport
 import Testing
 
@@ -64,8 +65,13 @@ struct CrashLoopTests {
         let world = try World { $0.broker.poisonDeliveries = 3 }
         world.broker.countsDeliveries = true
         world.isAPNsDown = true
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
         try world.start()
-        try world.request(Self.body(1), id: "poison", replyTo: "replies")
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        try world.request(Self.body(1), id: "poison", replyTo: "replies") {
+            $0.headers = ["traceparent": .string(trace)]
+        }
         for _ in 0..<3 {
             #expect(world.broker.unsettledCount == 1)
             world.kill()
@@ -80,5 +86,7 @@ struct CrashLoopTests {
         let result = try #require(world.published(in: "replies").first)
         #expect(result.outcome == "undelivered")
         #expect(result.body.contains("\"processed\":\"unknown\""))
+        let told = lines.all.filter { $0.message.hasPrefix("a message was delivered too often") }
+        #expect(told.map { $0.metadata["traceparent"]?.description } == [trace])
     }
 }

@@ -170,6 +170,24 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
+    @Test("consuming connection lost before a request was sent, another worker takes it: it is sent once")
+    func otherWorkerAndUnsent() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        try world.start()
+        try world.start()
+        try world.request(Self.body("1a7e"), id: "m1")
+        world.pass(.seconds(1))
+        let link = try #require(
+            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
+        world.network.cut(link)
+        world.pass(.seconds(1))
+        #expect(world.running.map { $0.counters.unsettled } == [0, 1])
+        world.isAPNsDown = false
+        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+        #expect(world.sent == 1 && world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
     @Test(
         "consuming connection lost, and two requests look the same: each has one result and one settlement",
         arguments: [[100, 100], [1, 100], [100, 1], [1, 1]])
@@ -552,5 +570,26 @@ struct DeliverySemanticsTests {
         worker.startDrain(deadline: world.network.now + .seconds(3600))
         #expect(world.pass(atMost: .seconds(6)) { worker.hasEnded })
         #expect(world.broker.messages(in: "push.requests").count == 5)
+    }
+
+    @Test("A drain parks what a paused app holds of a fan-out of which something has ended: that is not sent again")
+    func drainHalfDone() throws {
+        let world = try World(script: "token e4e4*: 403 TopicMismatch")
+        try world.start()
+        let tokens = ["900d", "e4e4"].map { "\"\($0 + String(repeating: "0", count: 60))\"" } + ["\"no token\""]
+        let list = tokens.joined(separator: ",")
+        try world.request(
+            #"{"device-tokens":[\#(list)],"apns-topic":"com.example.app","payload":{"aps":{"badge":1}}}"#, id: "m1")
+        world.pass(.seconds(5))
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(3600))
+        #expect(world.pass(atMost: .seconds(6)) { worker.hasEnded })
+        #expect(worker.counters.unsettled == 0 && world.broker.messages(in: "push.requests").isEmpty)
+        #expect(world.parked.map { World.Published($0).headers["harebell-done"] } == ["05"])
+        try world.setScript("")
+        try world.start()
+        #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet })
+        let outcomes = world.published(in: "push.results").compactMap(\.outcome)
+        #expect(outcomes.sorted() == ["accepted", "accepted", "invalid"])
     }
 }

@@ -73,6 +73,46 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 8)
     }
 
+    @Test("Without retry queues what has waited too long waits on, and none of it is a dead letter")
+    func withoutRetryQueues() throws {
+        let world = try World(script: "topic com.example.other: 403 TopicMismatch", hasRetryQueues: false) {
+            $0.hold = .seconds(60)
+        }
+        try world.start()
+        for number in 0..<5 { try world.request(Self.other(number), id: "other\(number)") }
+        for number in 0..<5 { try world.request(Self.body(number), id: "app\(number)") }
+        world.pass(.seconds(3600))
+        #expect(world.published(in: "push.results").count == 5 && world.published(in: "push.dead").isEmpty)
+        // Each asks for a retry queue once in the time that it is held.
+        #expect(world.worker.map { $0.counters.returned } ?? 0 <= 5 * 60)
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 10 && world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("A push type that is refused does not stop another one of its app, however rare that is")
+    func onePausedPushType() throws {
+        let world = try World(script: "topic com.example.app.voip: 400 TopicDisallowed") { $0.hold = .seconds(60) }
+        try world.start()
+        try world.request(Self.body(0), id: "alert0")
+        world.pass(.seconds(1))
+        for number in 1...30 {
+            let call = Self.body(number).replacing(#""payload""#, with: #""apns-push-type":"voip","payload""#)
+            try world.request(call, id: "call\(number)")
+        }
+        world.pass(.seconds(600))
+        #expect(world.worker?.counters.suspensions == 0 && Self.consumers(world) == 1)
+        #expect(!world.parked.isEmpty && world.published(in: "push.dead").isEmpty)
+        try world.request(Self.body(100), id: "alert1")
+        world.pass(.seconds(2))
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(3 * 3600)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 32 && world.published(in: "push.dead").isEmpty)
+    }
+
     // MARK: No app
 
     @Test("With APNs stopped for an hour a worker holds nothing, the queue keeps the backlog, and nothing is burnt")
@@ -155,6 +195,36 @@ struct HoldTimeTests {
         let results = world.published(in: "push.results")
         #expect(results.count == 100 && results.allSatisfy { $0.outcome == "accepted" })
         #expect(!worker.isSuspended && Self.consumers(world) == 1)
+    }
+
+    @Test("However long nothing can be sent, no message of any queue is delivered often")
+    func deliveryCounts() throws {
+        let others = ["push.other", "push.third"]
+        let world = try World(script: "topic *: 403 InvalidProviderToken", declares: World.queues + others) {
+            $0.apps.removeAll { $0.topic != "com.example.app" }
+            $0.hold = .seconds(60)
+            for name in others {
+                var queue = $0.queues[0]
+                queue.name = name
+                $0.queues.append(queue)
+            }
+        }
+        try world.start()
+        for number in 0..<20 { try world.request(Self.body(number), id: "m\(number)") }
+        for (index, queue) in others.enumerated() {
+            for number in 0..<20 {
+                var properties = MessageProperties()
+                properties.messageID = Array("\(queue)\(number)".utf8)
+                try world.broker.put(
+                    Array(Self.body(100 + 20 * index + number).utf8), properties: properties, into: queue)
+            }
+        }
+        let worker = try #require(world.worker)
+        world.pass(.seconds(24 * 3600))
+        #expect(worker.isSuspended && worker.counters.suspensions == 1)
+        // Once each of what was held when nothing was consumed any more.
+        #expect(worker.counters.requeued <= 3 * 10)
+        #expect(world.published(in: "push.dead").isEmpty && world.published(in: "push.results").isEmpty)
     }
 
     @Test("A creation of a channel that was not sent is parked, and not given back: a redelivery would not be sent")

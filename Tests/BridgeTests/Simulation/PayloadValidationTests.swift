@@ -167,5 +167,6 @@ private final class NoDoors: PipelineDoors {
     func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
     func isConnected(pool: Int) -> Bool { true }
     func take(_ intake: Intake) {}
+    func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {}
     func settle(_ delivery: Delivery, _ settlement: Settlement) {}
 }

@@ -53,7 +53,11 @@ final class Simulation {
                 .seconds(Int64.random(in: 1...longest, using: &retries))
             }
         }
-        let (delays, throttledDelays) = (ladder(120), ladder(20))
+        var delays = ladder(120)
+        let throttledDelays = ladder(20)
+        // What waits for a paused app comes round at the last level for as long as the pause. Over days, some seconds each
+        // would be nearly all that happens; the default is an hour.
+        if span > Self.busy { delays[delays.count - 1] = .seconds(900) }
         let attempts = Int.random(in: 1...5, using: &retries)
         let hold = Duration.seconds(Int64.random(in: 20...300, using: &retries))
         let script = ([SimulatedRequest.script] + trouble.lines).joined(separator: "\n")

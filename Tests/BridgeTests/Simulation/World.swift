@@ -17,6 +17,8 @@ final class World {
 
     let broker = Broker()
     let network: MemoryNetwork
+    /// What the workers run beside them.
+    let programs: MemoryPrograms
     private(set) var configuration: Configuration
     /// What it was before any reload.
     let original: Configuration
@@ -72,6 +74,7 @@ final class World {
         configuration = original
         network = MemoryNetwork(seed: seed, start: Self.start) { _ in nil }
         network.label = "(seed \(seed))"
+        programs = MemoryPrograms(network)
         apns = try Self.apns(script, seed: seed, ledger, channels, at: network.moment)
         for queue in declares { broker.declare(queue) }
         if hasRetryQueues { declareRetryQueues() }
@@ -89,7 +92,7 @@ final class World {
         for name in broker.queues.keys where name.contains(Self.retries) { broker.delete(name) }
     }
 
-    private static let retries = "push.requests.retry."
+    private static let retries = ".retry."
 
     /// What waits in the retry queues.
     var parked: [Broker.Message] {
@@ -149,7 +152,7 @@ final class World {
             } catch {
                 preconditionFailure("an engine needs only memory: \(error)")
             }
-        default: return nil
+        default: return programs.accept(endpoint)
         }
     }
 
@@ -207,7 +210,8 @@ final class World {
         running.append(
             try WorkerFactory.worker(
                 index: workers - 1, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: outlook,
-                apnsNetwork: outlook, log: log, seed: seed &+ UInt64(workers), startsSlowly: startsSlowly, at: moment))
+                apnsNetwork: outlook, programs: programs, log: log, seed: seed &+ UInt64(workers),
+                startsSlowly: startsSlowly, at: moment))
         settle()
     }
 
@@ -312,7 +316,8 @@ final class World {
             check()
         }
         for guest in guests { guest.turn(moment) }
-        return nextDeadline.map { $0 <= network.now } ?? false
+        let hasEnded = programs.endStopped()
+        return hasEnded || nextDeadline.map { $0 <= network.now } ?? false
     }
 }
 

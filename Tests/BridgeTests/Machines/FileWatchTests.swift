@@ -1,0 +1,71 @@
+import Core
+import Files
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Bridge
+
+@Suite("Watching the configuration's files")
+struct FileWatchTests {
+    private let folder: TemporaryDirectory
+    private let paths: [String]
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        paths = ["harebell.yaml", "AuthKey.p8"].map(folder.file)
+        for name in ["harebell.yaml", "AuthKey.p8"] { try folder.write("old", to: name) }
+    }
+
+    private var stamps: [String: FileStamp] { Application.stamps(paths) }
+
+    private func watch() -> FileWatch {
+        FileWatch(interval: .seconds(10), reading: stamps, at: Instant(nanoseconds: 0))
+    }
+
+    private func look(_ watch: inout FileWatch, _ seconds: Int64) -> Bool {
+        watch.looked(stamps, of: paths.count, at: Instant(nanoseconds: seconds * 1_000_000_000))
+    }
+
+    @Test("A file that was written is read again once it has stayed the same from one look to the next")
+    func written() throws {
+        var watch = watch()
+        #expect(!look(&watch, 10) && !look(&watch, 20))
+        try folder.write("new key", to: "AuthKey.p8")
+        #expect(!look(&watch, 30))
+        try folder.write("newer key!", to: "AuthKey.p8")
+        #expect(!look(&watch, 40))
+        #expect(look(&watch, 50))
+        #expect(watch.nextLook == Instant(nanoseconds: 60_000_000_000))
+    }
+
+    @Test("A file that another one took the place of has changed, also where the name is a link")
+    func replaced() throws {
+        try folder.write("one", to: "first")
+        try folder.write("two", to: "second")
+        try link(to: "first")
+        var watch = watch()
+        #expect(!look(&watch, 10))
+        try link(to: "second")
+        #expect(!look(&watch, 20) && look(&watch, 30))
+    }
+
+    private func link(to name: String) throws {
+        try FileManager.default.removeItem(atPath: paths[1])
+        try FileManager.default.createSymbolicLink(atPath: paths[1], withDestinationPath: folder.file(name))
+    }
+
+    @Test("While a file is missing nothing is read, and nothing if it comes back as it was")
+    func missing() throws {
+        var watch = watch()
+        try FileManager.default.moveItem(atPath: paths[1], toPath: folder.file("elsewhere"))
+        #expect(!look(&watch, 10) && !look(&watch, 20) && !look(&watch, 30))
+        try FileManager.default.moveItem(atPath: folder.file("elsewhere"), toPath: paths[1])
+        #expect(!look(&watch, 40) && !look(&watch, 50))
+    }
+
+    @Test("Without an interval nothing is looked at")
+    func off() {
+        #expect(FileWatch(interval: nil, reading: [:], at: Instant(nanoseconds: 0)).nextLook == nil)
+    }
+}
