@@ -27,16 +27,18 @@ package struct DecodingPreview: Sendable {
     /// - Parameters:
     ///   - name: of the decoder.
     ///   - queue: the name of the queue that it would come from, which the `apns-id` depends on.
-    /// - Throws: where no decoder has this name.
+    ///   - process: asks a decoder that cannot answer at once.
+    /// - Throws: ``UnknownDecoder`` where no decoder has this name, and what `process` throws.
     package init(
-        _ delivery: Delivery, decoder name: String, _ decoders: DecoderSet, queue: String, at now: WallTime
-    ) throws(UnknownDecoder) {
+        _ delivery: Delivery, decoder name: String, _ decoders: DecoderSet, queue: String, at now: WallTime,
+        process: (ProcessDecoder) throws -> Decoded
+    ) throws {
         guard let decoder = decoders[name] else {
             throw UnknownDecoder(description: decoders.complaint(about: name) ?? "")
         }
         self.decoder = name
-        version = DecoderRegistry.builtIn.first { $0.name == decoder.name }?.version
-        let decoded = decoder.decode(delivery, at: now)
+        version = decoders.version(of: decoder)
+        let decoded = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
         if case .request(let request) = decoded { refusals = request.refusals } else { refusals = [] }
         switch decoded {
         case .ignore(let reason): answer = .ignore(reason: reason)

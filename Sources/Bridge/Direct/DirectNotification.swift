@@ -100,5 +100,9 @@ package final class DirectNotification: PipelineDoors {
         return 1
     }
 
+    package func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {
+        preconditionFailure("what is made here is decoded here")
+    }
+
     package func settle(_ delivery: Delivery, _ settlement: Settlement) {}
 }

@@ -6,6 +6,7 @@ import Core
 /// Source: AMQP 0-9-1, section 4.2.5.5; rabbitmq.com/amqp-0-9-1-errata, section 3.
 enum HeaderBytes {
     static func append(_ name: StaticString, text: some Collection<UInt8>, to table: inout [UInt8]) {
+        table.reserveCapacity(table.count + 6 + name.utf8CodeUnitCount + text.count)
         append(name: name, to: &table)
         table.append(UInt8(ascii: "S"))
         append(UInt32(text.count), to: &table)

@@ -5,10 +5,7 @@ extension [UInt8] {
     /// A string in quotes. Bytes that are not UTF-8 become U+FFFD.
     package mutating func appendJSON(string: ArraySlice<UInt8>) {
         append(UInt8(ascii: "\""))
-        let isPlain = string.allSatisfy { byte in
-            byte >= 0x20 && byte < 0x80 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
-        }
-        if isPlain {
+        if JSONScanner.endOfPlainText(string.span, from: 0) == string.count {
             append(contentsOf: string)
         } else {
             for byte in String(decoding: string, as: UTF8.self).utf8 { appendJSON(byte) }

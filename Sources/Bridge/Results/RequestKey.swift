@@ -23,21 +23,26 @@ package enum RequestKey {
     ) -> NotificationID {
         if let own {
             guard let position else { return own }
-            return uuid(own, Array(String(position).utf8))
+            var name = start(in: own)
+            name.append(decimal: position)
+            return NotificationID(sha1: Digest.sha1(name))
         }
-        var name = name(of: delivery, queue: queue, key: key)
+        var name = start(in: namespace)
+        appendName(of: delivery, queue: queue, key: key, to: &name)
         if let position {
             name.append(UInt8(ascii: "#"))
             name.append(decimal: position)
         }
-        return uuid(namespace, name)
+        return NotificationID(sha1: Digest.sha1(name))
     }
 
-    private static func name(of delivery: Delivery, queue: String, key: ArraySlice<UInt8>?) -> [UInt8] {
+    private static func appendName(
+        of delivery: Delivery, queue: String, key: ArraySlice<UInt8>?, to name: inout [UInt8]
+    ) {
         if let messageID = delivery.messageID, !messageID.isEmpty {
-            return Self.name("message:", messageID, of: delivery, queue: queue)
+            return append("message:", messageID, of: delivery, queue: queue, to: &name)
         }
-        if let key { return Self.name("format:", key, of: delivery, queue: queue) }
+        if let key { return append("format:", key, of: delivery, queue: queue, to: &name) }
         var content: [UInt8] = []
         content.reserveCapacity(delivery.body.count + 256)
         append(text(delivery, "harebell-exchange") ?? delivery.exchange, to: &content)
@@ -45,17 +50,20 @@ package enum RequestKey {
         append(delivery.correlationID ?? [], to: &content)
         append(decimal: delivery.timestamp, to: &content)
         content.append(contentsOf: delivery.body)
-        return Array("digest:".utf8) + Digest.sha256(content)
+        name.append("digest:")
+        name += Digest.sha256(content)
     }
 
-    private static func name(
-        _ kind: StaticString, _ id: ArraySlice<UInt8>, of delivery: Delivery, queue: String
-    ) -> [UInt8] {
-        var name: [UInt8] = []
+    private static func append(
+        _ kind: StaticString, _ id: ArraySlice<UInt8>, of delivery: Delivery, queue: String, to name: inout [UInt8]
+    ) {
         name.append(kind)
-        append(text(delivery, "harebell-queue") ?? ArraySlice(queue.utf8), to: &name)
+        if let queue = text(delivery, "harebell-queue") {
+            append(queue, to: &name)
+        } else {
+            append(queue.utf8, to: &name)
+        }
         append(id, to: &name)
-        return name
     }
 
     private static func text(_ delivery: Delivery, _ header: StaticString) -> ArraySlice<UInt8>? {
@@ -64,7 +72,7 @@ package enum RequestKey {
     }
 
     /// With its length before it, so that two fields cannot be taken for one.
-    private static func append(_ field: ArraySlice<UInt8>, to name: inout [UInt8]) {
+    private static func append(_ field: some Collection<UInt8>, to name: inout [UInt8]) {
         name.append(decimal: field.count)
         name.append(UInt8(ascii: ":"))
         name.append(contentsOf: field)
@@ -75,14 +83,17 @@ package enum RequestKey {
         name.append(UInt8(ascii: ";"))
     }
 
-    private static func uuid(_ namespace: NotificationID, _ name: [UInt8]) -> NotificationID {
+    /// What the name of a name-based UUID is written behind. Source: RFC 9562, section 5.5.
+    private static func start(in namespace: NotificationID) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(16 + name.count)
-        for word in [namespace.high, namespace.low] {
-            for shift in stride(from: UInt64(56), through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: word >> shift))
-            }
+        // Most names have room in it.
+        bytes.reserveCapacity(128)
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: namespace.high >> shift))
         }
-        return NotificationID(sha1: Digest.sha1(bytes + name))
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: namespace.low >> shift))
+        }
+        return bytes
     }
 }

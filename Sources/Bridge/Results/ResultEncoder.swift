@@ -19,7 +19,10 @@ package struct EncodedResult: Sendable {
 package struct ResultEncoder: Sendable {
     private static let contentType = ArraySlice("application/json".utf8)
     private static let type = ArraySlice("harebell.result".utf8)
-    private static let accepted = headers(Report(outcome: .accepted, status: 200))
+    /// What nearly all results have in their headers and in the middle of their body, made once.
+    private static let common = Report(outcome: .accepted, status: 200)
+    private static let commonHeaders = headers(common)
+    private static let commonAnswer = answer(common)
 
     package init() {}
 
@@ -89,6 +92,23 @@ package struct ResultEncoder: Sendable {
         case .development: json.append("\"development\"")
         case .none: json.append("null")
         }
+        json.append(contentsOf: report.isCommon ? commonAnswer : answer(report))
+        json.append(",\"attempts\":")
+        json.append(decimal: report.attempts)
+        json.append(",\"processed\":\"")
+        json.append(report.processed.name)
+        json.append("\",\"message-id\":")
+        append(messageID, to: &json)
+        json.append(",\"detail\":")
+        append(report.detail, to: &json)
+        if case .management(let operation) = notification?.target { append(operation, report.channel, to: &json) }
+        json.append(UInt8(ascii: "}"))
+        return json
+    }
+
+    /// What became of it, and what APNs said.
+    private static func answer(_ report: Report) -> [UInt8] {
+        var json: [UInt8] = []
         json.append(",\"outcome\":\"")
         json.append(report.outcome.name)
         json.append("\",\"status\":")
@@ -101,16 +121,6 @@ package struct ResultEncoder: Sendable {
         append(report.timestamp, to: &json)
         json.append(",\"apns-unique-id\":")
         append(report.uniqueID.map { $0[...] }, to: &json)
-        json.append(",\"attempts\":")
-        json.append(decimal: report.attempts)
-        json.append(",\"processed\":\"")
-        json.append(report.processed.name)
-        json.append("\",\"message-id\":")
-        append(messageID, to: &json)
-        json.append(",\"detail\":")
-        append(report.detail, to: &json)
-        if case .management(let operation) = notification?.target { append(operation, report.channel, to: &json) }
-        json.append(UInt8(ascii: "}"))
         return json
     }
 
@@ -143,10 +153,8 @@ package struct ResultEncoder: Sendable {
         if let number { json.append(decimal: Int(number)) } else { json.append("null") }
     }
 
-    /// The header table; the one of nearly all results is made once.
     private static func headers(_ report: Report, traced delivery: Delivery) -> ArraySlice<UInt8> {
-        let isCommon = report.outcome == .accepted && report.status == 200 && report.reason == nil
-        var table = isCommon ? accepted : headers(report)
+        var table = report.isCommon ? commonHeaders : headers(report)
         delivery.forEachHeader { name, value in
             guard case .text(let text) = value, text.count <= TraceHeader.maximumLength, let header = TraceHeader(name)
             else { return }
@@ -161,6 +169,13 @@ package struct ResultEncoder: Sendable {
         if let status = report.status { HeaderBytes.append("harebell-status", integer: Int32(status), to: &table) }
         if let reason = report.reason { HeaderBytes.append("harebell-reason", text: reason.rawValue.utf8, to: &table) }
         return table
+    }
+}
+
+extension Report {
+    /// Whether APNs accepted it and had nothing more to say.
+    fileprivate var isCommon: Bool {
+        outcome == .accepted && status == 200 && reason == nil && timestamp == nil && uniqueID == nil
     }
 }
 

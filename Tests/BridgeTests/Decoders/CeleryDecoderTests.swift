@@ -131,6 +131,21 @@ struct CeleryDecoderTests {
         #expect(world.worker?.counters.deferred == 5)
     }
 
+    @Test("A drain gives back at once what waits here, and a lost connection leaves it to whoever gets it next")
+    func givenBack() throws {
+        let world = try Self.world(hasRetryQueues: false)
+        try world.start()
+        try Self.put(world, eta: WallTime(milliseconds: World.start.wall.milliseconds + 31_000))
+        #expect(world.running.map { $0.counters.unsettled } == [1, 0])
+        world.cut(consuming: true)
+        world.pass(.seconds(3))
+        #expect(world.running.map { $0.counters.unsettled }.reduce(0, +) == 1)
+        for worker in world.running { worker.startDrain(deadline: world.network.now + .seconds(3600)) }
+        #expect(world.pass(atMost: .seconds(6)) { world.running.allSatisfy(\.hasEnded) })
+        #expect(world.running.allSatisfy { $0.counters.unsettled == 0 && !$0.wasCutShort })
+        #expect(world.sent == 0 && world.broker.messages(in: "push.requests").count == 1)
+    }
+
     @Test("Where a retry queue is missing the task waits here")
     func missingQueue() throws {
         let world = try Self.world(hasRetryQueues: false)

@@ -62,7 +62,7 @@ struct DecoderSample {
     }
 
     static func set(_ decoders: String) throws -> DecoderSet {
-        DecoderSet(try configuration(decoders).decoders)
+        DecoderSet(try configuration(decoders))
     }
 
     static func configuration(_ decoders: String, queue decoder: String = "auto") throws(ConfigurationError)

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Bridge
@@ -578,7 +579,7 @@ struct DecoderTests {
             ]
             let alphabet = Array("{}[]\",:\\/ubfnrt0123456789eE+-. \n\t\u{1}aé".utf8) + [0x80, 0xC3, 0xFF]
             var accepted = 0
-            for _ in 0..<20_000 {
+            for _ in 0..<Mutator.inputs(20_000) {
                 var body = Array(originals[Int.random(in: 0..<originals.count, using: &random)].utf8)
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     let index = Int.random(in: 0..<body.count, using: &random)

@@ -58,9 +58,29 @@ struct ForeignFormatTests {
             return
         }
         #expect(failure == RequestFields.badCount(501) && failure.limit == .tokens)
-        let bad = DecoderSample(#"{"notifications":[\#(entry),{"platform":1}]}"#, decoder: "gorush")
+    }
+
+    @Test("An entry that is wrong costs only itself, and a token that is wrong only itself in its entry")
+    func entries() throws {
+        let good = #"{"tokens":["\#(Self.token)","x"],"platform":1,"message":"a","notif_id":"one"}"#
+        let bad = #"{"platform":1,"notif_id":"two"}"#
+        let last = #"{"tokens":["\#(Self.token2)"],"platform":1,"message":"b","notif_id":"three"}"#
+        let android = #"{"tokens":["x"],"platform":2}"#
+        let sample = DecoderSample(
+            #"{"notifications":[\#(good),\#(android),\#(bad),7,\#(last)]}"#, decoder: "gorush")
+        let request = try sample.request()
+        #expect(request.notifications.map(\.hex) == [Self.token, Self.token2])
+        #expect(request.refusals.map(\.position) == [1, 2, 3] && request.count == 5)
         #expect(
-            try bad.complaint() == "notifications[1].device-tokens: 0 tokens, expected 1 to 500")
+            request.refusals.map(\.failure.detail) == [
+                "notifications[0].device-tokens[1]: expected an even number of hexadecimal digits, at most 1024",
+                "notifications[2].device-tokens: 0 tokens, expected 1 to 500",
+                "notifications[3].entry: expected an object, found a number",
+            ])
+        let names = (0..<5).map { string(GorushDecoder.names(of: sample.delivery, at: $0).id?.text) }
+        #expect(names == ["one", "one", "two", nil, "three"])
+        let none = try DecoderSample(#"{"notifications":[{"platform":1},{"platform":1}]}"#, decoder: "gaurun").request()
+        #expect(none.notifications.isEmpty && none.refusals.map(\.position) == [0, 1])
     }
 
     @Test("An event is known by its source and its id, and read by the decoder for its data")
@@ -125,7 +145,7 @@ struct ForeignFormatTests {
     @Test("Each format has its row in the documentation, and each that is not our own a page")
     func pages() throws {
         let page = try DocumentationPage("decoders.md").text
-        for format in DecoderRegistry.builtIn {
+        for format in DecoderRegistry.builtIn.formats {
             #expect(page.contains("\n| `\(format.name)` |"), "\(format.name)")
             guard !["auto", "apns-json", "apns-headers"].contains(format.name) else { continue }
             #expect(try DocumentationPage("decoders/\(format.name).md").text.contains("`\(format.name)`"))
@@ -136,13 +156,14 @@ struct ForeignFormatTests {
     func mutations(index: Int) throws {
         let sample = ForeignSamples.forMutation[index]
         let decoder = try #require(try DecoderSample.set(sample.decoders)[sample.decoder])
-        var random = SplitMix64(seed: UInt64(index) &* 0x9E37_79B9 &+ 20_260_921)
+        let seed = Mutator.seed(UInt64(index) &* 0x9E37_79B9 &+ 20_260_921)
+        var mutator = Mutator(seed: seed, fragments: Self.fragments)
         var answers = [0, 0, 0, 0]
-        for _ in 0..<3000 {
+        for _ in 0..<Mutator.inputs(3000) {
             var mutated = sample
-            for _ in 0...Int.random(in: 0...3, using: &random) { Self.mutate(&mutated.body, using: &random) }
-            if Int.random(in: 0..<4, using: &random) == 0, !mutated.headers.isEmpty {
-                mutated.headers.remove(at: Int.random(in: 0..<mutated.headers.count, using: &random))
+            mutator.damage(&mutated.body)
+            if Int.random(in: 0..<4, using: &mutator.random) == 0, !mutated.headers.isEmpty {
+                mutated.headers.remove(at: Int.random(in: 0..<mutated.headers.count, using: &mutator.random))
             }
             switch decoder.decode(mutated.delivery, at: DecoderSample.now) {
             case .request(let request):
@@ -161,7 +182,7 @@ struct ForeignFormatTests {
                 #expect(pause > .zero)
             }
         }
-        #expect(answers[2] > 0, "\(sample.decoder): \(answers)")
+        #expect(answers[2] > 0, "seed \(seed), \(sample.decoder): \(answers)")
     }
 
     private static let fragments = [
@@ -169,18 +190,4 @@ struct ForeignFormatTests {
         "\\ud800",
         "[[[[[[[[", "{\"a\":", "\"\"", "{}", "[]", "\u{FF}", "2", "\"aps\":{}", "MA==",
     ].map { Array($0.utf8) }
-
-    private static func mutate(_ body: inout [UInt8], using random: inout SplitMix64) {
-        guard !body.isEmpty else { return body = fragments.randomElement(using: &random) ?? [] }
-        let place = Int.random(in: 0..<body.count, using: &random)
-        let end = min(body.count, place + Int.random(in: 0...12, using: &random))
-        switch Int.random(in: 0..<6, using: &random) {
-        case 0: body[place] = UInt8.random(in: 0...255, using: &random)
-        case 1: body.removeSubrange(place..<end)
-        case 2: body.insert(contentsOf: fragments.randomElement(using: &random) ?? [], at: place)
-        case 3: body.replaceSubrange(place..<end, with: fragments.randomElement(using: &random) ?? [])
-        case 4: body.insert(contentsOf: body[place..<end], at: Int.random(in: 0...body.count, using: &random))
-        default: body.removeSubrange(place...)
-        }
-    }
 }

@@ -1,27 +1,35 @@
-import Core
+public import Core
 
 /// A message format: what it is called, what a configuration may say about it, and how a decoder for it is made.
-package struct DecoderFormat: Sendable {
+public struct DecoderFormat: Sendable {
     /// What `queues[].decoder` calls it, and the section in `decoders` with its options.
-    package let name: String
+    public let name: String
     /// Of what the decoder makes of a message (semantic versioning): the first number changes when the same message
     /// becomes something else.
-    package let version: String
+    public let version: String
     /// One sentence, for the reference of the configuration.
-    package let summary: String
+    public let summary: String
     /// The keys of its section, with paths that begin there.
     let settings: [Setting]
     /// Has no side effects and reads no file; what is wrong between the options it reports to them.
     let make: @Sendable (inout DecoderOptions) -> any Decoder
 
-    init(
-        _ name: String, version: String, _ summary: String, _ settings: [Setting] = [],
+    /// - Parameters:
+    ///   - name: 1 to 64 lower-case letters, digits, hyphens and underscores; no other format has it.
+    ///   - version: three numbers with dots between them.
+    ///   - summary: one sentence, for the reference of the configuration.
+    ///   - options: what its section in `decoders` may say. A format without options has no section.
+    ///   - make: makes a decoder of what a configuration says, and reports to the options what is wrong between them. It is
+    ///     called for every decoder of a configuration, by `check` as well, and more than once: it reads no file, opens
+    ///     no connection and starts no thread.
+    public init(
+        _ name: String, version: String, _ summary: String, _ options: [Setting] = [],
         make: @escaping @Sendable (inout DecoderOptions) -> any Decoder
     ) {
         self.name = name
         self.version = version
         self.summary = summary
-        self.settings = settings
+        settings = options
         self.make = make
     }
 

@@ -1,7 +1,10 @@
-import Core
+public import Core
 
 /// What a configuration says to one decoder: values that the schema has checked, and the decoders within it.
-struct DecoderOptions {
+///
+/// An option that has no value is `nil`: it was left out and is optional, or it is wrong, which has been reported already.
+/// A decoder is made all the same, so that every problem is told at once; it is thrown away then.
+public struct DecoderOptions {
     /// What is wrong between the options, beyond what the schema says of each.
     struct Problem: Equatable {
         /// Begins at the decoder's section; empty for the section itself.
@@ -21,18 +24,39 @@ struct DecoderOptions {
         self.find = find
     }
 
-    mutating func report(_ path: String, _ message: String) {
+    /// Reports what is wrong with an option or between several. `check` says it with the option's place in the file, and
+    /// no worker starts with it.
+    ///
+    /// - Parameters:
+    ///   - path: the option; "" for the section as a whole. An option that the file does not give is told with the
+    ///     section's place.
+    ///   - message: what is wrong and what would be right.
+    public mutating func report(_ path: String, _ message: String) {
         problems.append(Problem(path: path, message: message))
     }
 
-    func text(_ path: String) -> String? { values.text(path) }
+    /// The value of a text or a choice.
+    public func text(_ path: String) -> String? { values.text(path) }
 
-    func boolean(_ path: String) -> Bool { values.boolean(path) ?? false }
+    /// The value of an integer.
+    public func integer(_ path: String) -> Int? { values.integer(path) }
 
-    /// The decoder that a setting names.
-    mutating func decoder(_ path: String) -> any Decoder {
+    /// The value of a boolean; `false` where there is none.
+    public func boolean(_ path: String) -> Bool { values.boolean(path) ?? false }
+
+    /// The values of a list of texts.
+    public func texts(_ path: String) -> [String]? { values.texts(path) }
+
+    /// The values of a list of integers.
+    public func integers(_ path: String) -> [Int]? { values.integers(path) }
+
+    /// The decoder that a text names: a format's name, or one in `decoders`. What is wrong with the name is reported.
+    public mutating func decoder(_ path: String) -> any Decoder {
         guard let name = text(path) else { return APNsJSONDecoder() }
         switch find(name) {
+        case .success(let decoder) where decoder is ProcessDecoder:
+            report(path, "\"\(name)\" is a process, which answers later: it cannot lie within another decoder")
+            return APNsJSONDecoder()
         case .success(let decoder): return decoder
         case .failure(let refusal):
             report(path, refusal.message)

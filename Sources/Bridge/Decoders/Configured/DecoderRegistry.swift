@@ -1,26 +1,103 @@
-/// The formats that come with Harebell.
-package enum DecoderRegistry {
-    package static let builtIn: [DecoderFormat] = [
+import Files
+
+/// The formats that a program knows, and the keys that its configuration files may have because of them.
+package struct DecoderRegistry: Sendable {
+    /// Why a format cannot be one of them: a mistake in the program.
+    package struct Conflict: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    package let formats: [DecoderFormat]
+    /// Those that have options, and so a section in `decoders[]`.
+    let sections: [String]
+    package let schema: Schema
+
+    /// The formats that come with Harebell.
+    package static let builtIn = DecoderRegistry([
         AutoDecoder.format, APNsJSONDecoder.format, APNsHeadersDecoder.format, MappingDecoder.format,
         CloudEventsDecoder.format, CeleryDecoder.format, GorushDecoder.format, GaurunDecoder.format,
         RpushDecoder.format,
-        FCMDecoder.format, SNSDecoder.format, NodeAPNDecoder.format, PushyDecoder.format,
-    ]
+        FCMDecoder.format, SNSDecoder.format, NodeAPNDecoder.format, PushyDecoder.format, LibraryDecoder.format,
+        ProcessDecoder.format,
+    ])
 
-    /// Those that have options, and so a section in `decoders[]`.
-    static let sections = builtIn.filter { !$0.settings.isEmpty }.map(\.name)
+    private init(_ formats: [DecoderFormat]) {
+        self.formats = formats
+        sections = formats.filter { !$0.settings.isEmpty }.map(\.name)
+        schema = Schema(formats)
+    }
+
+    /// These formats and others.
+    package func adding(_ others: [DecoderFormat]) throws(Conflict) -> DecoderRegistry {
+        var known = Set(formats.map(\.name))
+        for format in others {
+            guard Self.isName(format.name), format.name != "name" else {
+                throw Conflict(
+                    description:
+                        "the format \"\(format.name)\" needs another name: 1 to 64 lower-case letters, digits, "
+                        + "hyphens and underscores, and not \"name\"")
+            }
+            guard known.insert(format.name).inserted else {
+                throw Conflict(description: "two formats are called \"\(format.name)\"")
+            }
+            var keys: Set<String> = []
+            for setting in format.settings {
+                guard Self.isName(setting.path), keys.insert(setting.path).inserted else {
+                    throw Conflict(
+                        description: "the option \"\(setting.path)\" of the format \"\(format.name)\" needs another "
+                            + "name, one that no other has: 1 to 64 lower-case letters, digits, hyphens and underscores"
+                    )
+                }
+            }
+            if let problem = SettingReader.problem(inDefaultsOf: format.settings) {
+                throw Conflict(
+                    description: "an option of the format \"\(format.name)\" has a wrong default: \(problem)")
+            }
+        }
+        return DecoderRegistry(formats + others)
+    }
+
+    /// What a key of the configuration file may be called.
+    private static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+                    UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+extension DecoderRegistry: Equatable {
+    /// Whether both know the same formats, in the same versions.
+    package static func == (left: DecoderRegistry, right: DecoderRegistry) -> Bool {
+        left.formats.elementsEqual(right.formats) { $0.name == $1.name && $0.version == $1.version }
+    }
 }
 
 extension Configuration.Decoder {
-    /// What the file says of decoders, as far as it can be made out, with the path of each one's section.
-    static func all(in values: SettingValues) -> [(decoder: Configuration.Decoder, section: String)] {
+    /// What the file says of decoders, as far as it can be made out, with the path of each one's section. Files that
+    /// their options name are found from there.
+    ///
+    /// - Parameter file: the configuration file.
+    static func all(
+        in values: SettingValues, of file: String, _ registry: DecoderRegistry
+    ) -> [(decoder: Configuration.Decoder, section: String)] {
         (0..<values.count("decoders")).compactMap { index in
             let path = "decoders[\(index)]"
             guard let name = values.text("\(path).name"),
-                let format = DecoderRegistry.sections.first(where: { values["\(path).\($0)"] == .section })
+                let format = registry.formats.first(where: { values["\(path).\($0.name)"] == .section })
             else { return nil }
-            let section = "\(path).\(format)"
-            return (Configuration.Decoder(name: name, format: format, options: values.section(section)), section)
+            let section = "\(path).\(format.name)"
+            var options = values.section(section)
+            for setting in format.settings where setting.kind == .file {
+                guard let path = options.text(setting.path) else { continue }
+                options.set(setting.path, .text(WholeFile.path(path, beside: file)))
+            }
+            return (Configuration.Decoder(name: name, format: format.name, options: options), section)
         }
     }
 }

@@ -22,17 +22,29 @@ package struct DecoderSet: Sendable {
 
     private var decoders: [String: Result<any Decoder, Refusal>] = [:]
     private let names: [String]
+    private let formats: [DecoderFormat]
 
-    /// - Parameter definitions: of a configuration that was found right.
-    package init(_ definitions: [Configuration.Decoder] = [], formats: [DecoderFormat] = DecoderRegistry.builtIn) {
+    /// The formats with their defaults.
+    package init(_ registry: DecoderRegistry) {
+        self.init([], registry)
+    }
+
+    /// - Parameter configuration: one that was found right.
+    package init(_ configuration: Configuration) {
+        self.init(configuration.decoders, configuration.registry)
+    }
+
+    private init(_ definitions: [Configuration.Decoder], _ registry: DecoderRegistry) {
+        // The configuration's rules have made all decoders once. A shared library may say something else now; what its
+        // decoder does then is its own matter.
         var problems: [Problem] = []
-        self.init(definitions, formats: formats, problems: &problems)
-        precondition(problems.isEmpty, "the configuration's rules make all decoders once")
+        self.init(definitions, formats: registry.formats, problems: &problems)
     }
 
     init(_ definitions: [Configuration.Decoder], formats: [DecoderFormat], problems: inout [Problem]) {
         let maker = Maker(definitions: definitions, formats: formats)
         names = maker.names
+        self.formats = formats
         for name in names { decoders[name] = maker.find(name, within: []) }
         problems += maker.problems.sorted { $0.definition < $1.definition }
     }
@@ -40,6 +52,11 @@ package struct DecoderSet: Sendable {
     /// - Returns: `nil` unless a decoder has this name, and needs no options that it has not.
     package subscript(name: String) -> (any Decoder)? {
         if case .success(let decoder) = decoders[name] { decoder } else { nil }
+    }
+
+    /// The semantic version of a decoder's format; `nil` of one that has none.
+    func version(of decoder: any Decoder) -> String? {
+        formats.first { $0.name == decoder.name }?.version
     }
 
     /// What to say of a name; `nil` where it stands for a decoder.

@@ -20,7 +20,8 @@ package struct APNsJSONDecoder: Decoder {
         }
     }
 
-    private static func request(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
+    /// The request of one envelope.
+    static func request(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
         var envelope = Envelope()
         do {
             try envelope.scan(body)
@@ -100,6 +101,16 @@ private struct Envelope {
 }
 
 extension RequestFields.Value {
+    /// A text or an integer as such; `null` and a member that is not there are missing.
+    public init(_ part: JSONPart?) {
+        if let part { self.init(part.value, in: part.document) } else { self = .missing }
+    }
+
+    /// A text that is not one of the message.
+    public init(_ text: String) {
+        self = .text(ArraySlice(text.utf8))
+    }
+
     /// A value that the scanner found in `body`.
     init(_ value: JSONValue, in body: ArraySlice<UInt8>) {
         switch value.kind {

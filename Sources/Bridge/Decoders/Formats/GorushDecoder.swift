@@ -32,17 +32,30 @@ struct GorushDecoder: Decoder {
             if members["notifications"] == nil, members["platform"] == nil, let job = members["body"] {
                 body = try unwrap(job)
             }
+            guard let list = JSONMembers(body)["notifications"] else { return names(of: body) }
             var rest = position
-            for part in JSONMembers(body)["notifications"]?.elements ?? [body] {
-                let entry = JSONMembers(part)
-                guard entry["platform"]?.integer == 1 else { continue }
-                let tokens = (entry["tokens"]?.elements.count ?? 0) + (entry.filled("to") == nil ? 0 : 1)
-                if rest < tokens || position == 0 { return (entry.filled("notif_id"), entry.filled("message")) }
-                rest -= tokens
+            for part in list.elements {
+                let places = places(of: part, delivery)
+                if rest < places { return names(of: part) }
+                rest -= places
             }
             return (nil, nil)
         } catch {
             return (nil, nil)
+        }
+    }
+
+    private static func names(of part: JSONPart) -> (id: JSONPart?, message: JSONPart?) {
+        let entry = JSONMembers(part)
+        return (entry.filled("notif_id"), entry.filled("message"))
+    }
+
+    /// How many places an entry of a list takes among the notifications: one where it is wrong.
+    private static func places(of part: JSONPart, _ delivery: Delivery) -> Int {
+        do throws(DecodingFailure) {
+            return try GorushEntry(part).request(delivery)?.count ?? 0
+        } catch {
+            return 1
         }
     }
 

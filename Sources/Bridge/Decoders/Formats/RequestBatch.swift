@@ -1,41 +1,60 @@
-import Core
+public import Core
 
-/// The notifications of a message that lists several, under the limit that all of them share.
-struct RequestBatch {
+/// The notifications of a message that lists several, under the limit that all of them share. An entry that cannot be sent
+/// costs only itself.
+public struct RequestBatch {
     private var notifications: [Notification] = []
+    private var refusals: [Request.Refusal] = []
     private let place: StaticString
     private var index = -1
 
     /// - Parameter place: what the list is called, for failures.
-    init(_ place: StaticString) {
+    public init(_ place: StaticString) {
         self.place = place
     }
 
-    /// One entry of the list; a failure is told with its place.
-    mutating func add(_ read: () throws(DecodingFailure) -> Request?) throws(DecodingFailure) {
+    private var count: Int { notifications.count + refusals.count }
+
+    /// One entry of the list; what is wrong with it is told with its place, and takes up one among the notifications.
+    ///
+    /// - Parameter read: makes a request of the entry; `nil` where it means nobody.
+    /// - Throws: where there are more notifications than one message may have.
+    public mutating func add(_ read: () throws(DecodingFailure) -> Request?) throws(DecodingFailure) {
         index += 1
-        let found: Request?
+        let position = count
         do throws(DecodingFailure) {
-            found = try read()
+            guard let found = try read() else { return }
+            notifications += found.notifications
+            for refusal in found.refusals {
+                refuse(refusal.failure, at: position + refusal.position, id: refusal.id)
+            }
         } catch {
-            throw DecodingFailure("\(place)[\(index)].\(error.detail)", limit: error.limit)
+            refuse(error, at: position, id: nil)
         }
-        guard let found else { return }
-        notifications += found.notifications
-        guard notifications.count <= RequestFields.maximumTokens else {
-            throw RequestFields.badCount(notifications.count)
-        }
+        guard count <= RequestFields.maximumTokens else { throw RequestFields.badCount(count) }
     }
 
-    /// - Parameter reason: why there may be none.
-    func decoded(else reason: String) -> Decoded {
-        notifications.isEmpty ? .ignore(reason: reason) : .request(Request(notifications))
+    private mutating func refuse(_ failure: DecodingFailure, at position: Int, id: NotificationID?) {
+        let placed = DecodingFailure("\(place)[\(index)].\(failure.detail)", limit: failure.limit)
+        refusals.append(Request.Refusal(position: position, placed, id: id))
+    }
+
+    /// One request with all notifications, in the order of the list; to ignore where there is none.
+    ///
+    /// - Parameters:
+    ///   - key: what the message's own format calls it.
+    ///   - reason: why there may be none.
+    public func decoded(key: ArraySlice<UInt8>? = nil, else reason: String) -> Decoded {
+        count == 0 ? .ignore(reason: reason) : .request(Request(notifications, refusals: refusals, key: key))
     }
 }
 
 extension JSONPart {
     /// The body of a message that is one JSON object.
-    static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
+    ///
+    /// - Parameter body: is read as a whole: grammar, escapes, UTF-8, and no more than 64 brackets around a value.
+    /// - Throws: where it is none, with the place of the first byte that is wrong.
+    public static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
         let part: JSONPart
         do throws(JSONFailure) {
             part = try JSONPart(body)
@@ -50,8 +69,8 @@ extension JSONPart {
 }
 
 extension RequestFields {
-    /// What a message of another format leaves open and its headers say, under our own names.
-    mutating func fill(from delivery: Delivery) {
+    /// What a message of another format leaves open and its AMQP headers say, under our own names.
+    public mutating func fill(from delivery: Delivery) {
         delivery.forEachHeader { name, value in
             guard let name = Name(name) else { return }
             let value: Value =

@@ -1,17 +1,16 @@
-import Core
+public import Core
 
 /// The fields of a request under Apple's header names, before anything is known about them.
 ///
-/// Both of our own formats end here: what is right and what a message says about what is wrong is the same for a JSON
-/// key and for an AMQP header.
-struct RequestFields {
+/// All formats end here: what is right, and what is said about what is wrong, is the same for each.
+public struct RequestFields {
     /// The keys and headers that mean something.
-    enum Name: CaseIterable {
+    public enum Name: CaseIterable, Sendable {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
         case payload, channel
 
         /// Apple's header name, or ours.
-        var text: StaticString {
+        public var text: StaticString {
             switch self {
             case .deviceToken: "device-token"
             case .deviceTokens: "device-tokens"
@@ -48,7 +47,8 @@ struct RequestFields {
         }
     }
 
-    enum Value {
+    /// What a message has for a field.
+    public enum Value: Sendable {
         case missing
         case text(ArraySlice<UInt8>)
         case integer(Int64)
@@ -57,13 +57,14 @@ struct RequestFields {
     }
 
     /// A fan-out of more device tokens than this is refused.
-    static let maximumTokens = 500
+    public static let maximumTokens = 500
     /// Source: "Sending broadcast push notification requests to APNs".
     static let maximumBroadcast = 5120
 
     var deviceToken = Value.missing
-    /// `nil` where there are none.
-    var deviceTokens: [ArraySlice<UInt8>]?
+    /// Of a fan-out, in the order that gives each notification its place; `nil` where there are none. A device token that is
+    /// none costs only itself.
+    public var deviceTokens: [ArraySlice<UInt8>]?
     var channelID = Value.missing
     var topic = Value.missing
     var pushType = Value.missing
@@ -75,9 +76,13 @@ struct RequestFields {
     /// The push type where neither a field nor the payload tells it; `nil` refuses the request.
     var defaultPushType: PushType?
     /// Whether digits in a text are as good as an integer.
-    var takesDigits = false
+    public var takesDigits = false
 
-    mutating func set(_ name: Name, _ value: Value) {
+    /// Fields without values.
+    public init() {}
+
+    /// Sets one field; `payload`, `deviceTokens` and `channel` are none of those that are set so, and are left alone.
+    public mutating func set(_ name: Name, _ value: Value) {
         switch name {
         case .deviceToken: deviceToken = value
         case .channelID: channelID = value
@@ -107,6 +112,23 @@ struct RequestFields {
             throw DecodingFailure("\(place): expected a JSON object, found \(value.kind.name)")
         }
         guard !value.isEmptyObject(in: payload) else { throw DecodingFailure("\(place): expected at least one key") }
+    }
+
+    /// The request that the fields make with a payload.
+    ///
+    /// There has to be one of device token, device tokens and channel; the push type may be left out where the payload tells
+    /// it for certain, and all else anyway.
+    ///
+    /// - Parameters:
+    ///   - payload: goes to APNs as it stands. It has to be a JSON object with at least one key, of at most 4096 bytes (5120
+    ///     for `voip` and for broadcasts) and with no more than 64 brackets around a value.
+    ///   - place: what to call it where it is none.
+    /// - Throws: what is wrong, by the name of the field.
+    public func request(
+        checking payload: ArraySlice<UInt8>, called place: String = "payload"
+    ) throws(DecodingFailure) -> Request {
+        try Self.checkPayload(payload, place)
+        return try request(payload: payload)
     }
 
     /// - Parameter payload: a JSON object, checked already.

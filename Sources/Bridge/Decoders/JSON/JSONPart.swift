@@ -2,7 +2,7 @@ import Core
 
 /// A value somewhere in JSON that has been checked as a whole: nothing is copied, and numbers and texts stay as they
 /// stand there.
-struct JSONPart {
+public struct JSONPart: Sendable {
     /// The whole document.
     let document: ArraySlice<UInt8>
     let value: JSONValue
@@ -23,22 +23,23 @@ struct JSONPart {
     var kind: JSONValue.Kind { value.kind }
 
     /// As it stands there; a string with its quotes.
-    var raw: ArraySlice<UInt8> {
+    public var raw: ArraySlice<UInt8> {
         value.kind == .string
             ? document.slice(value.range.lowerBound - 1..<value.range.upperBound + 1) : document.slice(value.range)
     }
 
     /// Of a string: its text, a view of the document unless it has escapes.
-    var text: ArraySlice<UInt8>? {
+    public var text: ArraySlice<UInt8>? {
         value.kind == .string ? document.text(of: value) : nil
     }
 
     /// Of a number without fraction and exponent.
-    var integer: Int64? {
+    public var integer: Int64? {
         value.kind == .number ? JSONText.integer(document.slice(value.range)) : nil
     }
 
-    var isTrue: Bool {
+    /// Whether it is `true`.
+    public var isTrue: Bool {
         value.kind == .boolean && document.slice(value.range).first == UInt8(ascii: "t")
     }
 
@@ -61,8 +62,8 @@ struct JSONPart {
         return members
     }
 
-    /// Of an array: its elements.
-    var elements: [JSONPart] {
+    /// Of an array: its elements; none of anything else.
+    public var elements: [JSONPart] {
         var elements: [JSONPart] = []
         walk("[") { bytes, scanner throws(JSONFailure) in
             while try scanner.nextElement(bytes, isFirst: elements.isEmpty) {
@@ -84,6 +85,11 @@ struct JSONPart {
             }
         }
         return found?.kind == .null ? nil : found
+    }
+
+    /// The member of an object with this key, the last one of several; `nil` also where it is `null`, and of anything else.
+    public subscript(key: String) -> JSONPart? {
+        self[key.utf8]
     }
 
     private func walk(

@@ -15,7 +15,7 @@ struct JSONFailure: Error, Equatable {
 }
 
 /// One value, as a place in the bytes: nothing is copied and no tree is built.
-struct JSONValue {
+struct JSONValue: Sendable {
     enum Kind: Equatable {
         case object, array, string, number, boolean, null
 
@@ -252,20 +252,19 @@ struct JSONScanner {
     /// The first byte that is no plain ASCII: a quote, a backslash, a control character, or part of something longer.
     ///
     /// Payloads are mostly text, so it is looked at eight bytes at a time: of each byte that is not plain the highest bit
-    /// ends up set, and no borrow from below it can set one wrongly.
-    private static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
+    /// ends up set. One that borrows from the next may set that one's wrongly, but comes before it and counts.
+    static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var index = start
-        while index + 8 <= bytes.count {
+        let lastWord = bytes.count - 8
+        while index <= lastWord {
             let word = UInt64(
-                littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // Zero where the byte is one.
-            let quotes = word ^ (ones &* UInt64(quote))
-            let backslashes = word ^ (ones &* UInt64(backslash))
-            var found = word
-            found |= (quotes &- ones) & ~quotes
-            found |= (backslashes &- ones) & ~backslashes
-            found |= (word &- (ones &* UInt64(space))) & ~word
+                littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(
+                    fromUncheckedByteOffset: index, as: UInt64.self))
+            // What is taken from is zero where the byte is a quote, and where it is a backslash.
+            var found = word | (word &- ones &* UInt64(space))
+            found |= (word ^ ones &* UInt64(quote)) &- ones
+            found |= (word ^ ones &* UInt64(backslash)) &- ones
             found &= ones << 7
             guard found == 0 else { return index + found.trailingZeroBitCount / 8 }
             index += 8

@@ -1,0 +1,251 @@
+package import Core
+package import Logging
+
+/// A decoder in a process of its own: keeps one program running, and asks it about messages.
+///
+/// What it is asked is answered in ``nextEvent()``, whatever becomes of the program.
+package final class DecoderProcess {
+    package enum Event {
+        case decoded(UInt32, Decoded)
+    }
+
+    /// Plain numbers for those who watch.
+    package struct Counters: Sendable {
+        /// Failures of the program, each of which it was started again after.
+        package var restarts: UInt64 = 0
+        /// Of these, batches that took too long.
+        package var timeouts: UInt64 = 0
+        /// Messages that are to blame for failures.
+        package var quarantined: UInt64 = 0
+
+        package init() {}
+    }
+
+    private enum State {
+        /// Not there until then.
+        case down(until: Instant)
+        /// Has not said hello yet.
+        case starting(deadline: Instant)
+        case working
+        /// Is being killed, because of this.
+        case failing(reason: String)
+        case stopping
+        case stopped
+    }
+
+    /// What the configuration calls the decoder.
+    package let name: String
+    package private(set) var counters = Counters()
+    private let options: ProcessDecoder.Options
+    private unowned let host: any ProgramHost
+    private let log: Logger
+    private var state: State
+    private var conversation: ProcessConversation?
+    private var line: DecodingLine
+    /// What the program is asked about, by handle.
+    private var deliveries: [UInt32: Delivery] = [:]
+    private var events = EventQueue<Event>()
+    /// Failures since the last thing that was brought forward.
+    private var failures = 0
+    private var complaints = LogLimit(interval: .milliseconds(100))
+    /// Why it failed last; `nil` before that.
+    package private(set) var lastFailure: String?
+
+    /// How long the program has for its end, when it is not needed any more.
+    package static let farewell = Duration.seconds(5)
+
+    package init(name: String, _ options: ProcessDecoder.Options, host: any ProgramHost, log: Logger, at now: Instant) {
+        self.name = name
+        self.options = options
+        self.host = host
+        var log = log
+        log[metadataKey: "decoder"] = "\(name)"
+        self.log = log
+        line = DecodingLine(options.line)
+        state = .down(until: now)
+    }
+
+    /// Whether the program is there and takes messages.
+    package var isWorking: Bool {
+        if case .working = state { true } else { false }
+    }
+
+    package var hasStopped: Bool {
+        if case .stopped = state { true } else { false }
+    }
+
+    /// Messages without an answer.
+    package var waiting: Int { line.count }
+
+    /// Asks about a message; the handle is in use until it comes back with the answer.
+    package func ask(_ handle: UInt32, _ delivery: Delivery) {
+        deliveries[handle] = delivery
+        line.append(handle)
+    }
+
+    package func nextEvent() -> Event? {
+        events.popFirst()
+    }
+
+    /// Ends the program. What has no answer gets none.
+    package func stop() {
+        switch state {
+        case .stopping, .stopped: return
+        case .down: state = .stopped
+        case .failing: state = .stopping
+        case .starting, .working:
+            state = .stopping
+            guard let conversation else { return }
+            conversation.ignore()
+            conversation.end()
+            host.stop(conversation, within: Self.farewell)
+        }
+    }
+
+    // MARK: Turns
+
+    package var nextDeadline: Instant? {
+        switch state {
+        case .down(let until): until
+        case .starting(let deadline): deadline
+        case .working: line.deadline
+        case .failing, .stopping, .stopped: nil
+        }
+    }
+
+    /// Takes what the program said, does what is due, and asks what there is room for.
+    package func step(at now: Moment) {
+        while let event = conversation?.nextEvent() { take(event, at: now.instant) }
+        switch state {
+        case .down(let until) where until <= now.instant: start(at: now.instant)
+        case .starting(let deadline) where deadline <= now.instant:
+            fail("it said no hello within \(options.startTime)")
+        case .working:
+            if let deadline = line.deadline, deadline <= now.instant {
+                counters.timeouts += 1
+                fail("it took longer than \(options.line.deadline)")
+            } else {
+                send(at: now)
+            }
+        default: break
+        }
+    }
+
+    private func start(at now: Instant) {
+        let conversation = ProcessConversation(maximumFrame: options.maximumAnswer)
+        self.conversation = conversation
+        state = .starting(deadline: now + options.startTime)
+        host.start(options.program, conversation)
+    }
+
+    private func send(at now: Moment) {
+        while let conversation, conversation.hasRoom {
+            var frame = ProcessFrame.beginMessages(at: now.wall)
+            let isAsking = line.ask(at: now.instant) { number, handle in
+                guard let delivery = deliveries[handle] else {
+                    preconditionFailure("a message waits with its delivery")
+                }
+                ProcessFrame.append(delivery, number: number, to: &frame)
+                return frame.count < ProcessFrame.fullBatch
+            }
+            guard isAsking else { return }
+            ProcessFrame.endMessages(&frame)
+            conversation.send(frame)
+        }
+    }
+
+    // MARK: What the program says
+
+    private func take(_ event: ProcessConversation.Event, at now: Instant) {
+        switch event {
+        case .line(let text):
+            if let heldBack = complaints.admit(at: now) {
+                log.notice("the decoder says: \(text)", metadata: heldBack == 0 ? [:] : ["held_back": "\(heldBack)"])
+            }
+        case .ended(let failure): ended(failure, at: now)
+        case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumAnswer)")
+        case .frame(let frame):
+            do throws(ProcessAnswer.Violation) {
+                try take(try ProcessAnswer(frame), at: now)
+            } catch {
+                violated(error.message)
+            }
+        }
+    }
+
+    private func take(_ answer: ProcessAnswer, at now: Instant) throws(ProcessAnswer.Violation) {
+        switch (state, answer) {
+        case (.starting, .hello(ProcessFrame.protocolVersion)):
+            state = .working
+            log.info("the decoder's program is there")
+        case (.starting, .hello(let version)):
+            throw ProcessAnswer.Violation(
+                message: "it speaks protocol \(version), expected \(ProcessFrame.protocolVersion)")
+        case (.working, .answers(let answers)):
+            for (number, answer) in answers {
+                guard let handle = line.answered(number, at: now) else {
+                    throw ProcessAnswer.Violation(message: "an answer's id is that of no message, or came twice")
+                }
+                failures = 0
+                deliveries[handle] = nil
+                events.append(.decoded(handle, ProcessAnswer.decoded(answer)))
+            }
+        case (.starting, .answers), (.working, .hello):
+            throw ProcessAnswer.Violation(message: "hello is said first, and once")
+        case (.down, _), (.failing, _), (.stopping, _), (.stopped, _): break
+        }
+    }
+
+    private func violated(_ reason: String) {
+        switch state {
+        case .starting, .working: fail("it broke the protocol: \(reason)")
+        case .down, .failing, .stopping, .stopped: break
+        }
+    }
+
+    /// Kills the program; once that is done, it has failed.
+    private func fail(_ reason: String) {
+        state = .failing(reason: reason)
+        guard let conversation else { return }
+        conversation.ignore()
+        host.stop(conversation, within: .zero)
+    }
+
+    private func ended(_ failure: TransportError?, at now: Instant) {
+        conversation = nil
+        switch state {
+        case .stopping: state = .stopped
+        case .failing(let reason): failed(reason, at: now)
+        case .starting, .working: failed(failure?.message ?? "it closed its output", at: now)
+        case .down, .stopped: break
+        }
+    }
+
+    private func failed(_ reason: String, at now: Instant) {
+        counters.restarts += 1
+        failures += 1
+        lastFailure = reason
+        let held = line.inFlight
+        if let culprit = line.failed() {
+            counters.quarantined += 1
+            failures = 0
+            deliveries[culprit] = nil
+            log.error("a message that the decoder fails over is put into quarantine", metadata: ["reason": "\(reason)"])
+            let times = DecodingLine.maximumStrikes
+            events.append(
+                .decoded(
+                    culprit, .reject(DecodingFailure("the decoder failed \(times) times over it alone: \(reason)"))))
+        }
+        let pause = pauseBeforeStart
+        state = .down(until: now + pause)
+        log.warning(
+            "the decoder's program failed, and is started again",
+            metadata: ["reason": "\(reason)", "asked_again": "\(held)", "pause": "\(pause)"])
+    }
+
+    private var pauseBeforeStart: Duration {
+        var pause = options.restartPause
+        for _ in 1..<max(failures, 1) where pause < options.longestRestartPause { pause = pause * 2 }
+        return min(pause, options.longestRestartPause)
+    }
+}

@@ -1,0 +1,83 @@
+import Core
+
+/// What a program says in one frame.
+enum ProcessAnswer {
+    /// What the program said that the protocol has no place for.
+    struct Violation: Error {
+        let message: String
+    }
+
+    case hello(protocol: Int64)
+    /// Each with the number of its message.
+    case answers([(number: UInt64, answer: JSONPart)])
+
+    init(_ frame: ArraySlice<UInt8>) throws(Violation) {
+        let part: JSONPart
+        do throws(JSONFailure) {
+            part = try JSONPart(frame)
+        } catch {
+            throw Violation(message: "a frame is not JSON: expected \(error.expectation) at byte \(error.offset)")
+        }
+        let members = JSONMembers(part)
+        if let hello = members["hello"] {
+            guard let version = JSONMembers(hello)["protocol"]?.integer else {
+                throw Violation(message: "hello has no protocol")
+            }
+            self = .hello(protocol: version)
+        } else if let answers = members["answers"], answers.kind == .array {
+            var found: [(UInt64, JSONPart)] = []
+            for answer in answers.elements {
+                guard let number = answer["id".utf8]?.integer.flatMap({ UInt64(exactly: $0) }) else {
+                    throw Violation(message: "an answer has no id")
+                }
+                found.append((number, answer))
+            }
+            self = .answers(found)
+        } else {
+            throw Violation(message: "a frame is neither hello nor answers")
+        }
+    }
+
+    /// The most bytes of a reason that the program gives.
+    static let maximumReason = 500
+    static let longestPause: Int64 = 604_800
+
+    /// What a decoder says of a message where the program says this.
+    static func decoded(_ answer: JSONPart) -> Decoded {
+        // A frame is the answers to many messages: none of them keeps all in memory.
+        let members: JSONMembers
+        do throws(JSONFailure) {
+            members = JSONMembers(try JSONPart(ArraySlice(Array(answer.raw))))
+        } catch {
+            preconditionFailure("a part of JSON is JSON")
+        }
+        if let requests = members["requests"] { return decoded(requests, key: members["key"]) }
+        if let reason = members["ignore"]?.text { return .ignore(reason: self.reason(reason)) }
+        if let reason = members["reject"]?.text { return .reject(DecodingFailure(self.reason(reason))) }
+        if let seconds = members["later"]?.integer, (0...longestPause).contains(seconds) {
+            return .later(.seconds(seconds))
+        }
+        return .reject(
+            DecodingFailure("the decoder's answer: expected requests, ignore, reject, or later up to \(longestPause)"))
+    }
+
+    private static func decoded(_ requests: JSONPart, key: JSONPart?) -> Decoded {
+        let entries = requests.elements
+        guard !entries.isEmpty else {
+            return .reject(DecodingFailure("the decoder's answer: expected at least one of requests"))
+        }
+        do throws(DecodingFailure) {
+            var batch = RequestBatch("requests")
+            for entry in entries {
+                try batch.add { () throws(DecodingFailure) in try APNsJSONDecoder.request(entry.raw) }
+            }
+            return batch.decoded(key: key?.text, else: "no requests")
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    private static func reason(_ text: ArraySlice<UInt8>) -> String {
+        ControlCharacters.escaped(String(decoding: text.prefix(maximumReason), as: UTF8.self))
+    }
+}

@@ -1,0 +1,121 @@
+package import Core
+
+/// One life of a decoding program: frames in and out, and lines of its standard error.
+package final class ProcessConversation: ProgramEngine {
+    enum Event {
+        case frame(ArraySlice<UInt8>)
+        /// It announces a frame of so many bytes, which is not read.
+        case oversize(Int)
+        case line(String)
+        case ended(TransportError?)
+    }
+
+    /// While more than this waits for the program to read it, nothing is added.
+    static let unreadLimit = 256 * 1024
+    /// The most of a line of standard error.
+    static let maximumLine = 500
+
+    private let maximumFrame: Int
+    private var events = EventQueue<Event>()
+    private var output = ByteQueue()
+    /// The length before a frame as far as it came, or the frame.
+    private var input: [UInt8] = []
+    private var missing: Int?
+    private var line: [UInt8] = []
+    private var isDeaf = false
+    private var isEnding = false
+
+    init(maximumFrame: Int) {
+        self.maximumFrame = maximumFrame
+        output.append(ProcessFrame.hello)
+    }
+
+    func nextEvent() -> Event? {
+        events.popFirst()
+    }
+
+    var hasRoom: Bool { output.count < Self.unreadLimit }
+
+    func send(_ frame: [UInt8]) {
+        output.append(frame)
+    }
+
+    /// Nothing it says counts any more.
+    func ignore() {
+        isDeaf = true
+    }
+
+    /// Ends its input.
+    func end() {
+        isEnding = true
+    }
+
+    // MARK: ProgramEngine
+
+    package func transportOpened(at now: Instant) {}
+
+    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        var place = 0
+        while place < bytes.count, !isDeaf {
+            let wanted = (missing ?? ProcessFrame.prefix - input.count)
+            let count = min(wanted, bytes.count - place)
+            input.append(bytes.extracting(place..<place + count))
+            place += count
+            if missing != nil { missing = wanted - count }
+            guard count == wanted else { continue }
+            missing == nil ? begin() : finish()
+        }
+    }
+
+    /// The length is there.
+    private func begin() {
+        let length = input.reduce(0) { $0 << 8 | Int($1) }
+        input = []
+        guard length <= maximumFrame else {
+            isDeaf = true
+            return events.append(.oversize(length))
+        }
+        missing = length
+        if length == 0 { finish() }
+    }
+
+    private func finish() {
+        events.append(.frame(input[...]))
+        input = []
+        missing = nil
+    }
+
+    package func complained(_ bytes: Span<UInt8>, at now: Instant) {
+        for place in bytes.indices {
+            if bytes[place] == UInt8(ascii: "\n") {
+                endLine()
+            } else if line.count < Self.maximumLine {
+                line.append(bytes[place])
+            }
+        }
+    }
+
+    private func endLine() {
+        guard !line.isEmpty else { return }
+        events.append(.line(String(decoding: line, as: UTF8.self)))
+        line = []
+    }
+
+    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+        endLine()
+        isDeaf = true
+        events.append(.ended(failure))
+    }
+
+    package func drain(into output: inout ByteQueue) {
+        self.output.withBytes { output.append($0) }
+        self.output.removeAll()
+    }
+
+    package var wantsDisconnect: Bool { isEnding && output.isEmpty }
+
+    /// The time is its owner's matter.
+    package var nextDeadline: Instant? { nil }
+
+    package func expire(at now: Instant) {}
+}

@@ -1,0 +1,101 @@
+package import Core
+
+/// `process`: a program beside the worker reads the messages. See docs/decoders/process.md.
+///
+/// It cannot answer at once: a pipeline asks a ``DecoderProcess`` in its place.
+package struct ProcessDecoder: Decoder {
+    package let name = "process"
+    package let options: Options
+
+    package struct Options: Sendable {
+        package var program: Program
+        package var line = DecodingLine.Limits()
+        /// Of one frame from the program, in bytes.
+        package var maximumAnswer = 4_194_304
+        /// Until its `hello`.
+        package var startTime = Duration.seconds(10)
+        /// Before it is started again: at first, and at most.
+        package var restartPause = Duration.milliseconds(100)
+        package var longestRestartPause = Duration.seconds(30)
+
+        package init(program: Program) {
+            self.program = program
+        }
+    }
+
+    static let format = DecoderFormat(
+        "process", version: "1.0.0", "A program in any language, which reads and answers on standard input and output.",
+        [
+            Setting(
+                "command", .texts(bytes: 1...4096, count: 1...64), default: nil,
+                "The program, looked for in PATH unless its name has a slash, and its arguments; no shell reads them."),
+            Setting(
+                "environment", .texts(bytes: 1...32768, count: 0...256), default: "[]", secret: true,
+                "NAME=value of each variable that it has beside PATH and LANG."),
+            Setting(
+                "batch", .integer(1...1000), default: "64", "Messages that it is asked about at once, at most."),
+            Setting(
+                "maximum_in_flight", .integer(1...65535), default: "512",
+                "Messages at most that it has been asked about and has not answered."),
+            Setting(
+                "maximum_answer_bytes", .integer(4096...67_108_864), default: "4194304",
+                "A longer frame from the program is a failure."),
+            Setting(
+                "deadline_milliseconds", .integer(1...600_000), default: "5000",
+                "How long it may take for a batch before it is killed, and started again."),
+            Setting(
+                "start_milliseconds", .integer(1...600_000), default: "10000",
+                "How long it may take to say hello."),
+            Setting(
+                "restart_milliseconds", .integer(1...600_000), default: "100",
+                "The pause before it is started again; doubled with each failure that brought nothing forward."),
+            Setting(
+                "restart_limit_milliseconds", .integer(1...600_000), default: "30000", "The longest such pause."),
+        ]
+    ) { options in
+        ProcessDecoder(options: Options(&options))
+    }
+
+    /// For those who need the answer at once.
+    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+        .reject(DecodingFailure("a process decodes this message, and does not run here"))
+    }
+}
+
+extension ProcessDecoder.Options {
+    init(_ options: inout DecoderOptions) {
+        let command = options.values.texts("command") ?? []
+        if command.isEmpty { options.report("command", "expected a program and its arguments") }
+        let environment = options.values.texts("environment") ?? []
+        for (index, variable) in environment.enumerated() where !Self.isVariable(variable) {
+            options.report("environment[\(index)]", "expected NAME=value")
+        }
+        for (index, argument) in command.enumerated() where argument.utf8.contains(0) {
+            options.report("command[\(index)]", "expected no zero byte")
+        }
+        self.init(program: Program(command: command.isEmpty ? ["none"] : command, environment: environment))
+        func milliseconds(_ key: String, _ value: inout Duration) {
+            if let number = options.values.integer("\(key)_milliseconds") { value = .milliseconds(number) }
+        }
+        func count(_ key: String, _ value: inout Int) {
+            if let number = options.values.integer(key) { value = number }
+        }
+        count("batch", &line.batch)
+        count("maximum_in_flight", &line.inFlight)
+        count("maximum_answer_bytes", &maximumAnswer)
+        milliseconds("deadline", &line.deadline)
+        milliseconds("start", &startTime)
+        milliseconds("restart", &restartPause)
+        milliseconds("restart_limit", &longestRestartPause)
+        if longestRestartPause < restartPause {
+            options.report("restart_limit_milliseconds", "is less than restart_milliseconds")
+        }
+    }
+
+    private static func isVariable(_ text: String) -> Bool {
+        guard let name = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).first else {
+            return false
+        }
+        return !name.isEmpty && name.utf8.count < text.utf8.count && !text.utf8.contains(0)
+    }
+}

@@ -1,0 +1,112 @@
+import Core
+
+/// The frames of the protocol with decoding programs, as docs/decoders/process.md has them.
+enum ProcessFrame {
+    static let protocolVersion: Int64 = 1
+    /// Bytes of the length before each frame.
+    static let prefix = 4
+    /// A batch is closed once it has so many bytes.
+    static let fullBatch = 1024 * 1024
+
+    static var hello: [UInt8] {
+        var frame = begin()
+        frame.append("{\"hello\":{\"protocol\":")
+        frame.append(decimal: Int(protocolVersion))
+        frame.append(",\"harebell\":")
+        frame.appendJSON(string: ArraySlice(Version.text.utf8))
+        frame.append("}}")
+        end(&frame)
+        return frame
+    }
+
+    static func beginMessages(at now: WallTime) -> [UInt8] {
+        var frame = begin()
+        frame.append("{\"now\":")
+        frame.append(decimal: Int(now.seconds))
+        frame.append(",\"messages\":[")
+        return frame
+    }
+
+    static func endMessages(_ frame: inout [UInt8]) {
+        frame[frame.count - 1] = UInt8(ascii: "]")
+        frame.append(UInt8(ascii: "}"))
+        end(&frame)
+    }
+
+    private static func begin() -> [UInt8] {
+        Array(repeating: 0, count: prefix)
+    }
+
+    private static func end(_ frame: inout [UInt8]) {
+        let length = UInt32(frame.count - prefix)
+        for place in 0..<prefix { frame[place] = UInt8(truncatingIfNeeded: length >> (24 - 8 * UInt32(place))) }
+    }
+
+    /// Appends a message and a comma.
+    static func append(_ delivery: Delivery, number: UInt64, to frame: inout [UInt8]) {
+        frame.append("{\"id\":")
+        frame.append(decimal: number)
+        appendBody(delivery.body, to: &frame)
+        func text(_ key: StaticString, _ value: ArraySlice<UInt8>?) {
+            guard let value else { return }
+            frame.append(",\"")
+            frame.append(key)
+            frame.append("\":")
+            frame.appendJSON(string: value)
+        }
+        text("content-type", delivery.contentType)
+        text("content-encoding", delivery.contentEncoding)
+        text("message-id", delivery.messageID)
+        text("correlation-id", delivery.correlationID)
+        text("reply-to", delivery.replyTo)
+        text("type", delivery.type)
+        text("app-id", delivery.appID)
+        text("expiration", delivery.expiration)
+        text("exchange", delivery.exchange)
+        text("routing-key", delivery.routingKey)
+        if let timestamp = delivery.timestamp {
+            frame.append(",\"timestamp\":")
+            frame.append(decimal: timestamp)
+        }
+        frame.append(delivery.redelivered ? ",\"redelivered\":true" : ",\"redelivered\":false")
+        appendHeaders(of: delivery, to: &frame)
+        frame.append("},")
+    }
+
+    private static func appendBody(_ body: ArraySlice<UInt8>, to frame: inout [UInt8]) {
+        if isUTF8(body) {
+            frame.append(",\"body\":")
+            frame.appendJSON(string: body)
+        } else {
+            frame.append(",\"body-base64\":\"")
+            Base64.standard.append(body.span, to: &frame)
+            frame.append(UInt8(ascii: "\""))
+        }
+    }
+
+    private static func isUTF8(_ bytes: ArraySlice<UInt8>) -> Bool {
+        bytes.allSatisfy { $0 < 0x80 } || String(validating: bytes, as: UTF8.self) != nil
+    }
+
+    private static func appendHeaders(of delivery: Delivery, to frame: inout [UInt8]) {
+        guard delivery.headerCount > 0 else { return }
+        frame.append(",\"headers\":{")
+        var isFirst = true
+        delivery.forEachHeader { name, value in
+            if case .other = value { return }
+            if case .number(let number) = value, !number.isFinite { return }
+            if !isFirst { frame.append(UInt8(ascii: ",")) }
+            isFirst = false
+            frame.appendJSON(string: name)
+            frame.append(UInt8(ascii: ":"))
+            switch value {
+            case .text(let text): frame.appendJSON(string: text)
+            case .integer(let integer): frame.append(decimal: Int(integer))
+            case .number(let number): frame.append(contentsOf: "\(number)".utf8)
+            case .boolean(let isTrue): frame.append(isTrue ? "true" : "false")
+            case .other: break
+            }
+        }
+        frame.append(UInt8(ascii: "}"))
+    }
+}

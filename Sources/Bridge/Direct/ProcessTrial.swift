@@ -1,0 +1,38 @@
+package import Core
+package import Logging
+
+/// One message for a decoder that is a program, from its start to its end. Sans-IO like a worker.
+package final class ProcessTrial {
+    private let process: DecoderProcess
+    /// The program's answer; `nil` if it could not be started.
+    package private(set) var answer: Decoded?
+    /// Whether the program was ever there.
+    private var hasWorked = false
+
+    package init(
+        _ delivery: Delivery, decoder name: String, _ decoder: ProcessDecoder, host: any ProgramHost, log: Logger,
+        at now: Instant
+    ) {
+        process = DecoderProcess(name: name, decoder.options, host: host, log: log, at: now)
+        process.ask(0, delivery)
+    }
+
+    package var isOver: Bool { process.hasStopped }
+
+    package var nextDeadline: Instant? { process.nextDeadline }
+
+    package func step(at now: Moment) {
+        process.step(at: now)
+        hasWorked = hasWorked || process.isWorking
+        while case .decoded(_, let decoded)? = process.nextEvent() { answer = decoded }
+        if answer != nil || (process.lastFailure != nil && !hasWorked) { process.stop() }
+    }
+
+    /// Ends it where it is.
+    package func stop() {
+        process.stop()
+    }
+
+    /// Why there is no answer.
+    package var failure: String { process.lastFailure ?? "interrupted" }
+}

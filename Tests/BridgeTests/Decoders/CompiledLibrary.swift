@@ -1,0 +1,30 @@
+import TestSupport
+
+/// A decoder in C, compiled for one test.
+struct CompiledLibrary {
+    let folder: TemporaryDirectory
+    let path: String
+
+    private static let repository = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+
+    /// - Parameters:
+    ///   - source: the path of the C file, from the repository's root.
+    ///   - definitions: macros.
+    init(_ source: String, _ definitions: [String] = []) throws {
+        folder = try TemporaryDirectory()
+        path = folder.file("decoder.so")
+        try ChildProcess.run(
+            "/bin/sh",
+            [
+                "-c", #"exec $(command -v cc || command -v clang) "$@""#, "cc", "-std=gnu11", "-Wall", "-Wextra",
+                "-Werror",
+                "-O1", "-fPIC", "-shared", "-o", path, "-I\(Self.repository)/Sources/CHarebellDecoder/include",
+                "\(Self.repository)/\(source)",
+            ] + definitions.map { "-D\($0)" })
+    }
+
+    /// One that does all that a library must not do, see the file.
+    static func unruly(_ definitions: String...) throws -> CompiledLibrary {
+        try CompiledLibrary("Tests/DecoderLibraries/unruly.c", definitions)
+    }
+}

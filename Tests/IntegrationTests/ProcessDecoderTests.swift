@@ -1,0 +1,114 @@
+import AMQP
+import Core
+import EventLoop
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("A decoder in a process of its own")
+    struct ProcessDecoderTests {
+        private static func settings() -> Stage.Settings {
+            var settings = Stage.Settings()
+            settings.decoder = "echo"
+            settings.more = """
+                decoders:
+                  - name: echo
+                    process: { command: ["\(EchoDecoder.path)"], restart_milliseconds: 20 }
+                """
+            return settings
+        }
+
+        /// Kills the program of every thread of a worker.
+        private static func killPrograms(of worker: ChildProcess) -> Int {
+            let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(worker.processID)/task")) ?? []
+            let children = threads.flatMap { thread in
+                let path = "/proc/\(worker.processID)/task/\(thread)/children"
+                return (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: " ") ?? []
+            }
+            return children.compactMap { pid_t($0) }.count { kill($0, SIGKILL) == 0 }
+        }
+
+        @Test(
+            "killed again and again under load it loses nothing, and each poisonous message is put into quarantine alone"
+        )
+        func killed() throws {
+            let poison = 1500
+            let load = FaultRun.Load(rate: 1500) { index, message in
+                if index % poison == 0 { message.body = ArraySlice("crash".utf8) }
+            }
+            let run = try FaultRun(Stage(), [Self.settings()], load)
+            var kills = 0
+            for step in 1...20 {
+                try run.waitUntilAccepted(Double(step) / 25)
+                kills += Self.killPrograms(of: run.worker)
+            }
+            let end = try run.finish()
+            run.check(end, "a decoder that is killed")
+            #expect(kills >= 10)
+            #expect(end.results.count == FaultRun.count)
+            // Bad luck may take a message or two more.
+            let invalid = end.outcomes["invalid"] ?? 0
+            #expect((FaultRun.count / poison...FaultRun.count / poison + 5).contains(invalid), "\(end.outcomes)")
+            #expect(end.deadLetters.count == invalid)
+            #expect((0..<FaultRun.count / poison).allSatisfy { end.deadLetters[$0 * poison] == 1 })
+            try run.stage.removeQueues()
+        }
+
+        @Test("the worker takes its programs with it, even when it is killed")
+        func orphans() throws {
+            let stage = try Stage()
+            let worker = try stage.start(Self.settings())
+            let path = "/proc/\(worker.processID)/task"
+            func children() -> [pid_t] {
+                let threads = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+                return threads.flatMap { thread in
+                    (try? String(contentsOfFile: "\(path)/\(thread)/children", encoding: .utf8))?
+                        .split(separator: " ").compactMap { pid_t($0) } ?? []
+                }
+            }
+            let programs = try eventually("a program") { children().isEmpty ? nil : children() }
+            worker.signal(SIGKILL)
+            try worker.waitForExit()
+            try eventually("\(programs) are gone") { programs.contains { kill($0, 0) == 0 } ? nil : true }
+            try stage.removeQueues()
+        }
+
+        @Test("decode runs it, and check says where there is none")
+        func commands() throws {
+            let binary = try #require(TestEnvironment.binary)
+            let directory = try TemporaryDirectory()
+            func write(_ program: String) throws -> String {
+                try directory.write(
+                    """
+                    apps: [{ topic: a, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
+                    decoders: [{ name: echo, process: { command: ["\(program)"] } }]
+                    queues: [{ name: q, decoder: echo }]
+                    """, to: "harebell.yaml")
+            }
+            func decode(_ body: String, _ program: String) throws -> ChildProcess {
+                let arguments = [
+                    "decode", "--config", try write(program), "--decoder", "echo", "--file",
+                    try directory.write(body, to: "body"),
+                ]
+                let process = try ChildProcess(binary, arguments)
+                try process.waitForExit(within: .seconds(60))
+                return process
+            }
+            let good = try decode(Requests.body(1), EchoDecoder.path)
+            #expect(good.exit == .exited(0) && good.text().contains("apns-topic: \(Requests.topic)"), "\(good.report)")
+            let bad = try decode("crash", EchoDecoder.path)
+            #expect(bad.exit == .exited(65), "\(bad.report)")
+            #expect(bad.text() == "reject: the decoder failed 2 times over it alone: it was ended by SIGABRT\n")
+            #expect(bad.text(.errors).contains("the decoder says: this body is too much"))
+            let none = try decode("{}", "/bin/true")
+            #expect(none.exit == .exited(69) && none.text(.errors).contains("it ended with status 0"), "\(none.report)")
+            let check = try ChildProcess(binary, ["check", "--config", try write("no-such-program")])
+            try check.waitForExit()
+            #expect(check.exit == .exited(78))
+            #expect(
+                check.text().contains(":2:") && check.text().contains("no program that may be run: no-such-program"))
+        }
+    }
+}
