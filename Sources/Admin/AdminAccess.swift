@@ -3,13 +3,44 @@ struct AdminAccess {
     /// `nil` lets everyone in.
     let token: [UInt8]?
 
-    /// - Parameter authorization: the header's value. Source: RFC 6750, section 2.1.
-    func allows(_ authorization: String?) -> Bool {
-        guard let token else { return true }
+    /// - Parameter authorization: the header's value.
+    func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
+        switch page?.access {
+        case .everyone: true
+        case .readers, nil: token == nil || hasToken(authorization)
+        case .operators: hasToken(authorization)
+        }
+    }
+
+    /// Source: RFC 6750, section 2.1.
+    private func hasToken(_ authorization: String?) -> Bool {
+        guard let token else { return false }
         guard let authorization else { return false }
         let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return false }
         return Self.isEqual(Array(parts[1].drop { $0 == " " }.utf8), token)
+    }
+
+    /// Whether a request may be for us, by its `Host`.
+    ///
+    /// Where there is no token, a browser on this host is all that others could use: its own pages would come to this server
+    /// under a name of theirs that leads here (DNS rebinding), so that only names of loopback are taken. A client that says
+    /// none is no browser.
+    func knows(host: String?) -> Bool {
+        guard token == nil, let host else { return true }
+        return Self.isLoopback(Self.name(in: host))
+    }
+
+    /// Without the port. Source: RFC 9110, section 7.2.
+    private static func name(in host: String) -> Substring {
+        if host.hasPrefix("[") { return host.dropFirst().prefix { $0 != "]" } }
+        return host.prefix { $0 != ":" }
+    }
+
+    private static func isLoopback(_ name: Substring) -> Bool {
+        // Digits and dots alone make no name that anybody could own.
+        let isAddress = name.hasPrefix("127.") && name.allSatisfy { "0123456789.".contains($0) }
+        return isAddress || name == "::1" || name.lowercased() == "localhost"
     }
 
     /// Takes as long whichever byte is wrong, so that no one can guess them one after the other.

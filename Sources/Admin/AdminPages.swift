@@ -2,25 +2,55 @@ package import Core
 
 /// One of the admin server's addresses.
 package struct AdminPage: Sendable {
+    /// Who may use it.
+    package enum Access: Sendable {
+        case everyone
+        /// Who has the token; everyone where there is none.
+        case readers
+        /// Who has the token; nobody where there is none.
+        case operators
+    }
+
     /// Such as `/metrics`.
     package let path: StaticString
-    /// Whether it is shown to everyone, also where there is a token.
-    package let isPublic: Bool
+    package let access: Access
+    /// Whether it is a command, asked for by POST with a JSON body, rather than something to look at.
+    package let isCommand: Bool
 
-    package init(_ path: StaticString, isPublic: Bool = false) {
+    package init(_ path: StaticString, _ access: Access = .readers, isCommand: Bool = false) {
         self.path = path
-        self.isPublic = isPublic
+        self.access = access
+        self.isCommand = isCommand
     }
+
+    /// What `Allow` says.
+    var methods: String { isCommand ? "POST" : "GET, HEAD" }
+}
+
+/// A request that may be answered.
+package struct AdminRequest: Sendable {
+    package let page: AdminPage
+    /// Whether it was asked before, and not answered.
+    package let isRepeated: Bool
+    /// Of a command.
+    package let body: [UInt8]
 }
 
 package struct AdminAnswer: Sendable {
+    /// What a browser may do with an answer that is nothing to look at.
+    private static let noContent = "default-src 'none'; frame-ancestors 'none'"
+
     package let status: UInt32
     package let contentType: StaticString
+    /// Its `Content-Security-Policy`.
+    package let policy: String
     package let body: [UInt8]
 
-    package init(status: UInt32 = 200, contentType: StaticString, body: [UInt8]) {
+    /// - Parameter policy: what a browser may do with it: nothing, unless it says otherwise.
+    package init(status: UInt32 = 200, contentType: StaticString, policy: String? = nil, body: [UInt8]) {
         self.status = status
         self.contentType = contentType
+        self.policy = policy ?? Self.noContent
         self.body = body
     }
 
@@ -30,12 +60,10 @@ package struct AdminAnswer: Sendable {
     }
 }
 
-/// Who knows what the admin server shows.
+/// Who knows what the admin server shows, and does what it is asked for.
 package protocol AdminPages: AnyObject {
     var pages: [AdminPage] { get }
 
     /// What one of ``pages`` shows; `nil` for not yet, and then it is asked for again after ``AdminServer/answerWaiting(at:)``.
-    ///
-    /// - Parameter isRepeated: whether it was asked for the same request before.
-    func answer(_ page: AdminPage, isRepeated: Bool, at now: Moment) -> AdminAnswer?
+    func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer?
 }

@@ -10,6 +10,8 @@ import Glibc
 package final class AdminServer {
     /// What libmicrohttpd keeps of a request and of the head of its answer, in bytes: longer ones are answered with 414 or 431.
     package static let maximumMemory = 16_384
+    /// What a command may say, in bytes: longer ones are answered with 413.
+    package static let maximumBody = 4_096
     /// What libmicrohttpd holds at once, those included that are being closed.
     private static let maximumSockets = 2 * AdminConnections.maximum
 
@@ -22,6 +24,10 @@ package final class AdminServer {
         private(set) var hasWaited = false
         /// Whether it is to be closed.
         var isLeaving = false
+        /// The command whose body is being read.
+        var command: AdminPage?
+        var body: [UInt8] = []
+        var isTooLong = false
 
         init(_ raw: DaemonConnection) {
             self.raw = raw
@@ -66,11 +72,18 @@ package final class AdminServer {
         endpoint.port = listener.port
         daemon = unsafe Daemon(
             context: Unmanaged.passUnretained(self).toOpaque(),
-            onRequest: { server, connection, path, method, _, _, _, _ in
+            onRequest: { server, connection, path, method, _, upload, size, _ in
                 guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method else {
                     return .NO
                 }
-                let isAnswered = unsafe AdminServer.of(server).requested(
+                let server = unsafe AdminServer.of(server)
+                if let upload = unsafe upload, let size = unsafe size, unsafe size.pointee > 0 {
+                    let part = unsafe UnsafeRawBufferPointer(start: upload, count: size.pointee)
+                    unsafe server.received(Array(part), on: DaemonConnection(connection))
+                    unsafe size.pointee = 0
+                    return .YES
+                }
+                let isAnswered = unsafe server.requested(
                     DaemonConnection(connection), path: String(cString: path), method: String(cString: method))
                 return isAnswered ? .YES : .NO
             },
@@ -134,19 +147,60 @@ package final class AdminServer {
 
     // MARK: Requests
 
+    /// A request's head is here; all of a command; or what was not answered is asked for again.
+    ///
     /// - Returns: `false` to close the connection.
     private func requested(_ connection: DaemonConnection, path: String, method: String) -> Bool {
         let state = connections[connection.slot]
         guard !state.isLeaving else { return false }
+        if let command = state.command {
+            guard !state.isTooLong else { return answer(connection, Self.tooLong) }
+            return show(command, connection)
+        }
+        guard access.knows(host: connection.header("Host")) else {
+            return answer(
+                connection,
+                .text(403, "403 only names of loopback are answered here; admin.token_file opens it for others"))
+        }
         let page = pages.pages.first { $0.path.description == path }
-        guard page?.isPublic == true || access.allows(connection.header("Authorization")) else {
+        guard access.allows(page, connection.header("Authorization")) else {
+            guard access.token != nil else {
+                return answer(connection, .text(403, "403 nothing can be done here without admin.token_file"))
+            }
             return answer(connection, .text(401, "401 a bearer token is needed"), ("WWW-Authenticate", "Bearer"))
         }
         guard let page else { return answer(connection, .text(404, "404 there is no such page")) }
-        guard method == "GET" || method == "HEAD" else {
-            return answer(connection, .text(405, "405 pages are only read here"), ("Allow", "GET, HEAD"))
+        guard page.isCommand ? method == "POST" : method == "GET" || method == "HEAD" else {
+            return answer(connection, .text(405, "405 only \(page.methods) can be used here"), ("Allow", page.methods))
         }
-        guard let content = pages.answer(page, isRepeated: state.hasWaited, at: now) else {
+        return page.isCommand ? begin(page, connection) : show(page, connection)
+    }
+
+    /// Nothing has been read of a command's body.
+    private func begin(_ command: AdminPage, _ connection: DaemonConnection) -> Bool {
+        // A form of another site cannot say this.
+        let type = connection.header("Content-Type")?.prefix { $0 != ";" && $0 != " " }
+        guard type?.lowercased() == "application/json" else {
+            return answer(connection, .text(415, "415 a command is application/json"))
+        }
+        if let length = connection.header("Content-Length").flatMap({ Int($0) }), length > Self.maximumBody {
+            return answer(connection, Self.tooLong)
+        }
+        connections[connection.slot].command = command
+        return true
+    }
+
+    private static let tooLong = AdminAnswer.text(413, "413 a command has at most \(maximumBody) bytes")
+
+    private func received(_ part: [UInt8], on connection: DaemonConnection) {
+        let state = connections[connection.slot]
+        if state.body.count + part.count <= Self.maximumBody { state.body += part } else { state.isTooLong = true }
+    }
+
+    private func show(_ page: AdminPage, _ connection: DaemonConnection) -> Bool {
+        let state = connections[connection.slot]
+        let request = AdminRequest(page: page, isRepeated: state.hasWaited, body: state.body)
+        guard let content = pages.answer(request, at: now) else {
             state.isWaiting = true
             connection.suspend()
             return true
@@ -159,7 +213,9 @@ package final class AdminServer {
     ) -> Bool {
         let headers: [(StaticString, String)] = [
             ("Content-Type", answer.contentType.description), ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"), ("Connection", "close"),
+            ("Content-Security-Policy", answer.policy), ("X-Content-Type-Options", "nosniff"),
+            ("Referrer-Policy", "no-referrer"), ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Connection", "close"),
         ]
         return connection.answer(answer.status, headers + [header].compactMap(\.self), answer.body)
     }

@@ -12,11 +12,16 @@ private final class Rig: LoopOwner, AdminPages {
     /// Whether `/slow` has what it shows.
     var isSlowReady = false
     private(set) var asked: [Bool] = []
+    /// What ``pages``' command was told.
+    private(set) var commands: [String] = []
     private var condition: () -> Bool = { true }
     private var isLate = false
     private(set) var nextDeadline: Instant?
 
-    let pages = [AdminPage("/open", isPublic: true), AdminPage("/page"), AdminPage("/slow")]
+    let pages = [
+        AdminPage("/open", .everyone), AdminPage("/page"), AdminPage("/slow"),
+        AdminPage("/do", .operators, isCommand: true),
+    ]
 
     init(token: String? = nil, longest: Duration = .seconds(30)) throws {
         loop = try EventLoop()
@@ -25,10 +30,11 @@ private final class Rig: LoopOwner, AdminPages {
             loop: loop, listen: Endpoint(host: "127.0.0.1", port: 0), token: token, longest: longest, pages: self)
     }
 
-    func answer(_ page: AdminPage, isRepeated: Bool, at now: Moment) -> AdminAnswer? {
-        asked.append(isRepeated)
-        if page.path.description == "/slow", !isSlowReady { return nil }
-        return .text(200, "this is \(page.path)")
+    func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
+        asked.append(request.isRepeated)
+        if request.page.path.description == "/slow", !isSlowReady { return nil }
+        commands += request.page.isCommand ? [String(decoding: request.body, as: UTF8.self)] : []
+        return .text(200, "this is \(request.page.path)")
     }
 
     func expire(at now: Moment) {
@@ -64,9 +70,10 @@ private final class Rig: LoopOwner, AdminPages {
 
     /// What a whole request is answered with.
     func ask(
-        _ method: String, _ path: String, _ headers: String = "", sourceLocation: SourceLocation = #_sourceLocation
+        _ method: String, _ path: String, _ headers: String = "", host: String = "localhost", body: String = "",
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> Visitor {
-        let visitor = visit("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(headers)\r\n")
+        let visitor = visit("\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\n\(headers)\r\n\(body)")
         try run(sourceLocation: sourceLocation) { visitor.hasEnded }
         return visitor
     }
@@ -198,12 +205,106 @@ struct AdminServerTests {
         #expect(error?.code.rawValue == "EADDRINUSE")
     }
 
+    // MARK: Commands
+
+    private static let token = "Authorization: Bearer right\r\n"
+    private static let json = "Content-Type: application/json; charset=utf-8\r\n"
+
+    private func command(
+        _ rig: Rig, _ headers: String, body: String, method: String = "POST"
+    ) throws -> Visitor {
+        try rig.ask(method, "/do", headers + "Content-Length: \(body.utf8.count)\r\n", body: body)
+    }
+
+    @Test("A command is heard with all that it says, in one part or in many")
+    func command() throws {
+        let rig = try Rig(token: "right")
+        let body = "{\"limit\": 1}" + String(repeating: " ", count: AdminServer.maximumBody - 12)
+        #expect(try command(rig, Self.token + Self.json, body: body).status == 200)
+        let chunked = try rig.ask(
+            "POST", "/do", Self.token + Self.json + "Transfer-Encoding: chunked\r\n",
+            body: "3\r\n{ab\r\n2\r\nc}\r\n0\r\n\r\n")
+        #expect(chunked.status == 200)
+        let slow = rig.visit(
+            "POST /do HTTP/1.1\r\nHost: localhost\r\n\(Self.token)\(Self.json)Content-Length: 9\r\n\r\n{\"a\":\"b\"}")
+        slow.atOnce = 1
+        try rig.run { slow.hasEnded }
+        #expect(slow.status == 200)
+        #expect(rig.commands == [body, "{abc}", "{\"a\":\"b\"}"])
+    }
+
+    @Test("A command needs the token, also where reading does not, and is never heard without")
+    func commandToken() throws {
+        let open = try Rig()
+        let closed = try Rig(token: "right")
+        for header in ["", "Authorization: Bearer wrong\r\n", "Authorization: Bearer \r\n"] {
+            #expect(try command(open, header + Self.json, body: "{}").status == 403)
+            #expect(try command(closed, header + Self.json, body: "{}").status == 401)
+        }
+        #expect(open.commands.isEmpty && closed.commands.isEmpty)
+    }
+
+    @Test(
+        "What a form of another site can send is no command",
+        arguments: [
+            "", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n",
+            "Content-Type: application/jsonp\r\n",
+        ])
+    func form(type: String) throws {
+        let rig = try Rig(token: "right")
+        #expect(try command(rig, Self.token + type, body: "{}").status == 415)
+        #expect(try command(rig, Self.token + type, body: "", method: "GET").status == 405)
+        #expect(rig.commands.isEmpty)
+    }
+
+    @Test("A command that is too long is refused, whether it says so before or not")
+    func longCommand() throws {
+        let rig = try Rig(token: "right")
+        let body = String(repeating: " ", count: AdminServer.maximumBody + 1)
+        #expect(try command(rig, Self.token + Self.json, body: body).status == 413)
+        let size = String(body.utf8.count, radix: 16)
+        let chunked = try rig.ask(
+            "POST", "/do", Self.token + Self.json + "Transfer-Encoding: chunked\r\n",
+            body: "\(size)\r\n\(body)\r\n0\r\n\r\n")
+        #expect(chunked.status == 413)
+        #expect(rig.commands.isEmpty)
+        try rig.run { rig.server.statistics.connections == 0 }
+    }
+
+    @Test(
+        "Without a token a name that is not loopback's is refused, so that no site can lead a browser here by its own name",
+        arguments: [
+            ("localhost", true), ("LOCALHOST:9464", true), ("127.0.0.1:9464", true), ("127.8.9.10", true),
+            ("[::1]:9464", true), ("[::1]", true), ("evil.example", false), ("evil.example:9464", false),
+            ("127.0.0.1.evil.example", false), ("localhost.evil.example", false), ("192.0.2.1", false),
+            ("[::2]:9464", false), ("", false),
+        ])
+    func names(host: String, isKnown: Bool) throws {
+        #expect(try Rig().ask("GET", "/page", host: host).status == (isKnown ? 200 : 403))
+        #expect(try Rig().ask("GET", "/open", host: host).status == (isKnown ? 200 : 403))
+        #expect(try Rig(token: "right").ask("GET", "/page", Self.token, host: host).status == 200)
+    }
+
+    @Test("A browser is told to do nothing with an answer, and to show it in no frame")
+    func policy() throws {
+        let rig = try Rig()
+        for path in ["/page", "/nothing", "/do"] {
+            let head = try rig.ask("GET", path).head
+            for header in [
+                "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'", "Referrer-Policy: no-referrer",
+                "X-Content-Type-Options: nosniff", "Cross-Origin-Resource-Policy: same-origin",
+            ] {
+                #expect(head.contains("\r\n\(header)"), "\(path): \(header)")
+            }
+        }
+    }
+
     // MARK: Bad guests
 
     @Test(
         "What is no request is refused or cut off, and the next one is answered",
         arguments: [
-            "\r\n\r\n\r\n\r\n", "GET\r\n\r\n", "GET /page\0 HTTP/1.1\r\nHost: a\r\n\r\n", "\0\0\0\0\r\n\r\n",
+            "\r\n\r\n\r\n\r\n", "GET\r\n\r\n", "GET /page\0 HTTP/1.1\r\nHost: localhost\r\n\r\n", "\0\0\0\0\r\n\r\n",
             "GET /page HTTP/1.1\r\nHost: a\r\nX: " + String(repeating: "x", count: 1_000_000) + "\r\n\r\n",
             "GET /" + String(repeating: "x", count: 200_000) + " HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET /page HTTP/1.1\r\nHost: a\r\n" + String(repeating: "A: b\r\n", count: 20_000) + "\r\n",

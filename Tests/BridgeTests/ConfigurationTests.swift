@@ -15,7 +15,7 @@ private let app = """
     """
 
 /// Every format, as messages list them.
-private let formats = DecoderRegistry.builtIn.map(\.name).joined(separator: ", ")
+private let formats = DecoderRegistry.builtIn.formats.map(\.name).joined(separator: ", ")
 
 private func document(
     _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:],
@@ -80,7 +80,7 @@ struct ConfigurationTests {
             #expect(found.apns.slowsOnErrors)
             #expect(found.apns.validate == .warn)
             #expect(found.workers == 1)
-            #expect(found.drainDeadline == .seconds(30))
+            #expect(found.drainDeadline == .seconds(30) && found.reloadInterval == .seconds(10))
             #expect(found.admin?.listen == Endpoint(host: "127.0.0.1", port: 9464))
             #expect(found.admin?.token == nil)
             #expect(found.log == Configuration.Log(level: .info, format: .text, showPayloads: false))
@@ -139,11 +139,15 @@ struct ConfigurationTests {
         func schema() throws {
             let found = try document(app)
             #expect(found.warnings.isEmpty)
-            #expect(Set(Setting.all.map(\.path)).count == Setting.all.count)
-            for setting in Setting.all where !setting.parent.isEmpty {
-                #expect(Setting.all.contains { $0.childPrefix == setting.parent }, "\(setting.path) has a section")
+            #expect(
+                Set(DecoderRegistry.builtIn.schema.settings.map(\.path)).count
+                    == DecoderRegistry.builtIn.schema.settings.count)
+            for setting in DecoderRegistry.builtIn.schema.settings where !setting.parent.isEmpty {
+                #expect(
+                    DecoderRegistry.builtIn.schema.settings.contains { $0.childPrefix == setting.parent },
+                    "\(setting.path) has a section")
             }
-            for setting in Setting.all {
+            for setting in DecoderRegistry.builtIn.schema.settings {
                 #expect(setting.summary.hasSuffix("."), "\(setting.path) has a sentence")
             }
         }
@@ -165,7 +169,8 @@ struct ConfigurationTests {
                 route: Configuration.Route(exchange: "", routingKey: "push.results"), publish: .all)
             expected.feedback = Configuration.Route(exchange: "", routingKey: "push.feedback")
             #expect(example.configuration == expected)
-            for setting in Setting.all where !setting.path.hasPrefix("apps[].certificate.p") {
+            for setting in DecoderRegistry.builtIn.schema.settings where !setting.path.hasPrefix("apps[].certificate.p")
+            {
                 let key = setting.key + ":"
                 #expect(String(decoding: content, as: UTF8.self).contains(key), "\(setting.path) is in the example")
             }
@@ -748,16 +753,17 @@ struct ConfigurationTests {
         func page() throws {
             let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
             let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/configuration.md"), as: UTF8.self)
-            #expect(page.hasSuffix("\n\n" + ConfigurationReference.markdown))
+            #expect(page.hasSuffix("\n\n" + ConfigurationReference(DecoderRegistry.builtIn.schema).markdown))
         }
 
         @Test("The reference names every key with its type, default, range and sentence")
         func complete() {
-            let text = ConfigurationReference.text
-            for setting in Setting.all {
+            let text = ConfigurationReference(DecoderRegistry.builtIn.schema).text
+            for setting in DecoderRegistry.builtIn.schema.settings {
                 #expect(text.contains("\(setting.path)\n"))
                 #expect(text.contains("    \(setting.summary)\n"))
-                #expect(ConfigurationReference.markdown.contains("| `\(setting.path)` |"))
+                #expect(
+                    ConfigurationReference(DecoderRegistry.builtIn.schema).markdown.contains("| `\(setting.path)` |"))
             }
             #expect(
                 text.contains(

@@ -150,10 +150,13 @@ extension ProcessTests {
             let worker = try stage.start(settings)
             #expect(try Self.metrics(worker).sum("harebell_app_paused", ["cause": ""]) == 0)
             try stage.client.publish((0..<5).map { stage.requests.message($0, to: stage.quorumQueue) })
-            let state = try Self.readiness(worker, status: 503)
-            #expect(state["missing"] as? [String] == ["no app is usable"])
-            let app = try #require((state["apps"] as? [[String: Any]])?.first)
-            let pause = try #require((app["paused"] as? [[String: Any]])?.first)
+            // It is not usable before it has a connection either.
+            let pause = try eventually("a pause; \(worker.report)", within: .seconds(40)) {
+                let state = try Self.readiness(worker, status: 503)
+                #expect(state["missing"] as? [String] == ["no app is usable"])
+                let app = try #require((state["apps"] as? [[String: Any]])?.first)
+                return (app["paused"] as? [[String: Any]])?.first
+            }
             #expect(pause["cause"] as? String == "InvalidProviderToken")
             let labels = ["topic": Requests.topic, "cause": "InvalidProviderToken"]
             #expect(try Self.metrics(worker).sum("harebell_app_paused", labels) == 1)
@@ -168,7 +171,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Where a token is configured, only /livez does without it, and no log has it")
+        @Test("Where a token is configured, only /livez and the dashboard do without it, and no log has it")
         func token() throws {
             let stage = try Stage(script: "")
             let file = try stage.directory.write("open-sesame\n", to: "token")
@@ -177,15 +180,115 @@ extension ProcessTests {
             let worker = try stage.start(settings)
             let port = try #require(try Self.address(of: worker).split(separator: ":").last)
             #expect(try Self.address(of: worker) == "0.0.0.0:\(port)")
-            for path in ["/metrics", "/readyz", "/nothing"] {
+            for path in ["/metrics", "/readyz", "/state", "/nothing"] {
                 #expect(try Self.get(worker, path).status == 401)
                 let right = try Self.get(worker, path, ["--header", "Authorization: Bearer open-sesame"])
                 #expect(right.status == (path == "/nothing" ? 404 : 200))
             }
             #expect(try Self.get(worker, "/livez").status == 200)
+            let page = try Self.get(worker, "/")
+            #expect(page.status == 200)
+            #expect(page.body.hasPrefix("<!doctype html>"))
+            #expect(!page.body.contains("sesame"))
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             #expect(!worker.report.contains("sesame"))
+            try stage.removeQueues()
+        }
+
+        private typealias Object = [String: Any]
+
+        /// What `/dead-letters/run` says once it does not run any more.
+        private static func order(_ worker: ChildProcess, _ name: String, _ body: String) throws -> Object {
+            let token = ["--header", "Authorization: Bearer open-sesame"]
+            let command = token + ["--header", "Content-Type: application/json", "--data", body]
+            let begun = try get(worker, "/dead-letters/\(name)", command)
+            #expect(begun.status == 202, "\(begun.body)")
+            return try eventually("the end of \(name); \(worker.report)") { () -> Object? in
+                let page = try get(worker, "/dead-letters/run", token)
+                let object = try JSONSerialization.jsonObject(with: Data(page.body.utf8)) as? Object
+                return object?["running"] as? Bool == false ? object : nil
+            }
+        }
+
+        @Test("Dead letters are counted, tried and replayed over HTTP by who has the token, and none is lost")
+        func deadLetters() throws {
+            let stage = try Stage(script: "")
+            let file = try stage.directory.write("open-sesame\n", to: "token")
+            var settings = Stage.Settings()
+            settings.admin = "{ listen: \"127.0.0.1:0\", token_file: \(file) }"
+            let worker = try stage.start(settings)
+            let count = 30
+            try stage.client.publish(
+                (0..<count).map { index in
+                    index < 10
+                        ? stage.requests.message(index, to: stage.quorumQueue, body: "{")
+                        : stage.requests.message(
+                            index, to: stage.quorumQueue, body: Requests.body(index, beginning: "4e7"))
+                })
+            _ = try eventually("the dead letters; \(worker.report)") { () -> Bool? in
+                try stage.client.count(stage.deadLetterQueue) == 10 ? true : nil
+            }
+            for name in ["look", "replay", "stop"] {
+                let refused = try Self.get(
+                    worker, "/dead-letters/\(name)", ["--header", "Content-Type: application/json", "--data", "{}"])
+                #expect(refused.status == 401)
+            }
+            let look = try Self.order(worker, "look", "{}")
+            #expect(look["end"] as? String == "complete", "\(look)")
+            #expect(look["messages"] as? Int == 10)
+            let group = try #require((look["groups"] as? [Object])?.first)
+            #expect(group["outcome"] as? String == "invalid")
+            #expect(group["count"] as? Int == 10)
+            #expect(group["target"] as? String == stage.quorumQueue)
+            let dry = try Self.order(worker, "replay", "{\"outcomes\":[\"rejected\"],\"dry_run\":true}")
+            #expect(dry["chosen"] as? Int == 0)
+            let replay = try Self.order(worker, "replay", "{\"outcomes\":[\"invalid\"],\"limit\":4,\"rate\":100}")
+            #expect(replay["end"] as? String == "complete", "\(replay)")
+            #expect(replay["replayed"] as? Int == 4)
+            #expect(replay["left"] as? Int == 6)
+            // They are as wrong as before, and come back.
+            let again = try eventually("what comes back; \(worker.report)") { () -> Object? in
+                guard try stage.client.count(stage.deadLetterQueue) == 10 else { return nil }
+                let look = try Self.order(worker, "look", "{}")
+                let groups = look["groups"] as? [Object] ?? []
+                return groups.first?["replayed"] as? Int == 4 ? look : nil
+            }
+            #expect(again["messages"] as? Int == 10)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            #expect(try stage.client.count(stage.deadLetterQueue) == 10)
+            try stage.removeQueues()
+        }
+
+        @Test("A replay that is under way ends in order when the worker drains, and nothing is lost")
+        func drainDuringReplay() throws {
+            let stage = try Stage(script: "")
+            let file = try stage.directory.write("open-sesame\n", to: "token")
+            var settings = Stage.Settings()
+            settings.admin = "{ listen: \"127.0.0.1:0\", token_file: \(file) }"
+            let worker = try stage.start(settings)
+            try stage.client.publish((0..<60).map { stage.requests.message($0, to: stage.quorumQueue, body: "{") })
+            _ = try eventually("the dead letters; \(worker.report)") { () -> Bool? in
+                try stage.client.count(stage.deadLetterQueue) == 60 ? true : nil
+            }
+            let token = ["--header", "Authorization: Bearer open-sesame"]
+            let command = token + ["--header", "Content-Type: application/json", "--data", "{\"rate\":2}"]
+            #expect(try Self.get(worker, "/dead-letters/replay", command).status == 202)
+            _ = try eventually("the first one; \(worker.report)") { () -> Bool? in
+                let page = try Self.get(worker, "/dead-letters/run", token)
+                let object = try JSONSerialization.jsonObject(with: Data(page.body.utf8)) as? Object
+                return object?["replayed"] as? Int ?? 0 > 0 ? true : nil
+            }
+            #expect(try Self.get(worker, "/dead-letters/replay", command).status == 409)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            #expect(worker.report.contains("end=interrupted"), "\(worker.report)")
+            let left = try eventually("what is given back") { () -> Int? in
+                let count = try stage.client.count(stage.deadLetterQueue) + stage.client.count(stage.quorumQueue)
+                return count == 60 ? count : nil
+            }
+            #expect(left == 60)
             try stage.removeQueues()
         }
 

@@ -65,15 +65,18 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("An app that is paused for a wrong key resumes when the file names the right one")
-        func resumes() throws {
+        @Test(
+            "An app that is paused for a wrong key resumes when the file names the right one, told by a signal or not",
+            arguments: [true, false])
+        func resumes(isTold: Bool) throws {
+            let more = "reload_seconds: \(isTold ? 0 : 1)"
             let stage = try Stage(script: "")
             let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "Wrong.p8")
-            let worker = try stage.start(.init(keyFile: wrong))
+            let worker = try stage.start(.init(keyFile: wrong, more: more))
             try stage.client.publish((0..<20).map { stage.requests.message($0, to: stage.quorumQueue) })
             try worker.waitForLine(.errors) { $0.contains("APNs refuses the credential of this app") }
-            try stage.write()
-            worker.signal(SIGHUP)
+            try stage.write(.init(more: more))
+            if isTold { worker.signal(SIGHUP) }
             var accepted = 0
             try stage.client.consume([stage.resultQueue]) { delivery in
                 if try Conservation.Result(delivery).outcome == "accepted" { accepted += 1 }

@@ -167,7 +167,10 @@ extension ProcessTests {
                 line.contains("comes from \\\"Harebell Simulator\\\", an authority that is not trusted here"), "\(line)"
             )
             worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(70), "\(worker.report)")
+            // Where the broker ends the connection meanwhile everything has gone back to its queue: nothing is cut short.
+            let end = try worker.waitForExit()
+            let isLost = worker.text(.errors).contains("the consuming connection is lost")
+            #expect(end == .exited(isLost ? 0 : 70), "\(worker.report)")
             #expect(stage.simulator.ledger.statistics.requests == 0)
             #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)
             try Self.sendTheRest(stage, 5, Stage.Settings())

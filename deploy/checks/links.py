@@ -22,6 +22,8 @@ def anchors(path):
 def check():
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     for page in sorted(pages):
+        if ".build" in page.parts:
+            continue
         for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", text(page))):
             if "://" in target:
                 continue

@@ -5,13 +5,15 @@ package import Logging
 /// What one configuration file says, with every default filled in and every path made absolute or relative to the
 /// working folder. Ranges have been checked: the worker trusts every value here.
 ///
-/// The keys, their defaults and ranges stand in ``Setting/all``.
+/// The keys, their defaults and ranges stand in ``Schema``.
 package struct Configuration: Sendable, Equatable {
     package var broker: Broker
     /// At least one; names are unique.
     package var queues: [Queue]
     /// Names are unique.
     package var decoders: [Decoder] = []
+    /// The formats that they may have.
+    package var registry = DecoderRegistry.builtIn
     package var results: Results
     /// Where `unregistered` results are published as well; `nil` for nowhere.
     package var feedback: Route?
@@ -23,6 +25,8 @@ package struct Configuration: Sendable, Equatable {
     /// Event-loop threads, at least 1.
     package var workers: Int
     package var drainDeadline: Duration
+    /// How often the configuration's files are looked at for changes; `nil` for never.
+    package var reloadInterval: Duration?
     /// How long a worker holds what waits for a paused app, or for APNs.
     package var hold: Duration
     /// `nil` turns the admin server off.

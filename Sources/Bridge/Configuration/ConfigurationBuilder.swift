@@ -6,16 +6,19 @@ import Files
 struct ConfigurationBuilder {
     let file: String
     let values: SettingValues
+    private let registry: DecoderRegistry
     let environment: (String) -> String?
     let readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     private(set) var problems: [ConfigurationProblem] = []
 
     init(
-        file: String, values: SettingValues, environment: @escaping (String) -> String?,
+        file: String, values: SettingValues, _ registry: DecoderRegistry,
+        environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     ) {
         self.file = file
         self.values = values
+        self.registry = registry
         self.environment = environment
         self.readFile = readFile
     }
@@ -30,7 +33,7 @@ struct ConfigurationBuilder {
                     prefetch: UInt16(integer("queues[\(index)].prefetch")),
                     isSingleActive: values.boolean("queues[\(index)].single_active_consumer") ?? false)
             },
-            decoders: Configuration.Decoder.all(in: values).map(\.decoder),
+            decoders: Configuration.Decoder.all(in: values, of: file, registry).map(\.decoder), registry: registry,
             results: results(),
             feedback: optionalRoute("feedback"),
             deadLetter: Configuration.Route(
@@ -53,6 +56,7 @@ struct ConfigurationBuilder {
             apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),
+            reloadInterval: values.integer("reload_seconds") == 0 ? nil : seconds("reload_seconds"),
             hold: seconds("hold_seconds"),
             admin: admin(),
             log: log())

@@ -10,6 +10,7 @@ extension ConfigurationDocument {
         var check = ConfigurationCheck(document: self, now: now)
         check.checkBroker()
         check.checkExposure()
+        check.checkPrograms()
         let apps = configuration.apps.enumerated().map { index, app in
             CredentialInspection.App(app: app, credential: check.check(app, at: "apps[\(index)]"))
         }
@@ -50,6 +51,18 @@ private struct ConfigurationCheck {
             case .readable: report(.warning, path, "every user of this machine can read the file: chmod o= \(file)")
             case .writable: report(.warning, path, "others than its owner can change the file: chmod go-w,o= \(file)")
             }
+        }
+    }
+
+    /// Whether the decoders that are programs can be run.
+    mutating func checkPrograms() {
+        for (decoder, section) in Configuration.Decoder.all(
+            in: document.values, of: document.file, document.configuration.registry)
+        {
+            guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
+                Executable.path(of: program) == nil
+            else { continue }
+            report(.error, "\(section).command[0]", "no program that may be run: \(program)")
         }
     }
 

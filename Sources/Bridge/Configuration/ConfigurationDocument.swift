@@ -10,8 +10,11 @@ package struct ConfigurationDocument: Sendable {
 
     /// Reads a file and the secrets that it names, with this process's environment.
     ///
+    /// - Parameter registry: the formats that its decoders may have.
     /// - Throws: every problem of the file at once.
-    package static func load(path: String) throws(ConfigurationError) -> ConfigurationDocument {
+    package static func load(
+        path: String, _ registry: DecoderRegistry = .builtIn
+    ) throws(ConfigurationError) -> ConfigurationDocument {
         let content: [UInt8]
         do {
             content = try ConfigurationFiles.read(path)
@@ -22,7 +25,7 @@ package struct ConfigurationDocument: Sendable {
             throw Self.error(path, firstInvalid(in: content), "not UTF-8")
         }
         return try ConfigurationDocument(
-            text: text, file: path,
+            text: text, file: path, registry,
             environment: { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
             readFile: ConfigurationFiles.read)
     }
@@ -32,18 +35,20 @@ package struct ConfigurationDocument: Sendable {
     ///   - environment: the value of a variable, `nil` if it is not set.
     ///   - readFile: how the files of `*_file` secrets are read.
     init(
-        text: String, file: String, environment: @escaping (String) -> String?,
+        text: String, file: String, _ registry: DecoderRegistry = .builtIn,
+        environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     ) throws(ConfigurationError) {
         var reader = SettingReader(
-            text: try ConfigurationText(text, file: file), file: file, environment: environment)
+            text: try ConfigurationText(text, file: file), file: file, schema: registry.schema,
+            environment: environment)
         reader.read()
-        var rules = ConfigurationRules(file: file, values: reader.values)
+        var rules = ConfigurationRules(file: file, values: reader.values, registry)
         rules.apply()
         let found = reader.problems + rules.problems
         try Self.throwErrors(found)
         var builder = ConfigurationBuilder(
-            file: file, values: reader.values, environment: environment, readFile: readFile)
+            file: file, values: reader.values, registry, environment: environment, readFile: readFile)
         configuration = builder.build()
         try Self.throwErrors(builder.problems)
         self.file = file

@@ -1,5 +1,5 @@
 /// The schema as a text for people: `config --reference` and the page in the documentation.
-package enum ConfigurationReference {
+package struct ConfigurationReference {
     /// One row of the reference.
     package struct Entry: Sendable {
         package let path: String
@@ -11,14 +11,18 @@ package enum ConfigurationReference {
         package let summary: String
     }
 
-    package static let entries = Setting.all.map { setting in
-        Entry(
-            path: setting.path, type: setting.kind.typeName + (setting.isOptional ? " or null" : ""),
-            defaultValue: defaultValue(of: setting), range: setting.kind.rangeText, summary: setting.summary)
+    package let entries: [Entry]
+
+    package init(_ schema: Schema) {
+        entries = schema.settings.map { setting in
+            Entry(
+                path: setting.path, type: setting.kind.typeName + (setting.isOptional ? " or null" : ""),
+                defaultValue: Self.defaultValue(of: setting), range: setting.kind.rangeText, summary: setting.summary)
+        }
     }
 
     /// Each key with its type, default and range on one line and its sentence on the next.
-    package static var text: String {
+    package var text: String {
         entries.map { entry in
             let range = entry.range.isEmpty ? "" : ", \(entry.range)"
             return "\(entry.path)\n    \(entry.type), default \(entry.defaultValue)\(range)\n    \(entry.summary)\n"
@@ -26,9 +30,9 @@ package enum ConfigurationReference {
     }
 
     /// A table in Markdown.
-    package static var markdown: String {
+    package var markdown: String {
         let rows = entries.map { entry in
-            "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | \(escape(entry.summary)) |"
+            "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | \(Self.escape(entry.summary)) |"
         }
         return "| key | type | default | range | meaning |\n|---|---|---|---|---|\n" + rows.joined(separator: "\n")
             + "\n"

@@ -5,14 +5,16 @@ import Core
 struct ConfigurationRules {
     let file: String
     let values: SettingValues
+    private let registry: DecoderRegistry
     private(set) var problems: [ConfigurationProblem] = []
 
     /// RabbitMQ recommends 5 to 20 seconds. Source: rabbitmq.com/docs/heartbeats, "Low Timeout Values".
     private static let shortHeartbeat = 5
 
-    init(file: String, values: SettingValues) {
+    init(file: String, values: SettingValues, _ registry: DecoderRegistry) {
         self.file = file
         self.values = values
+        self.registry = registry
     }
 
     mutating func apply() {
@@ -75,22 +77,22 @@ struct ConfigurationRules {
         var places: [String: String] = [:]
         for index in 0..<values.count("decoders") {
             let path = "decoders[\(index)]"
-            let given = DecoderRegistry.sections.filter { values["\(path).\($0)"] == .section }
+            let given = registry.sections.filter { values["\(path).\($0)"] == .section }
             if given.count != 1 {
                 let found = given.isEmpty ? "" : ", found \(given.joined(separator: " and "))"
-                error(path, "expected one of \(DecoderRegistry.sections.joined(separator: ", "))\(found)")
+                error(path, "expected one of \(registry.sections.joined(separator: ", "))\(found)")
             }
             guard let name = values.text("\(path).name") else { continue }
             if let other = places.updateValue(path, forKey: name) {
                 error("\(path).name", "\(other) is \"\(name)\" already")
             }
-            if given.count == 1, given[0] != name, DecoderRegistry.builtIn.contains(where: { $0.name == name }) {
+            if given.count == 1, given[0] != name, registry.formats.contains(where: { $0.name == name }) {
                 error("\(path).name", "\"\(name)\" is a format; a decoder for another one needs another name")
             }
         }
-        let definitions = Configuration.Decoder.all(in: values)
+        let definitions = Configuration.Decoder.all(in: values, of: file, registry)
         var found: [DecoderSet.Problem] = []
-        let decoders = DecoderSet(definitions.map(\.decoder), formats: DecoderRegistry.builtIn, problems: &found)
+        let decoders = DecoderSet(definitions.map(\.decoder), formats: registry.formats, problems: &found)
         for problem in found {
             let section = definitions[problem.definition].section
             error(

@@ -1,12 +1,29 @@
+/// Every key of the configuration file.
+package struct Schema: Sendable {
+    /// In the order of the reference.
+    package let settings: [Setting]
+    /// The settings of each section.
+    let children: [String: [Setting]]
+
+    init(_ settings: [Setting]) {
+        self.settings = settings
+        children = Dictionary(grouping: settings, by: \.parent)
+    }
+
+    /// - Parameter formats: those that `decoders` may have sections of.
+    init(_ formats: [DecoderFormat]) {
+        self.init(Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.behindDecoders)
+    }
+}
+
 extension Setting {
     /// Source: AMQP 0-9-1, `shortstr`: what names a queue, an exchange or a routing key.
     static let shortString = 0...255
     /// The upper end is as good as no limit.
     static let permits = 1...10_000_000
 
-    /// Every key of the configuration file.
-    package static let all: [Setting] =
-        broker + queues + DecoderFormat.schema(DecoderRegistry.builtIn) + routes + retry + apns + apps + process
+    fileprivate static let beforeDecoders = broker + queues
+    fileprivate static let behindDecoders = routes + retry + apns + apps + process
 
     private static let broker = [
         Setting("broker", .section, default: "{}", "The RabbitMQ broker."),
@@ -197,6 +214,10 @@ extension Setting {
             "drain_deadline_seconds", .integer(1...3600), default: "30",
             "How long a drain waits for what is in flight; the rest goes back to its queue."),
         Setting(
+            "reload_seconds", .integer(0...3600), default: "10",
+            "How often the configuration and its apps' keys and certificates are looked at, to reload what changed; 0 for SIGHUP alone."
+        ),
+        Setting(
             "hold_seconds", .integer(1...1200), default: "300",
             "How long a request may wait here for a paused app, or for APNs; then it waits in the broker."),
         Setting("admin", .section, default: "{}", optional: true, "Metrics and health over HTTP; null turns it off."),
@@ -207,7 +228,7 @@ extension Setting {
         ),
         Setting(
             "admin.token_file", .file, default: "null",
-            "A file with the bearer token that the admin server asks for, but for /livez."),
+            "A file with the bearer token that the admin server asks for, but for / and /livez."),
         Setting("log", .section, default: "{}", "What is written to standard error."),
         Setting(
             "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

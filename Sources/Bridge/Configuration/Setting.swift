@@ -1,7 +1,7 @@
-/// One row of the configuration's schema: a key with everything that is said about it.
+/// One row of the configuration's schema: a key with everything that is said about it; an option of a decoder.
 ///
-/// Parsing, `config --reference` and the documentation are all made from ``all``.
-package struct Setting: Sendable {
+/// Parsing, `config --reference` and the documentation are all made from a ``Schema``.
+public struct Setting: Sendable {
     /// The type of a value.
     package enum Kind: Sendable, Equatable {
         /// A mapping of further keys.
@@ -64,6 +64,4 @@ package struct Setting: Sendable {
     var childPrefix: String {
         if case .sections = kind { path + "[]" } else { path }
     }
-
-    static let children: [String: [Setting]] = Dictionary(grouping: all, by: \.parent)
 }

@@ -5,27 +5,34 @@ struct SettingReader {
     let file: String
     let environment: (String) -> String?
     private let text: ConfigurationText
-    /// The schema: the settings of each section.
-    private let settings: [String: [Setting]]
+    private let schema: Schema
     private(set) var values = SettingValues()
     private(set) var problems: [ConfigurationProblem] = []
 
     init(
-        text: ConfigurationText, file: String, settings: [String: [Setting]] = Setting.children,
-        environment: @escaping (String) -> String?
+        text: ConfigurationText, file: String, schema: Schema, environment: @escaping (String) -> String?
     ) {
         self.text = text
-        self.settings = settings
+        self.schema = schema
         self.file = file
         self.environment = environment
     }
 
     /// The defaults of a section's settings; those that must be given are missing.
     static func defaults(of settings: [Setting]) -> SettingValues {
-        var reader = SettingReader(
-            text: .empty, file: "", settings: Dictionary(grouping: settings, by: \.parent), environment: { _ in nil })
+        reader(of: settings).values
+    }
+
+    /// What the schema itself says against a default of a section's settings; `nil` if nothing.
+    static func problem(inDefaultsOf settings: [Setting]) -> String? {
+        reader(of: settings.filter { $0.defaultValue != nil }).problems.first?.message
+    }
+
+    /// One that has read an empty file.
+    private static func reader(of settings: [Setting]) -> SettingReader {
+        var reader = SettingReader(text: .empty, file: "", schema: Schema(settings), environment: { _ in nil })
         reader.read()
-        return reader.values
+        return reader
     }
 
     mutating func read() {
@@ -45,7 +52,7 @@ struct SettingReader {
     ///   - path: of this section in the file.
     ///   - schema: of this section in the table.
     private mutating func readSection(_ mapping: Node.Mapping?, path: String, schema: String) {
-        let settings = self.settings[schema] ?? []
+        let settings = self.schema.children[schema] ?? []
         var given: [String: Node] = [:]
         var marks: [String: Mark] = [:]
         for (key, value) in mapping.map({ $0.map { ($0.key, $0.value) } }) ?? [] {
@@ -255,7 +262,7 @@ struct SettingReader {
     private func hint(for name: String, among settings: [Setting]) -> String {
         if let key = Suggestion.closest(to: name, among: settings.map(\.key)) { return "; did you mean \"\(key)\"?" }
         let normal = Suggestion.normal(name)
-        let elsewhere = Setting.all.filter { Suggestion.normal($0.key) == normal }
+        let elsewhere = schema.settings.filter { Suggestion.normal($0.key) == normal }
         guard elsewhere.count == 1, let only = elsewhere.first else { return "" }
         return "; did you mean \(only.path)?"
     }

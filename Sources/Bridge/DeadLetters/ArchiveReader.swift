@@ -12,7 +12,7 @@ package struct ArchivedMessage: Sendable, Equatable {
     package var body: [UInt8] = []
 
     package init(line: ArraySlice<UInt8>) throws(ArchiveFailure) {
-        var members = try Members(JSONNode(line), in: "the line")
+        var members = try ObjectMembers(JSONNode(line), in: "the line")
         body = try members.take("body") { node throws(ArchiveFailure) in
             guard case .string(let text) = node, let bytes = Base64.standard.decode(text.span) else {
                 throw ArchiveFailure(description: "expected base64")
@@ -40,7 +40,7 @@ package struct ArchivedMessage: Sendable, Equatable {
 
     private static func properties(_ node: JSONNode) throws(ArchiveFailure) -> MessageProperties {
         var properties = MessageProperties()
-        var members = try Members(node, in: "properties")
+        var members = try ObjectMembers(node, in: "properties")
         for (name, field) in ArchiveField.texts where members.has(name.description) {
             let text = try members.take(name.description, bytes)
             guard text.count <= 255 else { throw ArchiveFailure(description: "\(name): expected at most 255 bytes") }
@@ -60,7 +60,7 @@ package struct ArchivedMessage: Sendable, Equatable {
         }
         var table = FieldTable()
         for node in nodes {
-            var members = try Members(node, in: "a header")
+            var members = try ObjectMembers(node, in: "a header")
             let name = try members.take("name", bytes)
             guard name.count <= 255 else { throw ArchiveFailure(description: "name: expected at most 255 bytes") }
             table.entries.append(FieldTable.Entry(name: name, value: try value(&members, depth: depth)))
@@ -68,7 +68,7 @@ package struct ArchivedMessage: Sendable, Equatable {
         return table
     }
 
-    private static func value(_ members: inout Members, depth: Int) throws(ArchiveFailure) -> FieldValue {
+    private static func value(_ members: inout ObjectMembers, depth: Int) throws(ArchiveFailure) -> FieldValue {
         let type = String(decoding: try members.take("type", bytes), as: UTF8.self)
         if type == "void" {
             try members.end()
@@ -109,7 +109,7 @@ package struct ArchivedMessage: Sendable, Equatable {
             }
             var values: [FieldValue] = []
             for node in nodes {
-                var members = try Members(node, in: "an element")
+                var members = try ObjectMembers(node, in: "an element")
                 values.append(try value(&members, depth: depth + 1))
             }
             return .array(values)
@@ -121,7 +121,7 @@ package struct ArchivedMessage: Sendable, Equatable {
         switch node {
         case .string(let text): return Array(text)
         case .object:
-            var members = try Members(node, in: "bytes")
+            var members = try ObjectMembers(node, in: "bytes")
             let bytes = try members.take("base64") { node throws(ArchiveFailure) in
                 guard case .string(let text) = node, let bytes = Base64.standard.decode(text.span) else {
                     throw ArchiveFailure(description: "expected base64")
@@ -151,47 +151,5 @@ package struct ArchivedMessage: Sendable, Equatable {
         guard case .string(let text) = node, let integer = Integer(String(decoding: text, as: UTF8.self), radix: radix)
         else { throw ArchiveFailure(description: "expected digits in a string") }
         return integer
-    }
-}
-
-/// The members of an object, of which each is expected once.
-private struct Members {
-    private var rest: [(key: String, node: JSONNode)]
-    private let place: String
-
-    init(_ node: JSONNode, in place: String) throws(ArchiveFailure) {
-        guard case .object(let members) = node else {
-            throw ArchiveFailure(description: "\(place): expected an object")
-        }
-        rest = members
-        self.place = place
-    }
-
-    func has(_ name: String) -> Bool {
-        rest.contains { $0.key == name }
-    }
-
-    mutating func drop(_ name: String) {
-        rest.removeAll { $0.key == name }
-    }
-
-    mutating func take<Value>(
-        _ name: String, _ read: (JSONNode) throws(ArchiveFailure) -> Value
-    ) throws(ArchiveFailure) -> Value {
-        guard let index = rest.firstIndex(where: { $0.key == name }) else {
-            throw ArchiveFailure(description: "\(place): expected \"\(name)\"")
-        }
-        let member = rest.remove(at: index)
-        do throws(ArchiveFailure) {
-            return try read(member.node)
-        } catch {
-            throw ArchiveFailure(description: "\(name): \(error.description)")
-        }
-    }
-
-    /// Nothing may be left: it would be lost.
-    func end() throws(ArchiveFailure) {
-        guard let member = rest.first else { return }
-        throw ArchiveFailure(description: "\(place): \"\(member.key.prefix(64))\" is not known")
     }
 }

@@ -44,7 +44,7 @@ package struct RequestReader: Sendable {
     private let onlyTopic: String?
 
     package init(_ configuration: Configuration) {
-        let known = DecoderSet(configuration.decoders)
+        let known = DecoderSet(configuration)
         var decoders: [String: any Decoder] = [:]
         for queue in configuration.queues { decoders[queue.name] = known[queue.decoder] }
         self.decoders = decoders

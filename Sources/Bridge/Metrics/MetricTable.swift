@@ -8,7 +8,8 @@ extension Metric {
     // MARK: Requests
 
     static let requests = [
-        deliveries, notifications, ignored, deferred, decodingLimits, payloadFindings, unknownReasons,
+        deliveries, notifications, ignored, deferred, decodingLimits, decoderRunning, decoderWaiting, decoderRestarts,
+        decoderTimeouts, decoderQuarantined, payloadFindings, unknownReasons,
     ]
 
     static let deliveries = Metric(
@@ -36,6 +37,28 @@ extension Metric {
             They are `invalid`. `body_bytes` is `broker.maximum_message_bytes`; `json_depth` and `tokens` are fixed: see \
             [decoders](decoders.md), "Limits".
             """)
+    static let decoderRunning = Metric(
+        "harebell_decoder_running", .gauge, by: ["decoder"],
+        "Worker threads whose process for a decoder is there and takes messages.",
+        advice: "Alert below `harebell_workers` for longer than a restart takes: what it is to decode waits.")
+    static let decoderWaiting = Metric(
+        "harebell_decoder_waiting", .gauge, by: ["decoder"], "Messages that a decoder's process has not answered yet.",
+        advice: """
+            At most `harebell_prefetch` of its queues. Near it all the time: the program is what limits. It has a process for \
+            each worker thread, so that more workers help.
+            """)
+    static let decoderRestarts = Metric(
+        "harebell_decoder_restarts_total", .counter, by: ["decoder"],
+        "How often a decoder's process failed, and was started again.",
+        advice: "The log has each reason; see [process](decoders/process.md), \"When it fails\".")
+    static let decoderTimeouts = Metric(
+        "harebell_decoder_timeouts_total", .counter, by: ["decoder"],
+        "Of these, how often it took longer than `deadline_milliseconds`.",
+        advice: "It hangs, or the deadline is too short for a `batch`.")
+    static let decoderQuarantined = Metric(
+        "harebell_decoder_quarantined_total", .counter, by: ["decoder"],
+        "Messages that a decoder's process failed over, alone and twice.",
+        advice: "They are `invalid` and have a dead letter: mend the program with them, then replay them.")
     static let payloadFindings = Metric(
         "harebell_payload_findings_total", .counter, "Payloads that do not keep to Apple's tables of keys.",
         advice: "The log and each result's `detail` say what was found. `apns.validate` decides whether it is sent.")
@@ -232,7 +255,7 @@ extension Metric {
     // MARK: Limits
 
     static let limits = [
-        prefetch, prefetchInForce, standstill, heldTooLong, requeued, remembered, orphans, suspects, workers,
+        prefetch, prefetchInForce, messages, standstill, heldTooLong, requeued, remembered, orphans, suspects, workers,
         workerSilence,
         adminConnections, adminRefusals,
     ]
@@ -246,6 +269,10 @@ extension Metric {
             Less than `harebell_prefetch` for a moment after a start, while returned messages are tried one by one; 0, or 1 for a \
             probe, while no app can send.
             """)
+    static let messages = Metric(
+        "harebell_queue_messages", .gauge, by: ["queue"],
+        "Messages that wait in a queue, as it said when it was last asked: every 5 s at most, while somebody looks.",
+        advice: "Growing: more workers, or see what holds these up. What is unsettled here is not among them.")
     static let standstill = Metric(
         "harebell_standstill", .gauge, "Worker threads that consume nothing because no app can send.",
         advice: "Alert above 0: APNs cannot be reached, or refuses every app. The backlog stays in its queue.")

@@ -66,6 +66,12 @@ package struct MetricsPage {
         write(metric, sums.mapValues { .integer($0) })
     }
 
+    private mutating func write(_ metric: Metric, perProcess value: (WorkerSnapshot.Process) -> Int) {
+        var sums: [String: Int] = [:]
+        for process in snapshots.flatMap(\.processes) { sums[process.name, default: 0] += value(process) }
+        write(metric, sums.mapValues { .integer($0) })
+    }
+
     private mutating func write(_ metric: Metric, pools value: KeyPath<PoolCounters, Int>) {
         write(metric, sum: { $0.poolCounters[keyPath: value] })
     }
@@ -75,11 +81,7 @@ package struct MetricsPage {
     private mutating func writeRequests() {
         write(.deliveries, perQueue: { Int($0.counters.deliveries[$1]) })
         text.begin(.notifications)
-        var totals: [NotificationTally.Key: UInt64] = [:]
-        for snapshot in snapshots { snapshot.tally.add(to: &totals) { snapshot.topics[$0] } }
-        for (labels, count) in totals.map({ ($0.labels, $1) }).sorted(by: { $0.0.lexicographicallyPrecedes($1.0) }) {
-            text.sample(labels, .count(count))
-        }
+        for (key, count) in snapshots.notifications { text.sample(key.labels, .count(count)) }
         write(.ignored, sum: { $0.counters.ignored })
         write(.deferred, sum: { $0.counters.deferred })
         text.begin(.decodingLimits)
@@ -87,6 +89,11 @@ package struct MetricsPage {
             let count = snapshots.reduce(0) { $0 &+ $1.counters.decodingLimits[Int(limit.rawValue)] }
             text.sample([limit.name.description], .count(count))
         }
+        write(.decoderRunning, perProcess: { $0.isWorking ? 1 : 0 })
+        write(.decoderWaiting, perProcess: { $0.waiting })
+        write(.decoderRestarts, perProcess: { Int($0.counters.restarts) })
+        write(.decoderTimeouts, perProcess: { Int($0.counters.timeouts) })
+        write(.decoderQuarantined, perProcess: { Int($0.counters.quarantined) })
         write(.payloadFindings, sum: { $0.counters.payloadFindings })
         write(.unknownReasons, sum: { $0.counters.unknownReasons })
     }
@@ -118,8 +125,7 @@ package struct MetricsPage {
         write(.refusedPublishes, sum: { $0.counters.refusedPublishes })
         write(.quarantined, sum: { $0.counters.quarantined })
         write(.unsettled, sum: { $0.counters.unsettled })
-        let ages = snapshots.compactMap { snapshot in snapshot.oldestUnsettled.map { snapshot.takenAt.instant - $0 } }
-        write(.oldestUnsettled, .duration(ages.max() ?? .zero))
+        write(.oldestUnsettled, .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))
         write(.unconfirmed, sum: { $0.counters.unconfirmed })
         write(.consuming, perQueue: { $0.queues[$1].isConsuming ? 1 : 0 })
         write(.publishing, sum: { $0.isPublisherOpen ? 1 : 0 })
@@ -193,6 +199,7 @@ package struct MetricsPage {
     private mutating func writeLimits() {
         write(.prefetch, perQueue: { Int($0.queues[$1].prefetch) })
         write(.prefetchInForce, perQueue: { Int($0.queues[$1].prefetchInForce) })
+        write(.messages, snapshots.messages.mapValues { .integer(Int($0)) })
         write(.standstill, sum: { $0.isSuspended ? 1 : 0 })
         write(.heldTooLong, sum: { $0.counters.heldTooLong })
         write(.requeued, sum: { $0.counters.requeued })
@@ -206,6 +213,15 @@ package struct MetricsPage {
         write(.adminRefusals, .count(seen.admin.closedByLimits))
         text.begin(.buildInfo)
         text.sample([Version.text], .integer(1))
+    }
+}
+
+extension [WorkerSnapshot] {
+    /// The notifications that have ended in any of them, in the order of their labels.
+    var notifications: [(key: NotificationTally.Key, count: UInt64)] {
+        var totals: [NotificationTally.Key: UInt64] = [:]
+        for snapshot in self { snapshot.tally.add(to: &totals) { snapshot.topics[$0] } }
+        return totals.map { ($0, $1) }.sorted { $0.0.labels.lexicographicallyPrecedes($1.0.labels) }
     }
 }
 

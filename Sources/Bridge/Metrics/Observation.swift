@@ -18,6 +18,8 @@ package struct Observation: Sendable {
     package struct Credential: Sendable {
         package let topic: String
         package let environment: Environment
+        /// Whether provider tokens are signed for it; else it has a certificate.
+        package let usesProviderTokens: Bool
         /// Of its certificate, until it expires.
         package let expiresIn: Int64?
         /// Since its newest provider token was signed.
@@ -27,6 +29,10 @@ package struct Observation: Sendable {
     package var workers: [Worker]
     package var credentials: [Credential]
     package var admin: AdminStatistics
+    /// Whether orders about dead letters are taken.
+    package var takesOrders = false
+    /// When all this was so.
+    package var at: Moment
 
     /// Those that have answered.
     var snapshots: [WorkerSnapshot] {

@@ -56,34 +56,47 @@ extension Application {
                 let certificate = certificates.entries.first {
                     $0.topic == app.topic && $0.environment == app.environment
                 }
+                var usesProviderTokens = false
+                if case .token = app.credential { usesProviderTokens = true }
                 let issued = plan.tokens.source(for: app.credential)?.issuedAt
                 return Observation.Credential(
                     topic: app.topic, environment: app.environment,
-                    expiresIn: certificate?.secondsLeft(at: now.wall),
+                    usesProviderTokens: usesProviderTokens, expiresIn: certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
-            admin: admin?.statistics ?? AdminStatistics())
+            admin: admin?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
+            at: now)
     }
 }
 
 extension Application: AdminPages {
     package var pages: [AdminPage] {
-        [AdminPage("/livez", isPublic: true), AdminPage("/readyz"), AdminPage("/metrics")]
+        [
+            AdminPage("/", .everyone), AdminPage("/livez", .everyone), AdminPage("/readyz"), AdminPage("/metrics"),
+            AdminPage("/state"),
+        ] + Self.deadLetterPages
     }
 
-    package func answer(_ page: AdminPage, isRepeated: Bool, at now: Moment) -> AdminAnswer? {
-        if page.path.description == "/livez" { return livez(at: now) }
-        guard isRepeated else {
+    package func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
+        let path = request.page.path.description
+        if path == "/" { return DashboardPage.answer }
+        if path == "/livez" { return livez(at: now) }
+        if let answer = answerAboutDeadLetters(request, at: now) { return answer }
+        guard request.isRepeated else {
             ask(watch.want(at: now.instant))
             isWaitingForWorkers = true
             return nil
         }
         let observation = observation(at: now)
-        if page.path.description == "/metrics" {
+        switch path {
+        case "/metrics":
             return AdminAnswer(contentType: PrometheusText.contentType, body: MetricsPage.render(observation))
+        case "/state": return AdminAnswer(contentType: "application/json", body: StatePage.render(observation))
+        default:
+            let health = Health(observation)
+            return AdminAnswer(
+                status: health.isReady ? 200 : 503, contentType: "application/json", body: health.json)
         }
-        let health = Health(observation)
-        return AdminAnswer(status: health.isReady ? 200 : 503, contentType: "application/json", body: health.json)
     }
 
     /// Nobody is asked: a worker that is stuck was found out before.

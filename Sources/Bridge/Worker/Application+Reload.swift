@@ -1,19 +1,42 @@
 import Core
 import EventLoop
+import Files
 import Logging
 import TLS
 
 /// Going over to another configuration. Whatever can fail, fails here, before any worker hears of it.
 extension Application {
+    /// Files that are there, by their paths.
+    static func stamps(_ paths: [String]) -> [String: FileStamp] {
+        paths.reduce(into: [:]) { $0[$1] = FileStamp($1) }
+    }
+
+    /// Reloads if a file has changed and is whole, as far as that can be seen.
+    func lookAtFiles(at now: Moment) {
+        guard !isDraining, let look = files.nextLook, look <= now.instant else { return }
+        let paths = plan.configuration.files(file)
+        guard files.looked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
+        log.notice("a file has changed: the configuration is read again")
+        reload(at: now)
+    }
+
     /// Reads the configuration file, and all that it names, again.
     func reload(at now: Moment) {
         guard !isDraining else { return log.warning("draining: the configuration is not read again") }
+        // What changes while it is read is read once more.
+        let before = Self.stamps(plan.configuration.files(file))
+        defer {
+            let stamps = Self.stamps(plan.configuration.files(file)).reduce(into: [:]) {
+                $0[$1.key] = before[$1.key] ?? $1.value
+            }
+            files = FileWatch(interval: plan.configuration.reloadInterval, reading: stamps, at: now.instant)
+        }
         // A process that is not ready yet becomes so in its own time.
         if saidReady { tell(.reloading(since: now.instant)) }
         defer { if saidReady { tell(.ready) } }
         let document: ConfigurationDocument
         do throws(ConfigurationError) {
-            document = try ConfigurationDocument.load(path: file)
+            document = try ConfigurationDocument.load(path: file, plan.configuration.registry)
         } catch {
             return refuse(error.problems.map(\.description))
         }
@@ -46,5 +69,22 @@ extension Application {
 
     private func refuse(_ problems: [String]) {
         for problem in problems { log.error("the configuration stays as it is: \(problem)") }
+    }
+}
+
+extension Configuration {
+    /// What a reload reads: the file itself, and the keys and certificates of its apps.
+    func files(_ own: String) -> [String] {
+        Array(Set([own] + apps.flatMap { $0.credential.files + [$0.caFile].compactMap(\.self) }))
+    }
+}
+
+extension Configuration.Credential {
+    fileprivate var files: [String] {
+        switch self {
+        case .token(let keyFile, _, _): [keyFile]
+        case .certificate(.pem(let certificateFile, let privateKeyFile)): [certificateFile, privateKeyFile]
+        case .certificate(.p12(let file, _)): [file]
+        }
     }
 }

@@ -7,7 +7,7 @@ package import Logging
 /// `harebell run`: the control thread with its signals, and the workers.
 ///
 /// The control thread does nothing on a message's path. It starts the workers, hears from them, and turns signals into
-/// commands: SIGTERM and SIGINT drain, a second one stops at once; SIGHUP reloads.
+/// commands: SIGTERM and SIGINT drain, a second one stops at once; SIGHUP reloads, and so does a file that has changed.
 package final class Application: LoopOwner {
     /// How the process ends.
     package enum End: Equatable {
@@ -44,10 +44,14 @@ package final class Application: LoopOwner {
     /// For `harebell_certificate_expiry_seconds`, and what is logged about it.
     package internal(set) var certificates: CertificateWatch
     private var end = End.drained
+    var files: FileWatch
 
     /// `nil` where it is turned off.
     var admin: AdminServer?
     var watch: WorkerWatch
+    let deadLetters: DeadLetterService
+    /// There from the workers' start on.
+    private(set) var resolver: Resolver?
     /// Whether a page waits for what the workers have to tell.
     var isWaitingForWorkers = false
 
@@ -74,10 +78,14 @@ package final class Application: LoopOwner {
         self.onReady = onReady
         loop = try EventLoop()
         reports = try Mailbox()
+        deadLetters = try DeadLetterService()
         isReady = Array(repeating: false, count: plan.configuration.workers)
         hasEnded = isReady
         totals = PipelineCounters(queues: plan.configuration.queues.count)
         certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
+        files = FileWatch(
+            interval: plan.configuration.reloadInterval, reading: Self.stamps(plan.configuration.files(file)),
+            at: loop.now.instant)
         watch = WorkerWatch(workers: plan.configuration.workers, at: loop.now.instant)
         if manager?.watchdog != nil { nextSignOfLife = loop.now.instant }
     }
@@ -90,8 +98,10 @@ package final class Application: LoopOwner {
         SignalSource.block(handled)
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
         try loop.attach(reports) { [unowned self] in heard($0) }
+        try loop.attach(deadLetters.reports) { [unowned self] in heard($0) }
         if let end = startAdmin() { return end }
         let resolver = try Resolver()
+        self.resolver = resolver
         for index in 0..<plan.configuration.workers {
             let mailbox = try Mailbox<WorkerCommand>()
             commands.append(mailbox)
@@ -115,6 +125,7 @@ package final class Application: LoopOwner {
             thread.detach()
             stuck.append(index)
         }
+        if !deadLetters.end(until: latest) { log.warning("an order about dead letters does not end: it is given up") }
         guard !stuck.isEmpty else { return }
         log.critical("workers do not end: they are given up", metadata: ["workers": "\(stuck)"])
         if end == .drained { end = .cutShort }
@@ -137,6 +148,7 @@ package final class Application: LoopOwner {
 
     private func drain() {
         isDraining = true
+        deadLetters.stop()
         tell(.stopping)
         let limit = plan.configuration.drainDeadline
         deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
@@ -163,8 +175,12 @@ package final class Application: LoopOwner {
             if !inOrder, end == .drained { end = .cutShort }
             hasEnded[report.worker] = true
             watch.ended(report.worker)
-            if hasEnded.allSatisfy({ $0 }) { loop.stop() }
+            stopWhenEnded()
         }
+    }
+
+    func stopWhenEnded() {
+        if hasEnded.allSatisfy({ $0 }), !deadLetters.isBusy { loop.stop() }
     }
 
     private func logTotals() {
@@ -200,14 +216,18 @@ package final class Application: LoopOwner {
     // MARK: LoopOwner
 
     package var nextDeadline: Instant? {
-        [certificates.nextDeadline, deadline, nextSignOfLife, isWatching ? watch.nextDeadline : nil]
-            .compactMap(\.self).min()
+        [
+            certificates.nextDeadline, deadline, nextSignOfLife, isDraining ? nil : files.nextLook,
+            isWatching ? watch.nextDeadline : nil,
+        ]
+        .compactMap(\.self).min()
     }
 
     package func expire(at now: Moment) {
         if let deadline, deadline <= now.instant { loop.stop() }
         for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
         showLife(at: now.instant)
+        lookAtFiles(at: now)
     }
 
     package func endTurn(at now: Moment) {

@@ -31,6 +31,7 @@ package final class Worker: PipelineDoors {
     private var hasDelivered: [Bool]
     private var ramps: [PrefetchRamp]
     private var intake = Intake.full
+    private var nextCount = Instant.distantPast
     private(set) var isPublisherOpen = false
     private var isReady = false
     private var wasReady = false
@@ -43,6 +44,8 @@ package final class Worker: PipelineDoors {
     // Set once, at the end of init: the pipeline's doors are this worker's own.
     private(set) var pipeline: Pipeline!
     let index: Int
+    /// The programs of ``PipelineSettings/processes``.
+    let decoders: [DecoderProcess]
     /// Makes a pool on the worker's own network.
     let makePool: MakePool
 
@@ -53,9 +56,11 @@ package final class Worker: PipelineDoors {
     ///   - contexts: for all of the plan's pools.
     package init(
         index: Int, settings: PipelineSettings, _ ramps: [PrefetchRamp], _ plan: AppPlan, _ contexts: AppPlan.Contexts,
-        consumer: AMQPConnection, publisher: AMQPConnection, log: Logger, seed: UInt64, at now: Moment,
-        makePool: @escaping MakePool
+        consumer: AMQPConnection, publisher: AMQPConnection, decoders: [DecoderProcess] = [], log: Logger, seed: UInt64,
+        at now: Moment, makePool: @escaping MakePool
     ) {
+        precondition(decoders.count == settings.processes.count, "each process of the settings runs")
+        self.decoders = decoders
         self.index = index
         self.consumer = consumer
         self.publisher = publisher
@@ -111,6 +116,7 @@ package final class Worker: PipelineDoors {
             expireRamps()
         }
         takeDeliveries()
+        stepDecoders()
         takeReplies()
         advanceHandovers()
         takeConfirms()
@@ -132,6 +138,7 @@ package final class Worker: PipelineDoors {
             consider(roster.nextDeadline)
             for ramp in ramps { consider(ramp.deadline) }
         }
+        for decoder in decoders { consider(decoder.nextDeadline) }
         consider(drain.deadline)
         return earliest
     }
@@ -185,6 +192,17 @@ package final class Worker: PipelineDoors {
         updateReadiness()
     }
 
+    /// Asks about what has just come, and takes the answers about what came before.
+    private func stepDecoders() {
+        for decoder in decoders {
+            decoder.step(at: now)
+            while let event = decoder.nextEvent() {
+                guard isWorking, case .decoded(let handle, let answer) = event else { continue }
+                pipeline.decoded(handle, answer, at: now)
+            }
+        }
+    }
+
     private func arrived(_ delivery: Delivery) {
         let queue = delivery.queue
         hasDelivered[queue] = true
@@ -200,6 +218,20 @@ package final class Worker: PipelineDoors {
         case .one: 1
         case .none: 0
         }
+    }
+
+    /// How often queues are asked for their messages at most, whoever wants to know.
+    private static let countInterval = Duration.seconds(5)
+
+    /// Has the queues say how many messages wait in them, for the snapshots to come.
+    package func countMessages(at now: Moment) {
+        guard nextCount <= now.instant, drain.stage == .running else { return }
+        nextCount = now.instant + Self.countInterval
+        for queue in consuming.indices { consumer.countMessages(queue: queue, at: now.instant) }
+    }
+
+    func messages(inQueue queue: Int) -> UInt32? {
+        consumer.messages(queue: queue)
     }
 
     private func expireRamps() {
@@ -274,13 +306,15 @@ package final class Worker: PipelineDoors {
         switch drain.stage {
         case .running, .ended: return
         case .finishing:
-            if !pipeline.isIdle, !pipeline.holdsOnly {
+            if pipeline.holdsOnly { pipeline.giveBackWaiting(at: now) }
+            if !pipeline.isIdle {
                 guard drain.isOver(at: now.instant) else { return }
                 wasCutShort = true
             }
             drain.settled(at: now.instant)
             publisher.close(at: now.instant)
             for case let pool? in roster.pools { pool.drain(at: now.instant) }
+            for decoder in decoders { decoder.stop() }
             let queues = hasDelivered.indices.filter { hasDelivered[$0] && !wasCutShort }
             flush = AcknowledgementFlush(queues, on: consumer, at: now.instant)
             advanceDrain()
@@ -291,7 +325,7 @@ package final class Worker: PipelineDoors {
         case .closing:
             // What APNs has not answered by the deadline is given up: its connections are not waited for.
             let isClosed =
-                consumer.isClosed && publisher.isClosed
+                consumer.isClosed && publisher.isClosed && decoders.allSatisfy(\.hasStopped)
                 && (wasCutShort || roster.pools.allSatisfy { $0?.isDrained ?? true })
             guard isClosed || drain.isOver(at: now.instant) else { return }
             drain.closed()
@@ -312,12 +346,16 @@ package final class Worker: PipelineDoors {
         publisher.canPublish
     }
 
-    package func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
+    package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         try publisher.publish(publication)
     }
 
     package func isConnected(pool: Int) -> Bool {
         self[pool].isConnected
+    }
+
+    package func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {
+        decoders[process].ask(handle, delivery)
     }
 
     package func take(_ intake: Intake) {

@@ -7,10 +7,12 @@ package import Logging
 package enum WorkerFactory {
     /// - Parameters:
     ///   - contexts: for all of the plan's pools.
+    ///   - programs: runs the decoders that are programs.
     ///   - startsSlowly: whether it takes few deliveries at first, see ``PrefetchRamp``.
     package static func worker(
         index: Int, plan: AppPlan, contexts: AppPlan.Contexts, brokerNetwork: any Network,
-        apnsNetwork: any Network, log: Logger, seed: UInt64, startsSlowly: Bool = true, at now: Moment
+        apnsNetwork: any Network, programs: any ProgramHost, log: Logger, seed: UInt64, startsSlowly: Bool = true,
+        at now: Moment
     ) throws -> Worker {
         var random = SplitMix64(seed: seed)
         let configuration = plan.configuration
@@ -28,8 +30,10 @@ package enum WorkerFactory {
             .publisher, name: "harebell publish \(WorkerName.text(index: index))", configuration.broker,
             network: brokerNetwork, seed: random.next())
         return Worker(
-            index: index, settings: settings, ramps, plan, contexts, consumer: consumer, publisher: publisher, log: log,
-            seed: random.next(), at: now
+            index: index, settings: settings, ramps, plan, contexts, consumer: consumer, publisher: publisher,
+            decoders: settings.processes.map { process in
+                DecoderProcess(name: process.name, process.options, host: programs, log: log, at: now.instant)
+            }, log: log, seed: random.next(), at: now
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(
                 wanted.limits, context: context, tokens: tokens, network: apnsNetwork, seed: random.next(), at: now)

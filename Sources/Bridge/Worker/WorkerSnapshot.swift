@@ -10,6 +10,8 @@ package struct WorkerSnapshot: Sendable {
         /// What the broker may have delivered now: less after a start, and while no app can send.
         package let prefetchInForce: UInt16
         package let isConsuming: Bool
+        /// What waited in it when it was last asked; `nil` if it has not answered yet.
+        package let messages: UInt32?
     }
 
     package struct App: Sendable {
@@ -24,9 +26,21 @@ package struct WorkerSnapshot: Sendable {
         /// The first of the configured apps that use it; `nil` once none does.
         package let topic: String?
         package let environment: Environment?
+        /// What it carries of that app: `notifications` (which may be all), `broadcasts` or `channels`.
+        package let cargo: StaticString?
         package let endpoint: Endpoint
         package let maximumConnections: Int
         package let statistics: PoolStatistics
+        package let picture: PoolPicture
+    }
+
+    /// A decoder that is a program.
+    package struct Process: Sendable {
+        package let name: String
+        package let isWorking: Bool
+        /// Messages without an answer.
+        package let waiting: Int
+        package let counters: DecoderProcess.Counters
     }
 
     package let takenAt: Moment
@@ -54,12 +68,27 @@ package struct WorkerSnapshot: Sendable {
     /// What the pools did that are not there any more.
     package let formerPools: PoolCounters
     package let paused: [PausedTopic]
+    package let processes: [Process]
+
+    /// How long the delivery has been unsettled that has been for longest.
+    package var longestUnsettled: Duration {
+        oldestUnsettled.map { takenAt.instant - $0 } ?? .zero
+    }
 
     /// Everything that was done to connections with APNs.
     package var poolCounters: PoolCounters {
         var sum = formerPools
         for pool in pools { sum.add(pool.statistics.counters) }
         return sum
+    }
+}
+
+extension [WorkerSnapshot] {
+    /// Messages that wait in each queue. Every worker is told the same number, some of them later than others.
+    var messages: [String: UInt32] {
+        sorted { $0.takenAt.instant < $1.takenAt.instant }.flatMap(\.queues).reduce(into: [:]) { newest, queue in
+            if let messages = queue.messages { newest[queue.name] = messages }
+        }
     }
 }
 
@@ -75,7 +104,7 @@ extension Worker {
             queues: pipeline.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: index),
-                    isConsuming: consuming[index])
+                    isConsuming: consuming[index], messages: messages(inQueue: index))
             },
             isSuspended: pipeline.isSuspended, remembered: pipeline.completed.count, orphans: pipeline.orphans.count,
             suspects: pipeline.suspects.count, isPublisherOpen: isPublisherOpen, isBlocked: publisher.isBlocked,
@@ -90,9 +119,21 @@ extension Worker {
                 let app = apps.first { $0.pools.all.contains(number) }
                 return WorkerSnapshot.Pool(
                     topic: app.map { String(decoding: $0.topic, as: UTF8.self) }, environment: app?.environment,
-                    endpoint: pool.configuration.engine.endpoint,
-                    maximumConnections: pool.configuration.connections.upperBound, statistics: statistics)
+                    cargo: app?.cargo(of: number), endpoint: pool.configuration.engine.endpoint,
+                    maximumConnections: pool.configuration.connections.upperBound, statistics: statistics,
+                    picture: pool.picture(at: now.instant))
             },
-            formerPools: formerPools, paused: paused)
+            formerPools: formerPools, paused: paused,
+            processes: decoders.map {
+                WorkerSnapshot.Process(
+                    name: $0.name, isWorking: $0.isWorking, waiting: $0.waiting, counters: $0.counters)
+            })
+    }
+}
+
+extension PipelineApp {
+    fileprivate func cargo(of pool: Int) -> StaticString {
+        if pool == pools.notifications { return "notifications" }
+        return pool == pools.broadcasts ? "broadcasts" : "channels"
     }
 }

@@ -51,14 +51,17 @@ package final class WorkerThread: LoopOwner {
         log[metadataKey: "worker"] = "\(index)"
         worker = try WorkerFactory.worker(
             index: index, plan: task.plan, contexts: try task.plan.makeContexts(), brokerNetwork: brokerNetwork,
-            apnsNetwork: apnsNetwork, log: log, seed: UInt64.random(in: 0 ... .max), at: loop.now)
+            apnsNetwork: apnsNetwork, programs: ProgramProcesses(brokerNetwork), log: log,
+            seed: UInt64.random(in: 0 ... .max), at: loop.now)
         try loop.attach(task.commands) { [unowned self] in obey($0) }
     }
 
     private func obey(_ command: WorkerCommand) {
         switch command {
         case .drain(let limit): worker.startDrain(deadline: loop.now.instant + limit)
-        case .tell: report(.told(worker.snapshot(at: loop.now)))
+        case .tell:
+            report(.told(worker.snapshot(at: loop.now)))
+            worker.countMessages(at: loop.now)
         case .stop: worker.stop()
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }

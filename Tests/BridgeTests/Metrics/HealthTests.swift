@@ -14,11 +14,7 @@ struct HealthTests {
         """
 
     private func health(_ world: World, _ edit: (inout Observation) -> Void = { _ in }) -> Health {
-        var observation = Observation(
-            workers: world.running.map {
-                Observation.Worker(
-                    snapshot: $0.snapshot(at: world.moment), silence: .zero, isAlive: true, hasEnded: false)
-            }, credentials: [], admin: AdminStatistics())
+        var observation = world.observation()
         edit(&observation)
         return Health(observation)
     }

@@ -18,15 +18,14 @@ struct MetricsPageTests {
     }
 
     private func observation(_ world: World) -> Observation {
-        Observation(
-            workers: world.running.map {
-                Observation.Worker(
-                    snapshot: $0.snapshot(at: world.moment), silence: .zero, isAlive: true, hasEnded: false)
-            },
-            credentials: [
-                .init(topic: "com.example.app", environment: .production, expiresIn: nil, tokenAge: .seconds(90)),
-                .init(topic: "com.example.other", environment: .production, expiresIn: -5, tokenAge: nil),
-            ], admin: AdminStatistics())
+        world.observation([
+            .init(
+                topic: "com.example.app", environment: .production, usesProviderTokens: true, expiresIn: nil,
+                tokenAge: .seconds(90)),
+            .init(
+                topic: "com.example.other", environment: .production, usesProviderTokens: false, expiresIn: -5,
+                tokenAge: nil),
+        ])
     }
 
     private func page(_ world: World) throws -> PrometheusPage {
@@ -155,7 +154,7 @@ struct MetricsPageTests {
 
     @Test("A standstill shows, with what it leaves in force and what was given back")
     func standstill() throws {
-        let world = try World { $0.hold = .seconds(60) }
+        let world = try World(script: "token 9*: delay 20s") { $0.hold = .seconds(60) }
         try world.start()
         try world.request(Self.body("7"), id: "sent")
         world.pass(.seconds(1))
@@ -163,11 +162,14 @@ struct MetricsPageTests {
         #expect(running.sum("harebell_completed_requests") == 1)
         #expect(running.sum("harebell_prefetch_in_force", ["queue": "push.requests"]) == 10)
         #expect(running.sum("harebell_standstill") == 0)
+        try world.request(Self.body("9"), id: "open")
+        world.pass(.seconds(1))
+        world.cut(consuming: true)
+        #expect(try page(world).sum("harebell_orphans") == 1)
+        world.pass(.seconds(60))
         world.isAPNsDown = true
         world.cut(World.apns)
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
-        world.cut(consuming: true)
-        #expect(try page(world).sum("harebell_orphans") == 3)
         world.pass(.seconds(120))
         let standing = try page(world)
         #expect(standing.sum("harebell_standstill") == 1)
@@ -175,6 +177,32 @@ struct MetricsPageTests {
         #expect(standing.sum("harebell_requeued_total") == 3)
         #expect(standing.sum("harebell_orphans") == 0 && standing.sum("harebell_suspect_publishes") == 0)
         #expect(standing.sum("harebell_held_too_long_total") == 0)
+    }
+
+    @Test("A queue says how many messages wait in it, and not those that are here")
+    func depth() throws {
+        let world = try World(script: "token *: silence")
+        try world.start()
+        for number in 0..<17 { try world.request(Self.body("7", number), id: "m\(number)") }
+        let worker = try #require(world.worker)
+        #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
+        worker.countMessages(at: world.moment)
+        world.settle()
+        #expect(try page(world).sum("harebell_queue_messages", ["queue": "push.requests"]) == 7)
+        // Not asked again at once, but when some time has passed; and that is no sign of a stalled consumer.
+        try world.request(Self.body("7", 17), id: "m17")
+        worker.countMessages(at: world.moment)
+        world.settle()
+        #expect(try page(world).sum("harebell_queue_messages") == 7)
+        for _ in 0..<2 {
+            world.pass(.seconds(5))
+            worker.countMessages(at: world.moment)
+        }
+        world.settle()
+        #expect(try page(world).sum("harebell_queue_messages") == 8)
+        #expect(world.events.count { if case .notReady = $0 { true } else { false } } == 0)
+        world.cut(consuming: true)
+        #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
     }
 
     @Test("GOAWAYs are counted by reason, also those of pools that a reload took away")

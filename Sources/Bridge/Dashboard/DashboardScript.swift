@@ -1,0 +1,178 @@
+/// What makes the dashboard live: asks for `/state` every second, keeps what it was, and draws.
+///
+/// Whatever comes from elsewhere becomes a text node or an attribute's value, never markup.
+enum DashboardScript {
+    static let text = [core, chart, parts, deadLetters, clockwork].joined(separator: "\n")
+
+    /// Elements, numbers, and the way to the server.
+    private static let core = #"""
+        'use strict';
+        const $ = (id) => document.getElementById(id);
+
+        // An element of HTML with attributes and children; strings become text.
+        function h(tag, attributes, ...children) {
+          const element = document.createElement(tag);
+          for (const [name, value] of Object.entries(attributes || {})) {
+            if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+            else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+          }
+          for (const child of children.flat()) {
+            if (child === null || child === undefined) continue;
+            element.append(child instanceof Node ? child : String(child));
+          }
+          return element;
+        }
+
+        // Replaces what an element holds, if that differs from what it was made of before.
+        const shown = new Map();
+        function show(id, source, make) {
+          const text = JSON.stringify(source);
+          if (shown.get(id) === text) return;
+          shown.set(id, text);
+          $(id).replaceChildren(...[make()].flat());
+        }
+
+        const whole = new Intl.NumberFormat('en');
+        const number = (n) => whole.format(n);
+        function rate(n) {
+          if (n >= 100 || n === 0) return number(Math.round(n));
+          return n >= 10 ? n.toFixed(1) : n.toFixed(2);
+        }
+        function time(seconds) {
+          const s = Math.abs(seconds);
+          const sign = seconds < 0 ? '−' : '';
+          if (s === 0) return '0 s';
+          if (s < 0.001) return sign + (s * 1e6).toFixed(0) + ' µs';
+          if (s < 0.01) return sign + (s * 1000).toFixed(1) + ' ms';
+          if (s < 1) return sign + (s * 1000).toFixed(0) + ' ms';
+          if (s < 10) return sign + s.toFixed(1) + ' s';
+          if (s < 120) return sign + s.toFixed(0) + ' s';
+          if (s < 7200) return sign + (s / 60).toFixed(0) + ' min';
+          if (s < 172800) return sign + (s / 3600).toFixed(0) + ' h';
+          return sign + (s / 86400).toFixed(0) + ' d';
+        }
+
+        const tokenKey = 'harebell-token';
+        async function ask(path, body) {
+          const token = sessionStorage.getItem(tokenKey);
+          const request = { cache: 'no-store', headers: {} };
+          if (token) request.headers.Authorization = 'Bearer ' + token;
+          if (body !== undefined) {
+            request.method = 'POST';
+            request.headers['Content-Type'] = 'application/json';
+            request.body = JSON.stringify(body);
+          }
+          request.signal = AbortSignal.timeout(8000);
+          const answer = await fetch(path, request);
+          if (answer.status === 401 && sessionStorage.getItem(tokenKey) === token) askForToken(token !== null);
+          return answer;
+        }
+        function askForToken(wasWrong) {
+          sessionStorage.removeItem(tokenKey);
+          $('content').hidden = true;
+          $('login').hidden = false;
+          pill('status', 'token needed', 'warn');
+          notice(wasWrong ? 'That is not the token.' : '');
+        }
+        function notice(text) {
+          $('notice').textContent = text;
+          $('notice').hidden = text === '';
+        }
+        function pill(id, text, kind) {
+          $(id).textContent = text;
+          $(id).className = 'pill ' + kind;
+        }
+        const tag = (text, kind) => h('span', { class: 'pill ' + (kind || '') }, text);
+        """#
+
+    /// Lines over the last five minutes.
+    private static let chart = #"""
+        const span = 300;
+        const svgSpace = 'http://www.w3.org/2000/svg';
+        function s(tag, attributes, text) {
+          const element = document.createElementNS(svgSpace, tag);
+          for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+          if (text !== undefined) element.textContent = text;
+          return element;
+        }
+
+        // The smallest round number that is not below a value.
+        function roundUp(value) {
+          const power = 10 ** Math.floor(Math.log10(value));
+          return [1, 1.5, 2, 3, 4, 6, 8, 10].map((n) => n * power).find((n) => n >= value * 0.999);
+        }
+
+        // A chart in an element; `lines` are named, and each point is { at, values }.
+        function chart(id, names, format) {
+          const svg = s('svg', { role: 'img', 'aria-label': names.join(', ') + ' over five minutes' });
+          const values = names.map(() => h('b', {}, '–'));
+          const keys = names.map((name, index) => h('span', {}, h('i', { class: 'c' + index }), name, ' ', values[index]));
+          const when = h('span', {}, '');
+          $(id).append(h('div', { class: 'legend' }, keys, when), svg);
+          let points = [];
+          let pointed = null;
+          function draw() {
+            const box = svg.getBoundingClientRect();
+            const [left, bottom, top] = [52, 20, 6];
+            const width = Math.max(10, box.width - left);
+            const height = Math.max(10, box.height - bottom - top);
+            const end = points.length ? points[points.length - 1].at : 0;
+            const highest = Math.max(0, ...points.flatMap((p) => p.values.map((v) => v || 0)));
+            const most = highest > 0 ? roundUp(highest) : 1;
+            const x = (at) => left + width * (1 - (end - at) / span);
+            const y = (value) => top + height * (1 - value / most);
+            const parts = [0, 0.5, 1].flatMap((share) => [
+              s('line', { class: 'grid', x1: left, x2: left + width, y1: y(share * most), y2: y(share * most) }),
+              s('text', { x: left - 8, y: y(share * most) + 4, 'text-anchor': 'end' }, format(share * most)),
+            ]);
+            parts.push(s('text', { x: left, y: box.height - 3 }, '5 min ago'));
+            parts.push(s('text', { x: left + width, y: box.height - 3, 'text-anchor': 'end' }, 'now'));
+            names.forEach((_, index) => {
+              let line = '';
+              let first = null;
+              let last = null;
+              for (const point of points) {
+                const value = point.values[index];
+                if (value === null) { last = null; continue; }
+                const place = x(point.at).toFixed(1) + ' ' + y(value).toFixed(1);
+                line += (last === null ? 'M' : 'L') + place;
+                if (first === null) first = point.at;
+                last = point.at;
+              }
+              if (!line) return;
+              if (index === 0 && !points.some((p) => p.values[0] === null)) {
+                const area = line + 'L' + x(last).toFixed(1) + ' ' + y(0) + 'L' + x(first).toFixed(1) + ' ' + y(0) + 'Z';
+                parts.push(s('path', { class: 'area c0', d: area }));
+              }
+              parts.push(s('path', { class: 'c' + index, d: line }));
+            });
+            let read = points[points.length - 1];
+            if (pointed !== null && points.length) {
+              const at = end - span * (1 - (pointed - left) / width);
+              read = points.reduce((best, p) => Math.abs(p.at - at) < Math.abs(best.at - at) ? p : best);
+              parts.push(s('line', { class: 'cursor', x1: x(read.at), x2: x(read.at), y1: top, y2: top + height }));
+            }
+            when.textContent = read && pointed !== null ? time(end - read.at) + ' ago' : '';
+            values.forEach((element, index) => {
+              const value = read ? read.values[index] : null;
+              element.textContent = value === null ? '–' : format(value);
+            });
+            svg.replaceChildren(...parts);
+          }
+          svg.addEventListener('pointermove', (event) => {
+            pointed = event.clientX - svg.getBoundingClientRect().left;
+            draw();
+          });
+          svg.addEventListener('pointerleave', () => { pointed = null; draw(); });
+          new ResizeObserver(draw).observe(svg);
+          return {
+            add(at, values) {
+              points.push({ at, values });
+              points = points.filter((p) => p.at >= at - span);
+              draw();
+            },
+            clear() { points = []; },
+          };
+        }
+        """#
+}

@@ -1,0 +1,191 @@
+import APNs
+import Core
+
+/// What `/state` says of an observation: one JSON object with everything that the dashboard shows, see `docs/dashboard.md`.
+///
+/// Totals are those since each worker began, over all workers, as in `/metrics`: whoever wants rates subtracts.
+package struct StatePage {
+    private let seen: Observation
+    private let snapshots: [WorkerSnapshot]
+    private let health: Health
+
+    package static func render(_ observation: Observation) -> [UInt8] {
+        Array((JSONAnswer.text(of: StatePage(observation).members) + "\n").utf8)
+    }
+
+    private init(_ observation: Observation) {
+        seen = observation
+        snapshots = observation.snapshots
+        health = Health(observation)
+    }
+
+    private var members: [(String, JSONAnswer)] {
+        [
+            ("version", .text(Version.text)), ("time", .text(seen.at.wall.inUTC)),
+            // Monotonic, so that no clock that is set makes a rate wrong.
+            ("clock_seconds", .seconds(seen.at.instant - Instant(nanoseconds: 0))),
+            ("ready", .boolean(health.isReady)), ("missing", .array(health.missing.map { .text($0) })),
+            ("blocked", .boolean(health.isBlocked)), ("publishing", .integer(health.publishing)),
+            ("standstill", .integer(snapshots.count(where: \.isSuspended))),
+            ("takes_orders", .boolean(seen.takesOrders)),
+            ("unsettled", .integer(snapshots.reduce(0) { $0 + $1.counters.unsettled })),
+            ("unconfirmed", .integer(snapshots.reduce(0) { $0 + $1.counters.unconfirmed })),
+            ("oldest_unsettled_seconds", .seconds(snapshots.map(\.longestUnsettled).max() ?? .zero)),
+            ("totals", totals), ("notifications", notifications), ("latency", latency),
+            ("workers", .array(seen.workers.enumerated().map(worker))), ("queues", .array(health.queues.map(queue))),
+            ("apps", .array(health.apps.map(app))), ("pools", .array(pools)),
+        ]
+    }
+
+    // MARK: Totals
+
+    private func sum(_ value: (PipelineCounters) -> UInt64) -> JSONAnswer {
+        .count(snapshots.reduce(0) { $0 &+ value($1.counters) })
+    }
+
+    private var totals: JSONAnswer {
+        .object([
+            ("deliveries", sum { $0.deliveries.reduce(0, &+) }), ("retries", sum(\.retries)), ("parked", sum(\.parked)),
+            ("uncertain", sum(\.uncertain)), ("duplicates_avoided", sum(\.duplicatesAvoided)),
+            ("dead_letters", sum(\.deadLetters)), ("requeued", sum(\.requeued)), ("ignored", sum(\.ignored)),
+        ])
+    }
+
+    private var notifications: JSONAnswer {
+        let totals = snapshots.notifications
+        return .array(
+            totals.map { key, count in
+                .object([
+                    ("topic", .text(key.topic)), ("push_type", .optional(key.pushType?.name.description)),
+                    ("outcome", .text(key.outcome.name.description)), ("reason", .optional(key.reason?.rawValue)),
+                    ("total", .count(count)),
+                ])
+            })
+    }
+
+    private var latency: JSONAnswer {
+        var timings = Timings()
+        for snapshot in snapshots { timings.add(snapshot.timings) }
+        func object(_ histogram: Histogram) -> JSONAnswer {
+            .object([
+                ("counts", .array(histogram.counts.map { .count($0) })),
+                ("sum_seconds", .number(Double(histogram.sum) / 1e9)),
+            ])
+        }
+        return .object([
+            ("bounds_seconds", .array(Histogram.bounds.map { .number(Double($0) / 1e9) })),
+            ("request", object(timings.request)), ("queue_wait", object(timings.queueWait)),
+            ("limiter_wait", object(timings.limiterWait)), ("apns", object(timings.apns)),
+        ])
+    }
+
+    // MARK: Parts
+
+    private func worker(_ index: Int, _ worker: Observation.Worker) -> JSONAnswer {
+        .object([
+            ("name", .text(WorkerName.text(index: index))), ("alive", .boolean(worker.isAlive)),
+            ("ended", .boolean(worker.hasEnded)), ("draining", .boolean(worker.snapshot?.isDraining ?? false)),
+            ("silence_seconds", .seconds(worker.silence)),
+            ("unsettled", .integer(worker.snapshot?.counters.unsettled ?? 0)),
+            ("unconfirmed", .integer(worker.snapshot?.counters.unconfirmed ?? 0)),
+        ])
+    }
+
+    private func queue(_ queue: Health.Queue) -> JSONAnswer {
+        var deliveries: UInt64 = 0
+        var (prefetch, inForce) = (0, 0)
+        for snapshot in snapshots {
+            for (index, known) in snapshot.queues.enumerated() where known.name == queue.name {
+                deliveries &+= snapshot.counters.deliveries[index]
+                prefetch += Int(known.prefetch)
+                inForce += Int(known.prefetchInForce)
+            }
+        }
+        return .object([
+            ("name", .text(queue.name)), ("consumers", .integer(queue.consumers)), ("deliveries", .count(deliveries)),
+            ("prefetch", .integer(prefetch)), ("prefetch_in_force", .integer(inForce)),
+            ("messages", snapshots.messages[queue.name].map { .integer(Int($0)) } ?? .null),
+        ])
+    }
+
+    private func app(_ app: Health.App) -> JSONAnswer {
+        let credential = seen.credentials.first { $0.topic == app.topic && $0.environment == app.environment }
+        return .object([
+            ("topic", .text(app.topic)), ("environment", .text(app.environment.rawValue)),
+            ("usable", .boolean(app.isUsable)), ("connections", .integer(app.connections)),
+            ("authenticated", .integer(app.authenticated)),
+            ("credential", .optional(credential.map { $0.usesProviderTokens ? "provider-token" : "certificate" })),
+            ("provider_token_age_seconds", .optional(credential?.tokenAge)),
+            ("certificate_expires_in_seconds", credential?.expiresIn.map { .integer(Int($0)) } ?? .null),
+            ("paused", .array(app.pauses.map(\.answer))),
+        ])
+    }
+
+    private var pools: [JSONAnswer] {
+        seen.workers.enumerated().flatMap { index, worker in
+            guard let snapshot = worker.snapshot, !worker.hasEnded else { return [JSONAnswer]() }
+            return snapshot.pools.map { pool in
+                let goaway = pool.picture.lastGoaway
+                return .object([
+                    ("worker", .integer(index)), ("topic", .optional(pool.topic)),
+                    ("environment", .optional(pool.environment?.rawValue)),
+                    ("cargo", .optional(pool.cargo?.description)),
+                    ("endpoint", .text("\(pool.endpoint)")),
+                    ("maximum_connections", .integer(pool.maximumConnections)),
+                    ("waiting", .integer(pool.statistics.waiting)),
+                    ("spaced_devices", .integer(pool.statistics.spacedDevices)),
+                    ("goaways", .integer(pool.statistics.counters.goaways.values.reduce(0, +))),
+                    (
+                        "last_goaway",
+                        goaway.map {
+                            .object([
+                                ("reason", .text($0.reason)),
+                                ("seconds_ago", .seconds(snapshot.takenAt.instant - $0.at)),
+                            ])
+                        } ?? .null
+                    ), ("connections", .array(pool.picture.connections.map(\.answer))),
+                ])
+            }
+        }
+    }
+}
+
+extension Health.Pause {
+    fileprivate var answer: JSONAnswer {
+        .object([
+            ("topic", .text(topic)), ("cause", .text(cause)), ("seconds", .integer(Int(seconds))),
+            ("held", .integer(held)),
+        ])
+    }
+}
+
+extension PoolPicture.Connection {
+    fileprivate var answer: JSONAnswer {
+        .object([
+            ("number", .integer(Int(serial))), ("phase", .text("\(phase)")),
+            ("authenticated", .boolean(isAuthenticated)), ("streams", .integer(streams)),
+            ("maximum_streams", .integer(maximumStreams)), ("permits", .integer(permits)), ("burst", .integer(burst)),
+            ("permits_per_second", .integer(permitsPerSecond)), ("age_seconds", .optional(age)),
+            ("goaway", .optional(goaway)),
+        ])
+    }
+}
+
+extension JSONAnswer {
+    fileprivate static func count(_ count: UInt64) -> JSONAnswer {
+        .integer(Int(clamping: count))
+    }
+
+    fileprivate static func optional(_ text: String?) -> JSONAnswer {
+        text.map { .text($0) } ?? .null
+    }
+
+    fileprivate static func optional(_ duration: Duration?) -> JSONAnswer {
+        duration.map { .seconds($0) } ?? .null
+    }
+
+    /// In seconds, to the millisecond.
+    fileprivate static func seconds(_ duration: Duration) -> JSONAnswer {
+        .number(Double(duration.nanoseconds / 1_000_000) / 1000)
+    }
+}

@@ -1,0 +1,60 @@
+import Core
+
+extension DeadLetterRun.End {
+    /// For programs.
+    package var name: String {
+        switch self {
+        case .complete: "complete"
+        case .stopped: "interrupted"
+        case .aborted: "aborted"
+        case .locked: "locked"
+        case .failed, .unwritable: "failed"
+        }
+    }
+}
+
+extension DeadLetterRun {
+    /// Why it has ended, for a person.
+    package var explanation: String {
+        switch end {
+        case .complete, nil: "complete"
+        case .stopped: "interrupted: what was not sent is still there"
+        case .aborted: "aborted: \(tally.arrivals) messages came into the queue while \(tally.done) were replayed"
+        case .locked:
+            "another run has the queue \(Self.lockName(of: settings.queue)); the name of its connection says which "
+                + "process that is (rabbitmqctl list_connections client_properties)"
+        case .unwritable(let message): "cannot write the file: \(message)"
+        case .failed(let message): message
+        }
+    }
+}
+
+extension DeadLetterRun.Settings {
+    /// For fresh copies of what a scan of a queue found delivered too often; what is nearly as far goes along, so that they
+    /// stay together.
+    package static func renewing(_ queue: String) -> Self {
+        var settings = Self(queue: queue)
+        settings.mostDeliveries -= 2
+        return settings
+    }
+}
+
+extension DeadLetterGroups {
+    /// As members of an object for programs.
+    ///
+    /// - Parameter target: where each group would go; `nil` leaves that out.
+    package func members(target: ((Key) -> String?)? = nil) -> [(String, JSONAnswer)] {
+        func text(_ text: String?) -> JSONAnswer { text.map { .text($0) } ?? .null }
+        let objects = sorted.map { key, group in
+            let members: [(String, JSONAnswer)] = [
+                ("maker", .text(key.maker.rawValue)), ("outcome", text(key.outcome)), ("reason", text(key.reason)),
+                ("queue", text(key.queue)), ("count", .integer(group.count)),
+                ("first_failed_at", text(group.firstFailedAt?.inUTC)),
+                ("last_failed_at", text(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
+                ("most_replays", .integer(group.mostReplays)),
+            ]
+            return JSONAnswer.object(members + (target.map { [("target", text($0(key)))] } ?? []))
+        }
+        return [("groups", .array(objects)), ("other", .integer(others))]
+    }
+}

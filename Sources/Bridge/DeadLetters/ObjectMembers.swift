@@ -1,0 +1,41 @@
+/// The members of an object, of which each is expected once.
+struct ObjectMembers {
+    private var rest: [(key: String, node: JSONNode)]
+    private let place: String
+
+    init(_ node: JSONNode, in place: String) throws(ArchiveFailure) {
+        guard case .object(let members) = node else {
+            throw ArchiveFailure(description: "\(place): expected an object")
+        }
+        rest = members
+        self.place = place
+    }
+
+    func has(_ name: String) -> Bool {
+        rest.contains { $0.key == name }
+    }
+
+    mutating func drop(_ name: String) {
+        rest.removeAll { $0.key == name }
+    }
+
+    mutating func take<Value>(
+        _ name: String, _ read: (JSONNode) throws(ArchiveFailure) -> Value
+    ) throws(ArchiveFailure) -> Value {
+        guard let index = rest.firstIndex(where: { $0.key == name }) else {
+            throw ArchiveFailure(description: "\(place): expected \"\(name)\"")
+        }
+        let member = rest.remove(at: index)
+        do throws(ArchiveFailure) {
+            return try read(member.node)
+        } catch {
+            throw ArchiveFailure(description: "\(name): \(error.description)")
+        }
+    }
+
+    /// Nothing may be left: it would be lost.
+    func end() throws(ArchiveFailure) {
+        guard let member = rest.first else { return }
+        throw ArchiveFailure(description: "\(place): \"\(member.key.prefix(64))\" is not known")
+    }
+}

@@ -1,0 +1,29 @@
+/// How far an order is, and what came of it.
+struct DeadLetterProgress: Sendable {
+    let queue: String
+    let verb: DeadLetterOrder.Verb
+    /// `nil` while it goes on: `complete`, `interrupted`, `aborted`, `locked` or `failed`.
+    var end: String?
+    /// Why it has ended otherwise than complete, for a person.
+    var detail: String?
+    var tally = DeadLetterTally()
+    /// Of a look: what there is.
+    var groups: DeadLetterGroups?
+
+    init(queue: String, verb: DeadLetterOrder.Verb) {
+        self.queue = queue
+        self.verb = verb
+    }
+
+    /// What `/dead-letters/run` says.
+    var members: [(String, JSONAnswer)] {
+        [
+            ("order", .text(verb.rawValue)), ("queue", .text(queue)), ("running", .boolean(end == nil)),
+            ("end", end.map { .text($0) } ?? .null), ("detail", detail.map { .text($0) } ?? .null),
+            ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)), ("chosen", .integer(tally.chosen)),
+            ("replayed", .integer(tally.done)), ("left", .integer(tally.left)), ("refused", .integer(tally.refused)),
+            ("complaints", .array(tally.complaints.map { .text($0) })), ("moved_to_end", .integer(tally.renewed)),
+            ("uncertain", .integer(tally.uncertain)), ("arrived", .integer(tally.arrivals)),
+        ] + (groups ?? DeadLetterGroups()).members { $0.queue }
+    }
+}

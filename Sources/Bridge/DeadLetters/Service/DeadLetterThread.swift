@@ -1,0 +1,181 @@
+import AMQP
+import Core
+import EventLoop
+
+/// Carries out one order about dead letters, on a thread with a loop and connections of its own: far from the message path, with
+/// the machinery of `harebell dead-letters`, and with a worker's stack, which survives headers nested as deep as a frame goes.
+final class DeadLetterThread: LoopOwner {
+    enum Command: Sendable {
+        /// End in order: what was not sent stays.
+        case stop
+    }
+
+    struct Task: Sendable {
+        let order: DeadLetterOrder
+        let configuration: Configuration
+        let resolver: Resolver
+        let commands: Mailbox<Command>
+        let reports: Mailbox<DeadLetterProgress>
+    }
+
+    /// How far apart reports are while it goes on.
+    static let reportInterval = Duration.milliseconds(250)
+
+    /// A scan or a run, on its way to its end.
+    private struct Work {
+        let nextDeadline: () -> Instant?
+        let expire: (Instant) -> Void
+        let step: (Instant) -> Void
+        let stop: () -> Void
+        let isClosed: () -> Bool
+        /// Into the progress.
+        let note: (inout DeadLetterProgress) -> Void
+        /// What follows its end.
+        let next: () throws -> Work?
+    }
+
+    private let task: Task
+    private let loop: EventLoop
+    private let network: SocketNetwork
+    private let reader: RequestReader
+    private var work: Work?
+    private var progress: DeadLetterProgress
+    private var groups = DeadLetterGroups()
+    private var isStopped = false
+    private var failure: String?
+    private var nextReport: Instant
+
+    @Sendable static func run(_ task: Task) {
+        var progress = DeadLetterProgress(queue: task.configuration.deadLetter.routingKey, verb: task.order.verb)
+        do {
+            let thread = try DeadLetterThread(task)
+            defer { thread.work = nil }
+            try thread.loop.run(owner: thread)
+            progress = thread.progress
+            if let failure = thread.failure { (progress.end, progress.detail) = ("failed", failure) }
+        } catch {
+            (progress.end, progress.detail) = ("failed", "\(error)")
+        }
+        task.reports.post(progress)
+    }
+
+    private init(_ task: Task) throws {
+        self.task = task
+        progress = DeadLetterProgress(queue: task.configuration.deadLetter.routingKey, verb: task.order.verb)
+        reader = RequestReader(task.configuration)
+        loop = try EventLoop()
+        nextReport = loop.now.instant
+        network = try SocketNetwork(loop: loop, resolver: task.resolver)
+        try loop.attach(task.commands) { [unowned self] _ in
+            isStopped = true
+            work?.stop()
+        }
+        work = try task.order.verb == .look ? look() : run(.replay(to: nil), settings, counts: true)
+    }
+
+    private func connect(_ role: AMQPRole) throws -> AMQPConnection {
+        try BrokerConnections.connection(
+            role, name: "harebell dead-letters \(task.order.verb.rawValue) on \(WorkerName.text(index: 0))",
+            task.configuration.broker, network: network, seed: UInt64.random(in: 0 ... .max))
+    }
+
+    private var settings: DeadLetterRun.Settings {
+        var settings = DeadLetterRun.Settings(queue: progress.queue)
+        settings.filter = task.order.filter
+        settings.limit = task.order.limit ?? .max
+        settings.rate = task.order.rate
+        settings.abortAbove = DeadLetterOrder.abortAbove
+        return settings
+    }
+
+    // MARK: Works
+
+    /// Looks at as many messages as one connection holds.
+    private func look() throws -> Work {
+        var chosen = 0
+        var looked = 0
+        let (order, reader) = (task.order, reader)
+        let scan = try DeadLetterScan(
+            progress.queue, at: loop.now.instant, connect: { [unowned self] in try connect($0) }
+        ) { [unowned self] delivery, letter in
+            looked += 1
+            if order.filter.matches(letter, delivery, reader) {
+                chosen += 1
+                groups.add(letter)
+            }
+            return chosen < order.limit ?? .max && looked < DeadLetterScan.window
+        }
+        return Work(
+            nextDeadline: { scan.nextDeadline }, expire: { scan.expire(at: $0) }, step: { scan.step(at: $0) },
+            stop: { scan.stop() }, isClosed: { scan.isClosed },
+            note: { [unowned self] progress in
+                progress.tally.atStart = scan.atStart
+                progress.tally.seen = scan.seen
+                progress.tally.chosen = chosen
+                progress.groups = groups
+                guard scan.isClosed else { return }
+                switch scan.end {
+                case .failed(let message)?: (progress.end, progress.detail) = ("failed", message)
+                case .stopped?: progress.end = "interrupted"
+                case .complete?, nil: progress.end = "complete"
+                }
+            },
+            next: { [unowned self] in
+                guard scan.end == .complete, scan.worn > 0, !isStopped else { return nil }
+                return try run(.renew, .renewing(progress.queue), counts: false)
+            })
+    }
+
+    /// - Parameter counts: whether it is the order, rather than what a look has left to do.
+    private func run(
+        _ action: DeadLetterRun.Action, _ settings: DeadLetterRun.Settings, counts: Bool
+    ) throws -> Work {
+        var random = SystemRandomNumberGenerator()
+        let run = try DeadLetterRun(
+            action, settings, reader: reader, id: NotificationID.random(using: &random).description,
+            at: loop.now.instant, connect: { try connect($0) })
+        return Work(
+            nextDeadline: { run.nextDeadline }, expire: { run.expire(at: $0) }, step: { run.step(at: $0) },
+            stop: { run.stop() }, isClosed: { run.isClosed },
+            note: { progress in
+                guard counts else {
+                    progress.tally.renewed = run.tally.renewed
+                    return
+                }
+                progress.tally = run.tally
+                guard run.isClosed, let end = run.end else { return }
+                progress.end = end.name
+                if end != .complete { progress.detail = run.explanation }
+            }, next: { nil })
+    }
+
+    // MARK: LoopOwner
+
+    var nextDeadline: Instant? {
+        work?.nextDeadline()
+    }
+
+    func expire(at now: Moment) {
+        work?.expire(now.instant)
+    }
+
+    func endTurn(at now: Moment) {
+        guard let work else { return loop.stop() }
+        work.step(now.instant)
+        work.note(&progress)
+        if work.isClosed() {
+            do {
+                self.work = try work.next()
+            } catch {
+                failure = "\(error)"
+                self.work = nil
+            }
+            if self.work == nil { loop.stop() } else { loop.requestTurn() }
+        } else if nextReport <= now.instant {
+            nextReport = now.instant + Self.reportInterval
+            var unfinished = progress
+            unfinished.end = nil
+            task.reports.post(unfinished)
+        }
+    }
+}
