@@ -4,7 +4,7 @@ import Core
 import EventLoop
 import Logging
 
-struct RunCommand: ParsableCommand {
+struct RunCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Runs the worker.",
@@ -17,8 +17,8 @@ struct RunCommand: ParsableCommand {
 
     @OptionGroup var configuration: ConfigurationOption
 
-    func run() throws {
-        let settings = try configuration.loadWithCredentials().0.configuration
+    func run(_ registry: DecoderRegistry) throws {
+        let settings = try configuration.loadWithCredentials(registry).0.configuration
         let plan: AppPlan
         do {
             plan = try AppPlan(settings)

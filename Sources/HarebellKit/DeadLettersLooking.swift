@@ -3,14 +3,14 @@ import ArgumentParser
 import Bridge
 import Core
 
-struct DeadLettersList: ParsableCommand {
+struct DeadLettersList: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Counts the dead letters by outcome, reason and the queue that they came from.")
 
     @OptionGroup var options: DeadLetterOptions
 
-    func run() throws {
-        let desk = try DeadLetterDesk(options, verb: "list")
+    func run(_ registry: DecoderRegistry) throws {
+        let desk = try DeadLetterDesk(options, registry, verb: "list")
         var groups = DeadLetterGroups()
         let scan = try desk.scan(options.filter, limit: options.limit) { _, letter in
             groups.add(letter)
@@ -30,7 +30,7 @@ struct DeadLettersList: ParsableCommand {
     }
 }
 
-struct DeadLettersShow: ParsableCommand {
+struct DeadLettersShow: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Shows dead letters one by one.",
@@ -47,8 +47,8 @@ struct DeadLettersShow: ParsableCommand {
     @Flag(help: "With bodies and whole device tokens.")
     var showPayloads = false
 
-    func run() throws {
-        let desk = try DeadLetterDesk(options, verb: "show")
+    func run(_ registry: DecoderRegistry) throws {
+        let desk = try DeadLetterDesk(options, registry, verb: "show")
         var filter = options.filter
         filter.id = id
         var views: [DeadLetterView] = []

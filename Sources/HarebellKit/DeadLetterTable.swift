@@ -8,19 +8,7 @@ struct DeadLetterTable {
     var target: ((DeadLetterGroups.Key) -> String?)?
 
     func answer(_ more: [(String, JSONAnswer)]) -> String {
-        JSONAnswer.text(of: more + [("groups", .array(groups.sorted.map(object))), ("other", .integer(groups.others))])
-    }
-
-    private func object(_ key: DeadLetterGroups.Key, _ group: DeadLetterGroups.Group) -> JSONAnswer {
-        func text(_ text: String?) -> JSONAnswer { text.map { .text($0) } ?? .null }
-        let members: [(String, JSONAnswer)] = [
-            ("maker", .text(key.maker.rawValue)), ("outcome", text(key.outcome)), ("reason", text(key.reason)),
-            ("queue", text(key.queue)), ("count", .integer(group.count)),
-            ("first_failed_at", text(group.firstFailedAt?.inUTC)), ("last_failed_at", text(group.lastFailedAt?.inUTC)),
-            ("replayed", .integer(group.replayed)), ("most_replays", .integer(group.mostReplays)),
-        ]
-        guard let target else { return .object(members) }
-        return .object(members + [("target", text(target(key)))])
+        JSONAnswer.text(of: more + groups.members(target: target))
     }
 
     /// Columns with their titles.

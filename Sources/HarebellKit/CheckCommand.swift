@@ -3,7 +3,7 @@ import Bridge
 import Core
 import EventLoop
 
-struct CheckCommand: ParsableCommand {
+struct CheckCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Validates the configuration file, its keys and its certificates, and the way to broker and APNs.",
@@ -24,13 +24,13 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "One JSON object instead of lines.")
     var json = false
 
-    func run() throws {
+    func run(_ registry: DecoderRegistry) throws {
         var problems: [ConfigurationProblem] = []
         var apps: [CredentialInspection.App] = []
         var document: ConfigurationDocument?
         let now = SystemClock.now().wall
         do throws(ConfigurationError) {
-            let loaded = try ConfigurationDocument.load(path: configuration.file)
+            let loaded = try ConfigurationDocument.load(path: configuration.file, registry)
             let inspection = loaded.inspect(now: now)
             document = loaded
             problems = inspection.problems

@@ -13,7 +13,7 @@ struct ChannelsCommand: ParsableCommand {
             """,
         subcommands: [Create.self, List.self, Show.self, Delete.self])
 
-    struct Create: ParsableCommand {
+    struct Create: ConfiguredCommand {
         static let configuration = CommandConfiguration(
             abstract: "Creates a channel and prints its ID.",
             discussion: """
@@ -28,21 +28,21 @@ struct ChannelsCommand: ParsableCommand {
                 valueName: "policy"))
         var messageStoragePolicy: MessageStoragePolicy
 
-        func run() throws {
-            let answer = try app.ask(.create(messageStoragePolicy))
+        func run(_ registry: DecoderRegistry) throws {
+            let answer = try app.ask(.create(messageStoragePolicy), registry)
             try answer.print(asJSON: app.json) { channel in
                 ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
             }
         }
     }
 
-    struct List: ParsableCommand {
+    struct List: ConfiguredCommand {
         static let configuration = CommandConfiguration(abstract: "Lists the IDs of all channels.")
 
         @OptionGroup var app: ChannelOptions
 
-        func run() throws {
-            let answer = try app.ask(.list)
+        func run(_ registry: DecoderRegistry) throws {
+            let answer = try app.ask(.list, registry)
             try answer.print(asJSON: app.json) { channel in
                 let names = channel.channelIDs ?? []
                 return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
@@ -50,21 +50,21 @@ struct ChannelsCommand: ParsableCommand {
         }
     }
 
-    struct Show: ParsableCommand {
+    struct Show: ConfiguredCommand {
         static let configuration = CommandConfiguration(abstract: "Says what a channel keeps.")
 
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID
 
-        func run() throws {
-            let answer = try app.ask(.read(channel.bytes))
+        func run(_ registry: DecoderRegistry) throws {
+            let answer = try app.ask(.read(channel.bytes), registry)
             try answer.print(asJSON: app.json) { channel in
                 ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
             }
         }
     }
 
-    struct Delete: ParsableCommand {
+    struct Delete: ConfiguredCommand {
         static let configuration = CommandConfiguration(
             abstract: "Deletes a channel for good.",
             discussion: "Its ID never comes back; what APNs keeps for it may still be delivered.")
@@ -72,8 +72,8 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID
 
-        func run() throws {
-            let answer = try app.ask(.delete(channel.bytes))
+        func run(_ registry: DecoderRegistry) throws {
+            let answer = try app.ask(.delete(channel.bytes), registry)
             try answer.print(asJSON: app.json) { channel in ["deleted  \(channel.channelID.text)"] }
         }
     }
@@ -88,8 +88,8 @@ struct ChannelOptions: ParsableArguments {
     var json = false
 
     /// Asks APNs once.
-    func ask(_ operation: ChannelOperation) throws -> ChannelResult {
-        let settings = try configuration.load().configuration
+    func ask(_ operation: ChannelOperation, _ registry: DecoderRegistry) throws -> ChannelResult {
+        let settings = try configuration.load(registry).configuration
         let app = try app.choose(from: settings)
         var random = SystemRandomNumberGenerator()
         let id = NotificationID.random(using: &random)

@@ -4,7 +4,7 @@ import Bridge
 import Core
 import Glibc
 
-struct TopologyCommand: ParsableCommand {
+struct TopologyCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "topology",
         abstract: "Prints, declares or compares every queue and binding that the configuration needs.",
@@ -43,8 +43,8 @@ struct TopologyCommand: ParsableCommand {
         guard (1...604_800).contains(within) else { throw ValidationError("--within is 1 to 604800") }
     }
 
-    func run() throws {
-        let settings = try configuration.load().configuration
+    func run(_ registry: DecoderRegistry) throws {
+        let settings = try configuration.load(registry).configuration
         let plan = TopologyPlan(settings)
         guard !probe else { return try probe(plan, settings.broker) }
         guard apply || compare else {

@@ -71,8 +71,8 @@ final class DeadLetterDesk {
     private let name: String
 
     /// - Parameter verb: stands in the connections' names, which say who holds the lock.
-    init(_ options: DeadLetterOptions, verb: String) throws {
-        settings = try options.configuration.load().configuration
+    init(_ options: DeadLetterOptions, _ registry: DecoderRegistry, verb: String) throws {
+        settings = try options.configuration.load(registry).configuration
         queue = options.queue ?? settings.deadLetter.routingKey
         reader = RequestReader(settings)
         self.options = options
@@ -125,11 +125,8 @@ final class DeadLetterDesk {
         complain(
             "\(count) of the messages were delivered so often that a delivery limit of the queue could drop them: "
                 + "they get fresh copies at its end")
-        var settings = DeadLetterRun.Settings(queue: queue)
-        // Those that are nearly as far go along, so that they stay together.
-        settings.mostDeliveries -= 2
-        let run = try self.run(.renew, settings)
-        if run.end != .complete { complain("not all got one: \(Self.explain(run, queue))") }
+        let run = try self.run(.renew, .renewing(queue))
+        if run.end != .complete { complain("not all got one: \(run.explanation)") }
     }
 
     /// Takes messages out of the queue.
@@ -174,8 +171,8 @@ final class DeadLetterDesk {
         if options.json {
             say(
                 JSONAnswer.text(of: [
-                    ("queue", .text(queue)), ("end", .text(Self.name(run.end))),
-                    ("detail", run.end == .complete ? .null : .text(Self.explain(run, queue))),
+                    ("queue", .text(queue)), ("end", .text(run.end?.name ?? "failed")),
+                    ("detail", run.end == .complete ? .null : .text(run.explanation)),
                     ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)),
                     ("chosen", .integer(tally.chosen)), (verb, .integer(tally.done)),
                     ("left", .integer(tally.left)), ("refused", .integer(tally.refused)),
@@ -194,42 +191,18 @@ final class DeadLetterDesk {
         }
         switch run.end {
         case .complete?, nil: break
-        case .stopped?: complain(Self.explain(run, queue))
+        case .stopped?: complain(run.explanation)
         case .aborted?:
-            complain(Self.explain(run, queue))
+            complain(run.explanation)
             throw Status.refused
         case .unwritable?:
-            complain(Self.explain(run, queue))
+            complain(run.explanation)
             throw Status.internal
         case .locked?, .failed?:
-            complain(Self.explain(run, queue))
+            complain(run.explanation)
             throw Status.unavailable
         }
         if tally.refused > 0 || tally.uncertain > 0 || run.end == .stopped { throw Status.refused }
-    }
-
-    private static func name(_ end: DeadLetterRun.End?) -> String {
-        switch end {
-        case .complete: "complete"
-        case .stopped: "interrupted"
-        case .aborted: "aborted"
-        case .locked: "locked"
-        case .failed, .unwritable, nil: "failed"
-        }
-    }
-
-    private static func explain(_ run: DeadLetterRun, _ queue: String) -> String {
-        switch run.end {
-        case .complete, nil: "complete"
-        case .stopped: "interrupted: what was not sent is still there"
-        case .aborted:
-            "aborted: \(run.tally.arrivals) messages came into the queue while \(run.tally.done) were replayed"
-        case .locked:
-            "another run has the queue \(DeadLetterRun.lockName(of: queue)); the name of its connection says which "
-                + "process that is (rabbitmqctl list_connections client_properties)"
-        case .unwritable(let message): "cannot write the file: \(message)"
-        case .failed(let message): message
-        }
     }
 
     /// A bar on a terminal, as long as the queue turns out to be.

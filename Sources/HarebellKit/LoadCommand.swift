@@ -4,7 +4,7 @@ import Bridge
 import Core
 import Glibc
 
-struct LoadCommand: ParsableCommand {
+struct LoadCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "load",
         abstract: "Publishes a load, collects the replies, prints throughput, latencies, losses and duplicates.",
@@ -48,8 +48,8 @@ struct LoadCommand: ParsableCommand {
         guard (1...86400).contains(patience) else { throw ValidationError("--patience is 1 to 86400") }
     }
 
-    func run() throws {
-        let settings = try configuration.load().configuration
+    func run(_ registry: DecoderRegistry) throws {
+        let settings = try configuration.load(registry).configuration
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
         let replies = try ReplyQueue(name: "harebell.\(name)", prefetch: 1000, at: runner.now) { role in

@@ -7,7 +7,7 @@ import Files
 import Glibc
 import TLS
 
-struct SendCommand: ParsableCommand {
+struct SendCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
         abstract: "Sends one notification straight to APNs, or through a queue, and prints its result.",
@@ -64,8 +64,8 @@ struct SendCommand: ParsableCommand {
         guard timeout.map((1...86400).contains) ?? true else { throw ValidationError("--timeout is 1 to 86400") }
     }
 
-    func run() throws {
-        let settings = try configuration.load().configuration
+    func run(_ registry: DecoderRegistry) throws {
+        let settings = try configuration.load(registry).configuration
         var random = SystemRandomNumberGenerator()
         let request = HandmadeRequest(
             id: id ?? NotificationID.random(using: &random).description,

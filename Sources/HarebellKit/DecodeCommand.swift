@@ -3,8 +3,9 @@ import Bridge
 import Core
 import EventLoop
 import Files
+import Logging
 
-struct DecodeCommand: ParsableCommand {
+struct DecodeCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "decode",
         abstract: "Shows what a message would become. Nothing is sent.",
@@ -42,25 +43,47 @@ struct DecodeCommand: ParsableCommand {
     @Flag(help: "One JSON object instead of lines.")
     var json = false
 
-    func run() throws {
+    func run(_ registry: DecoderRegistry) throws {
         var limit = Self.defaultLimit
-        var decoders = DecoderSet()
+        var decoders = DecoderSet(registry)
+        var log: Configuration.Log?
         if let configurationFile {
-            let configuration = try ConfigurationOption.load(configurationFile).configuration
+            let configuration = try ConfigurationOption.load(configurationFile, registry).configuration
             limit = configuration.broker.maximumMessage
-            decoders = DecoderSet(configuration.decoders)
+            log = configuration.log
+            decoders = DecoderSet(configuration)
         }
         let delivery = try readDelivery(limit)
         let preview: DecodingPreview
-        do throws(UnknownDecoder) {
+        do {
             preview = try DecodingPreview(
-                delivery, decoder: decoder, decoders, queue: queue, at: SystemClock.now().wall)
-        } catch {
+                delivery, decoder: decoder, decoders, queue: queue, at: SystemClock.now().wall,
+                process: { try ask($0, delivery, log) })
+        } catch let error as UnknownDecoder {
             throw ValidationError("--decoder: \(error)")
         }
         let report = DecodingReport(preview)
         say(json ? report.json : report.text)
         if case .reject = preview.answer { throw Status.refused }
+    }
+
+    /// Runs the program for this one message.
+    private func ask(_ process: ProcessDecoder, _ delivery: Delivery, _ log: Configuration.Log?) throws -> Decoded {
+        let runner = try LoopRunner()
+        let trial = ProcessTrial(
+            delivery, decoder: decoder, process, host: ProgramProcesses(runner.network),
+            log: log?.logger("harebell") ?? Logger(label: "harebell"), at: runner.now)
+        try runner.run(
+            nextDeadline: { trial.nextDeadline }, expire: { _ in }, interrupted: { trial.stop() },
+            step: { now in
+                trial.step(at: now)
+                return trial.isOver
+            })
+        guard let answer = trial.answer else {
+            complain("the decoder's program \(process.options.program.command[0]): \(trial.failure)")
+            throw Status.unavailable
+        }
+        return answer
     }
 
     /// The default of `broker.maximum_message_bytes`.

@@ -3,7 +3,7 @@ import Bridge
 import Core
 import Glibc
 
-struct DeadLettersReplay: ParsableCommand {
+struct DeadLettersReplay: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract: "Sends dead letters back to the queues that they came from.",
@@ -37,8 +37,8 @@ struct DeadLettersReplay: ParsableCommand {
         guard (0...100).contains(abortAbove) else { throw ValidationError("--abort-above is 0 to 100") }
     }
 
-    func run() throws {
-        let desk = try DeadLetterDesk(options, verb: "replay")
+    func run(_ registry: DecoderRegistry) throws {
+        let desk = try DeadLetterDesk(options, registry, verb: "replay")
         guard to != desk.queue else { throw ValidationError("--to is the dead-letter queue itself") }
         let asks = !yes && isatty(STDIN_FILENO) == 1
         if dryRun || asks {
@@ -53,7 +53,7 @@ struct DeadLettersReplay: ParsableCommand {
     }
 }
 
-struct DeadLettersDiscard: ParsableCommand {
+struct DeadLettersDiscard: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "discard", abstract: "Removes dead letters for good.",
         discussion: "It takes a filter or --all. Where nobody can be asked, it takes --yes as well.")
@@ -75,11 +75,11 @@ struct DeadLettersDiscard: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run(_ registry: DecoderRegistry) throws {
         guard dryRun || yes || isatty(STDIN_FILENO) == 1 else {
             throw ValidationError("nobody can be asked here: --yes discards without asking")
         }
-        let desk = try DeadLetterDesk(options, verb: "discard")
+        let desk = try DeadLetterDesk(options, registry, verb: "discard")
         if dryRun || !yes {
             try DeadLetterPreview(desk, options).show(asJSON: dryRun && options.json)
             if dryRun { return }

@@ -10,29 +10,29 @@ struct ConfigurationOption: ParsableArguments {
     var file: String
 
     /// Reads the file; says all of its problems and ends the command where there are errors.
-    func load() throws -> ConfigurationDocument {
-        try Self.load(file)
+    func load(_ registry: DecoderRegistry) throws -> ConfigurationDocument {
+        try Self.load(file, registry)
     }
 
     /// Likewise, for a command that can do without.
-    static func load(_ file: String) throws -> ConfigurationDocument {
-        let document = try read(file)
+    static func load(_ file: String, _ registry: DecoderRegistry) throws -> ConfigurationDocument {
+        let document = try read(file, registry)
         for warning in document.warnings { complain(warning.description) }
         return document
     }
 
     /// Reads the file and the keys and certificates that it names; likewise.
-    func loadWithCredentials() throws -> (ConfigurationDocument, CredentialInspection) {
-        let document = try Self.read(file)
+    func loadWithCredentials(_ registry: DecoderRegistry) throws -> (ConfigurationDocument, CredentialInspection) {
+        let document = try Self.read(file, registry)
         let inspection = document.inspect(now: SystemClock.now().wall)
         for problem in inspection.problems { complain(problem.description) }
         guard inspection.problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
         return (document, inspection)
     }
 
-    private static func read(_ file: String) throws -> ConfigurationDocument {
+    private static func read(_ file: String, _ registry: DecoderRegistry) throws -> ConfigurationDocument {
         do throws(ConfigurationError) {
-            return try ConfigurationDocument.load(path: file)
+            return try ConfigurationDocument.load(path: file, registry)
         } catch {
             complain(error.description)
             throw Status.configuration

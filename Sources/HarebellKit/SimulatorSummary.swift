@@ -1,3 +1,4 @@
+import Bridge
 import Simulator
 
 /// What a simulator has seen and done, for people and for programs.

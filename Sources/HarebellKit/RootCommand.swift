@@ -1,8 +1,8 @@
 import ArgumentParser
 import Core
 
-@main
-struct Harebell: ParsableCommand {
+/// `harebell`: the verbs.
+struct RootCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "harebell",
         abstract: "Bridges RabbitMQ to Apple Push Notification service.",
@@ -19,16 +19,4 @@ struct Harebell: ParsableCommand {
             DecodeCommand.self, DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self, LoadCommand.self,
             ConfigCommand.self,
         ])
-
-    static func main() {
-        do {
-            var command = try parseAsRoot()
-            try command.run()
-        } catch {
-            // What the parser threw, or a command on purpose, has a code; anything else would end with 1.
-            guard exitCode(for: error) == .failure else { exit(withError: error) }
-            complain("\(error)")
-            exit(withError: Status.unforeseen(error))
-        }
-    }
 }

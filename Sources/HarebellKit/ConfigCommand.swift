@@ -1,15 +1,15 @@
 import ArgumentParser
 import Bridge
 
-struct ConfigCommand: ParsableCommand {
+struct ConfigCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "config", abstract: "Shows what the configuration file may say.")
 
     @Flag(help: "Print every key with its type, default, range and one sentence.")
     var reference = false
 
-    func run() throws {
+    func run(_ registry: DecoderRegistry) throws {
         guard reference else { throw CleanExit.helpRequest(self) }
-        say(ConfigurationReference.text)
+        say(ConfigurationReference(registry.schema).text)
     }
 }

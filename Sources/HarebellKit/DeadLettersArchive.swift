@@ -5,7 +5,7 @@ import Core
 import Files
 import Glibc
 
-struct DeadLettersExport: ParsableCommand {
+struct DeadLettersExport: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Writes dead letters into a file, one JSON object a line.",
@@ -22,8 +22,8 @@ struct DeadLettersExport: ParsableCommand {
     @Flag(help: "Remove from the queue what is in the file.")
     var discard = false
 
-    func run() throws {
-        let desk = try DeadLetterDesk(options, verb: "export")
+    func run(_ registry: DecoderRegistry) throws {
+        let desk = try DeadLetterDesk(options, registry, verb: "export")
         let writer: LineWriter
         do throws(WholeFile.Failure) {
             writer = try LineWriter(creating: file)
@@ -85,7 +85,7 @@ struct DeadLettersExport: ParsableCommand {
     }
 }
 
-struct DeadLettersImport: ParsableCommand {
+struct DeadLettersImport: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Publishes what a file from export has, each message confirmed.",
@@ -115,8 +115,8 @@ struct DeadLettersImport: ParsableCommand {
         guard rate.map((1...1_000_000).contains) ?? true else { throw ValidationError("--rate is 1 to 1000000") }
     }
 
-    func run() throws {
-        let settings = try configuration.load().configuration
+    func run(_ registry: DecoderRegistry) throws {
+        let settings = try configuration.load(registry).configuration
         let queue = to ?? settings.deadLetter.routingKey
         let count = try check(settings)
         guard !dryRun else { return report(queue, count, nil) }

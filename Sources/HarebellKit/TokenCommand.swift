@@ -5,7 +5,7 @@ import Core
 import EventLoop
 import TLS
 
-struct TokenCommand: ParsableCommand {
+struct TokenCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Prints a fresh provider token.",
@@ -19,8 +19,8 @@ struct TokenCommand: ParsableCommand {
 
     @OptionGroup var app: AppOption
 
-    func run() throws {
-        let app = try app.choose(from: configuration.load().configuration)
+    func run(_ registry: DecoderRegistry) throws {
+        let app = try app.choose(from: configuration.load(registry).configuration)
         let tokens: ProviderTokens
         do {
             tokens = try ProviderTokens([app])

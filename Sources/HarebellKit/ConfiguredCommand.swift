@@ -1,0 +1,7 @@
+import ArgumentParser
+import Bridge
+
+/// A command that has to do with configurations, for which it has to know what formats there are.
+protocol ConfiguredCommand: ParsableCommand {
+    mutating func run(_ registry: DecoderRegistry) throws
+}

@@ -1,0 +1,43 @@
+import ArgumentParser
+public import Bridge
+
+/// The command line of Harebell, with decoders of one's own.
+///
+/// ```swift
+/// @main
+/// enum Main {
+///     static func main() {
+///         Harebell.main(decoders: [OrderDecoder.format])
+///     }
+/// }
+/// ```
+public enum Harebell {
+    /// Runs the command that this process's arguments name, then ends the process with the command's exit code.
+    ///
+    /// Every command of `harebell` is there, and each knows the formats besides those that Harebell comes with: `run`
+    /// reads messages with them, `check` holds their options against what they say of them, `decode` tries them, and
+    /// `config --reference` lists their options.
+    ///
+    /// Two formats with one name, a name that cannot be a key of the configuration, or an option with a default that it
+    /// does not take itself are mistakes in the program: it says so and ends with exit code 70.
+    ///
+    /// - Parameter formats: in the order in which the reference shows them.
+    public static func main(decoders formats: [DecoderFormat] = []) -> Never {
+        do {
+            let registry = try DecoderRegistry.builtIn.adding(formats)
+            let command = try RootCommand.parseAsRoot()
+            if var command = command as? any ConfiguredCommand {
+                try command.run(registry)
+            } else {
+                var command = command
+                try command.run()
+            }
+        } catch {
+            // What the parser threw, or a command on purpose, has a code; anything else would end with 1.
+            guard RootCommand.exitCode(for: error) == .failure else { RootCommand.exit(withError: error) }
+            complain("\(error)")
+            RootCommand.exit(withError: Status.unforeseen(error))
+        }
+        RootCommand.exit()
+    }
+}

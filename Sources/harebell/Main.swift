@@ -1,0 +1,8 @@
+import HarebellKit
+
+@main
+enum Main {
+    static func main() {
+        Harebell.main()
+    }
+}
