@@ -1,8 +1,8 @@
 # Short names for what deploy/ and .ci/ do.
 
-SOURCES := Package.swift Sources Tests
+SOURCES := Package.swift Sources Tests docs/examples/decoder/Package.swift docs/examples/decoder/Sources
 
-.PHONY: build release man completions test sim ledger demo artefacts format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz demo artefacts format lint ci
 
 build:
 	swift build
@@ -11,6 +11,14 @@ build:
 # modules a message's way through them costs less.
 release:
 	swift build -c release --static-swift-stdlib -Xswiftc -cross-module-optimization --product harebell
+
+# The benchmarks, built as the binary to install is, so that the counts are its own.
+benchmarks:
+	swift build -c release --static-swift-stdlib -Xswiftc -cross-module-optimization --product benchmarks
+
+# What each step of a request's way costs, held against thresholds: `make bench`, `make bench ONLY=decode`.
+bench:
+	./deploy/bench $(ONLY)
 
 # The built binary, which tells its own help.
 HAREBELL := .build/release/harebell
@@ -41,6 +49,11 @@ sim:
 ledger: REQUESTS ?= 100000
 ledger:
 	HAREBELL_LEDGER_REQUESTS=$(REQUESTS) HAREBELL_LEDGER_FAULT='$(FAULT)' ./deploy/test --filter LedgerTests
+
+# Damaged inputs for everything that reads what others wrote; a failure tells its seed.
+fuzz: INPUTS ?= 1000000
+fuzz:
+	HAREBELL_FUZZ_INPUTS=$(INPUTS) swift test --disable-xctest --filter 'Fuzz|ForeignFormatTests/mutations'
 
 demo:
 	./deploy/demo

@@ -23,7 +23,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
     name: "harebell",
     products: [
-        .executable(name: "harebell", targets: ["harebell"])
+        .executable(name: "harebell", targets: ["harebell"]),
+        .library(name: "HarebellKit", targets: ["HarebellKit"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -36,6 +37,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+        .systemLibrary(name: "CHarebellDecoder"),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         // Layer 2: the words.
@@ -46,6 +48,7 @@ let package = Package(
         library("TLS", ["COpenSSL", "Core", "Files"]),
         library("HTTP2", ["CNghttp2", "Core"]),
         library("Proxy", ["Core"]),
+        library("Libraries", ["CHarebellDecoder", "Core"]),
         // Layer 4: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
         library("APNs", ["Core", "TLS", "HTTP2"]),
@@ -55,18 +58,19 @@ let package = Package(
         library(
             "Bridge",
             [
-                "Core", "Files", "EventLoop", "TLS", "Proxy", "AMQP", "APNs", "Admin",
+                "Core", "Files", "EventLoop", "TLS", "Proxy", "Libraries", "AMQP", "APNs", "Admin",
                 .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
-        // Layer 6: one file per verb.
-        .executableTarget(
-            name: "harebell",
-            dependencies: [
+        // Layer 6: one file per verb, and what a user's own decoders see.
+        library(
+            "HarebellKit",
+            [
                 "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: rules),
+            ]),
+        // Layer 7: the program.
+        .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
             name: "TestSupport", dependencies: ["Core", "EventLoop", "AMQP", "TLS", "CRabbitMQ"],
@@ -75,6 +79,16 @@ let package = Package(
         // A delaying relay, for measurements with a long line.
         .executableTarget(
             name: "delay-relay", dependencies: ["TestSupport", "Core"], path: "Tests/RelayTool", swiftSettings: rules),
+        // What an operation costs, in instructions and allocations: see docs/benchmarks.md.
+        .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
+        .executableTarget(
+            name: "benchmarks",
+            dependencies: [
+                "AllocationCounter", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS", "EventLoop", "Core",
+                .product(name: "Logging", package: "swift-log"),
+            ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
+        // A decoder in a process of its own, which misbehaves on demand.
+        .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
         tests("CoreTests", ["Core", "Files"]),
         tests("EventLoopTests", ["EventLoop", "Core"]),
         tests("TLSTests", ["TLS", "Core"]),

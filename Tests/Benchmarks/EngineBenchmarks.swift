@@ -1,0 +1,155 @@
+import AMQP
+import APNs
+import Core
+import Simulator
+import TLS
+import TestSupport
+
+/// Our ends of the two protocols, each with its peer in memory; only our end is measured.
+enum EngineBenchmarks {
+    static let all = [deliver, publish, send]
+
+    /// What goes through an engine in one turn of a busy loop.
+    static let batch = 128
+    private static let queue = "push.requests"
+
+    private static let deliver = Benchmark("AMQP engine: deliver and ack") { meter in
+        let broker = Broker()
+        broker.declare(queue)
+        let pair = AMQPPair(.consumer([ConsumerQueue(name: queue, prefetch: 256)]), broker, meter)
+        let body = Array(Samples.filled(Samples.envelope).utf8)
+        return { operations in
+            for _ in 0..<operations / batch {
+                for _ in 0..<batch { try broker.put(body, properties: properties, into: queue) }
+                pair.settle { event in
+                    guard case .delivery(let delivery) = event else { return }
+                    meter.result += delivery.body.count
+                    pair.engine.ack(tag: delivery.tag, at: pair.network.now)
+                }
+            }
+        }
+    }
+
+    /// What a request comes with.
+    static var properties: MessageProperties {
+        var properties = MessageProperties()
+        properties.contentType = Array("application/json".utf8)
+        properties.deliveryMode = 2
+        properties.messageID = Array("order-4711".utf8)
+        properties.timestamp = 1_790_000_000
+        return properties
+    }
+
+    private static let publish = Benchmark("AMQP engine: publish and confirm") { meter in
+        let broker = Broker()
+        broker.declare(queue)
+        let pair = AMQPPair(.publisher, broker, meter)
+        var properties = PublicationProperties()
+        properties.contentType = ArraySlice("application/json".utf8)
+        properties.messageID = ArraySlice("123e4567-e89b-12d3-a456-426655440000".utf8)
+        properties.correlationID = ArraySlice("order-4711".utf8)
+        properties.type = ArraySlice("harebell.result".utf8)
+        properties.headers = ArraySlice(
+            try (["harebell-outcome": .string("accepted")] as FieldTable).encoded())
+        let publication = Publication(
+            routingKey: ArraySlice(queue.utf8), properties: properties,
+            body: ArraySlice([UInt8](repeating: UInt8(ascii: "x"), count: 400)))
+        return { operations in
+            for _ in 0..<operations / batch {
+                var failure: AMQPError?
+                meter.measure {
+                    for _ in 0..<batch {
+                        do throws(AMQPError) {
+                            _ = try pair.engine.publish(publication)
+                        } catch {
+                            failure = error
+                        }
+                    }
+                }
+                if let failure { throw failure }
+                pair.settle { event in if case .confirmed = event { meter.result += 1 } }
+            }
+        }
+    }
+
+    private static let send = Benchmark("APNs engine: request and answer") { meter in
+        let files = try BenchmarkFiles()
+        let simulator = try files.simulator()
+        let network = MemoryNetwork(start: BenchmarkFiles.start) { _ in try? simulator.makeEngine() }
+        let tokens = ProviderTokenSource(key: SigningKey.generate(), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+        let engine = try APNsEngine(
+            configuration: APNsEngine.Configuration(endpoint: BenchmarkFiles.apns, usesProviderToken: true),
+            tls: files.clientContext())
+        network.connect(MeteredEngine(engine, meter), to: BenchmarkFiles.apns, timeout: .seconds(5))
+        let token = tokens.token(at: network.moment)
+        let payload = Array(Samples.filled(Samples.payload).utf8)
+        let topic = ArraySlice("com.example.app".utf8)
+        guard let device = DeviceToken(Samples.token) else { preconditionFailure("this is a device token") }
+        func settle() {
+            network.settle {
+                var isBusy = false
+                meter.measure {
+                    while let event = engine.nextEvent() {
+                        isBusy = true
+                        if case .replied(_, let reply) = event { meter.result += Int(reply.status) }
+                    }
+                }
+                return isBusy
+            }
+        }
+        settle()
+        var number: UInt32 = 0
+        func submit(_ count: Int) throws {
+            var failure: APNsError?
+            meter.measure {
+                for _ in 0..<count {
+                    number += 1
+                    let request = APNsRequest(
+                        target: .device(device), topic: topic, pushType: .alert,
+                        priority: .immediate, id: NotificationID(high: 1, low: UInt64(number)), payload: payload[...])
+                    do throws(APNsError) {
+                        try engine.submit(request, handle: number, authorization: token, at: network.now)
+                    } catch {
+                        failure = error
+                    }
+                }
+            }
+            if let failure { throw failure }
+            settle()
+        }
+        // The first alone: until APNs has taken the provider token there is one stream.
+        try submit(1)
+        return { operations in
+            for _ in 0..<operations / batch { try submit(batch) }
+        }
+    }
+}
+
+/// One of our engines and a broker in memory.
+private final class AMQPPair {
+    let engine: AMQPEngine
+    let network: MemoryNetwork
+    private let meter: Meter
+
+    init(_ role: AMQPRole, _ broker: Broker, _ meter: Meter) {
+        self.meter = meter
+        let address = BrokerAddress(endpoint: BenchmarkFiles.broker)
+        engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: role), epoch: 1)
+        network = MemoryNetwork { _ in BrokerEngine(broker: broker) }
+        network.connect(MeteredEngine(engine, meter), to: address.endpoint, timeout: .seconds(5))
+        settle { _ in }
+    }
+
+    func settle(_ take: (AMQPEngine.Event) -> Void) {
+        network.settle {
+            var isBusy = false
+            meter.measure {
+                while let event = engine.nextEvent() {
+                    isBusy = true
+                    take(event)
+                }
+            }
+            return isBusy
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import AllocationCounter
+import Glibc
+
+/// Parts what is measured from what surrounds it: peers in memory, the making of messages, the warm-up.
+final class Meter {
+    /// False while warming up.
+    var isCounting = false
+    private(set) var nanoseconds: Int64 = 0
+    private(set) var allocations: UInt64 = 0
+    /// Something that depends on all that was done, lest the optimizer leave it out.
+    var result = 0
+
+    func measure(_ body: () -> Void) {
+        guard isCounting else { return body() }
+        let before = allocation_count()
+        let start = Self.processorTime()
+        counted(body)
+        nanoseconds += Self.processorTime() - start
+        allocations += allocation_count() - before
+    }
+
+    private static func processorTime() -> Int64 {
+        var time = timespec()
+        let result = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        precondition(result == 0, "Linux has this clock")
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
+
+/// `deploy/bench` has callgrind count in here only, and finds it by its name.
+@inline(never)
+func counted(_ body: () -> Void) {
+    body()
+}

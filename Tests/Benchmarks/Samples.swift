@@ -1,0 +1,117 @@
+import AMQP
+import Bridge
+import Core
+
+/// Messages of one kilobyte, one for each format.
+enum Samples {
+    static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
+    static let size = 1024
+
+    struct Sample {
+        let name: String
+        /// The decoder's name, in `decoders` or without options.
+        let decoder: String
+        let delivery: Delivery
+        /// What it has on the wire.
+        private(set) var properties = MessageProperties()
+
+        init(
+            _ name: String, decoder: String? = nil, headers: [(String, String)] = [],
+            properties: [(String, String)] = [("content-type", "application/json")], _ body: (_ text: String) -> String
+        ) {
+            self.name = name
+            self.decoder = decoder ?? name
+            var handmade = HandmadeDelivery(body: Array(Samples.filled(body).utf8))
+            let headers = headers + [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
+            for (name, value) in headers {
+                handmade.add(header: name, .text(value))
+            }
+            for (name, value) in properties + [("message-id", "order-4711"), ("timestamp", "1790000000")] {
+                precondition(handmade.set(property: name, value), "\(name) is a property")
+            }
+            delivery = handmade.delivery
+            self.properties = EngineBenchmarks.properties
+            if properties.isEmpty { self.properties.contentType = nil }
+            self.properties.headers = FieldTable(
+                headers.map { FieldTable.Entry(name: Array($0.utf8), value: .string($1)) })
+        }
+    }
+
+    /// The body with as much text as it takes to be ``size`` bytes.
+    static func filled(_ body: (_ text: String) -> String) -> String {
+        let room = size - body("").utf8.count
+        var text = ""
+        while text.utf8.count < room { text += "Your table at the Café des Amis is booked for tonight at eight. " }
+        while text.utf8.count > room { text.removeLast() }
+        return body(text)
+    }
+
+    /// Our own envelope.
+    static func envelope(_ text: String) -> String {
+        #"{"device-token":"\#(token)","apns-topic":"com.example.app","apns-push-type":"alert","apns-priority":10,"#
+            + #""payload":{"aps":{"alert":{"title":"Tonight","body":"\#(text)"},"sound":"default"}}}"#
+    }
+
+    /// A payload alone.
+    static func payload(_ text: String) -> String {
+        #"{"aps":{"alert":{"title":"Tonight","body":"\#(text)"},"sound":"default"}}"#
+    }
+
+    /// What goes beside a payload.
+    static let headers = [
+        ("device-token", token), ("apns-topic", "com.example.app"), ("apns-push-type", "alert"),
+        ("apns-priority", "10"),
+    ]
+
+    static var all: [Sample] {
+        [
+            Sample("apns-json") { envelope($0) },
+            Sample("apns-headers", headers: headers, properties: []) { payload($0) },
+            Sample("auto, apns-json", decoder: "auto") { envelope($0) },
+            Sample("auto, apns-headers", decoder: "auto", headers: headers, properties: []) { payload($0) },
+            Sample("mapping") { #"{"user":{"device":"\#(token)"},"text":"\#($0)","title":"Tonight"}"# },
+            Sample("cloudevents, structured", decoder: "cloudevents") {
+                #"{"specversion":"1.0","id":"7","source":"/orders","type":"booked","data":\#(envelope($0))}"#
+            },
+            Sample(
+                "cloudevents, binary", decoder: "cloudevents",
+                headers: [
+                    ("cloudEvents:specversion", "1.0"), ("cloudEvents:id", "7"), ("cloudEvents:source", "/orders"),
+                    ("cloudEvents:type", "booked"),
+                ]
+            ) { envelope($0) },
+            Sample("celery", headers: [("task", "send"), ("id", "7")]) { #"[[],\#(envelope($0)),{}]"# },
+            Sample("gorush") {
+                #"{"notifications":[{"tokens":["\#(token)"],"platform":1,"message":"\#($0)","title":"Tonight","#
+                    + #""topic":"com.example.app","priority":"high"}]}"#
+            },
+            Sample("gaurun") {
+                #"{"notifications":[{"token":["\#(token)"],"platform":1,"message":"\#($0)","sound":"default"}]}"#
+            },
+            Sample("rpush") {
+                #"{"type":"Rpush::Apnsp8::Notification","device_token":"\#(token)","alert":"\#($0)","priority":10}"#
+            },
+            Sample("fcm-v1", headers: [("device-token", token)]) {
+                #"{"message":{"apns":{"headers":{"apns-priority":"10"},"payload":\#(payload($0))}}}"#
+            },
+            Sample("sns", headers: [("device-token", token)]) {
+                #"{"default":"d","APNS":"{\"aps\":{\"alert\":\"\#($0)\"}}"}"#
+            },
+            Sample("node-apn") {
+                #"{"deviceToken":"\#(token)","topic":"com.example.app","alert":"\#($0)","sound":"default"}"#
+            },
+            Sample("pushy") {
+                #"{"token":"\#(token)","payload":"{\"aps\":{\"alert\":\"\#($0)\"}}","priority":"IMMEDIATE"}"#
+            },
+        ]
+    }
+
+    /// The options of those formats that have some.
+    static let decoders = #"""
+        decoders:
+          - name: mapping
+            mapping: { device-token: /user/device, payload: '{"aps":{"alert":{"title":{/title},"body":{/text}}}}' }
+          - name: celery
+            celery: { tasks: [{ name: send, pointer: /kwargs }] }
+        """#
+}

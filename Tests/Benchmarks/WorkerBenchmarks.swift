@@ -1,0 +1,119 @@
+import AMQP
+import APNs
+import Bridge
+import Core
+import Logging
+import Simulator
+import TestSupport
+
+/// A request on its whole way: through the pipeline alone, and through a worker with both connections and APNs's.
+enum WorkerBenchmarks {
+    static let all = [
+        pipeline("pipeline, apns-json", Samples.all[2]), pipeline("pipeline, apns-headers", Samples.all[3]),
+        worker("worker, apns-json", Samples.all[2]), worker("worker, apns-headers", Samples.all[3]),
+    ]
+
+    private static let log = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
+
+    private static func pipeline(_ name: String, _ sample: Samples.Sample) -> Benchmark {
+        Benchmark(name) { meter in
+            let configuration = try BenchmarkFiles().configuration()
+            let app = PipelineApp(
+                topic: "com.example.app", environment: .production,
+                pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
+            let doors = OpenDoors()
+            let pipeline = Pipeline(
+                settings: PipelineSettings(configuration, worker: "w"), apps: AppTable([app]), doors: doors, log: log,
+                seed: 1)
+            let now = BenchmarkFiles.start
+            let reply = APNsReply(status: 200)
+            return { operations in
+                for _ in 0..<operations / EngineBenchmarks.batch {
+                    meter.measure {
+                        for _ in 0..<EngineBenchmarks.batch {
+                            pipeline.received(sample.delivery, at: now)
+                        }
+                        for handle in doors.submitted {
+                            pipeline.timed(handle, sentAt: now.instant, at: now)
+                            pipeline.replied(handle, reply, at: now)
+                        }
+                        while doors.confirmed < doors.published {
+                            doors.confirmed += 1
+                            pipeline.confirmed(doors.confirmed, .acked, at: now)
+                        }
+                    }
+                    meter.result += doors.settled
+                    doors.submitted.removeAll(keepingCapacity: true)
+                    precondition(pipeline.isIdle, "every request is settled")
+                }
+            }
+        }
+    }
+
+    private static func worker(_ name: String, _ sample: Samples.Sample) -> Benchmark {
+        Benchmark(name) { meter in
+            let files = try BenchmarkFiles()
+            let simulator = try files.simulator()
+            let broker = Broker()
+            for queue in ["push.requests", "push.results"] { broker.declare(queue) }
+            let network = MemoryNetwork(start: BenchmarkFiles.start) { endpoint in
+                endpoint == BenchmarkFiles.apns ? try? simulator.makeEngine() : BrokerEngine(broker: broker)
+            }
+            let metered = MeteredNetwork(network, meter)
+            let plan = try AppPlan(files.configuration())
+            let worker = try WorkerFactory.worker(
+                index: 0, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: metered, apnsNetwork: metered,
+                programs: NoPrograms(), log: log, seed: 1, startsSlowly: false, at: network.moment)
+            let properties = sample.properties
+            func turn() -> Bool {
+                meter.measure { worker.step(at: network.moment) }
+                while worker.nextEvent() != nil {}
+                return worker.nextDeadline.map { $0 <= network.now } ?? false
+            }
+            network.settle(turn)
+            return { operations in
+                for _ in 0..<operations / EngineBenchmarks.batch {
+                    for _ in 0..<EngineBenchmarks.batch {
+                        try broker.put(Array(sample.delivery.body), properties: properties, into: "push.requests")
+                    }
+                    // Acks wait a moment for their neighbours.
+                    network.advance(by: .milliseconds(10), deadline: { worker.nextDeadline }, turn: turn)
+                    precondition(worker.counters.unsettled == 0, "every request is settled")
+                    meter.result += Int(worker.counters.outcomes[Int(Outcome.accepted.rawValue)])
+                }
+            }
+        }
+    }
+}
+
+/// For workers whose decoders need no program.
+private final class NoPrograms: ProgramHost {
+    func start(_ program: Program, _ engine: any ProgramEngine) { preconditionFailure("no decoder is a program") }
+    func stop(_ engine: any ProgramEngine, within grace: Duration) { preconditionFailure("no decoder is a program") }
+}
+
+/// Doors that take everything, and remember what they took.
+private final class OpenDoors: PipelineDoors {
+    var submitted: [UInt32] = []
+    private(set) var published: UInt64 = 0
+    var confirmed: UInt64 = 0
+    private(set) var settled = 0
+
+    var canPublish: Bool { true }
+
+    func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
+        published += 1
+        return published
+    }
+
+    func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
+        submitted.append(handle)
+        return handle
+    }
+
+    func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
+    func isConnected(pool: Int) -> Bool { true }
+    func take(_ intake: Intake) {}
+    func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) { preconditionFailure("no decoder is a program") }
+    func settle(_ delivery: Delivery, _ settlement: Settlement) { settled += 1 }
+}
