@@ -155,12 +155,34 @@ extension Collection where Element == UInt8 {
     /// specialise looks its types up at run time, on each call.
     @inlinable
     package func equals(_ text: StaticString) -> Bool {
-        let expected = unsafe UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        let isEqual = withContiguousStorageIfAvailable { bytes in
-            guard bytes.count == expected.count else { return false }
-            for index in 0..<bytes.count where unsafe bytes[index] != expected[index] { return false }
+        let isEqual = withContiguousStorageIfAvailable { unsafe Span(_unsafeElements: $0).equals(text) }
+        return unsafe isEqual
+            ?? elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether these bytes are the UTF-8 of `text`, looked at eight at a time; the last eight overlap those before.
+    @inlinable
+    package func equals(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        let expected = unsafe UnsafeRawPointer(text.utf8Start)
+        let lastWord = count - 8
+        guard lastWord >= 0 else {
+            for index in 0..<count where unsafe self[index] != expected.load(fromByteOffset: index, as: UInt8.self) {
+                return false
+            }
             return true
         }
-        return unsafe isEqual ?? elementsEqual(expected)
+        func differ(at offset: Int) -> Bool {
+            unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
+                != expected.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        }
+        var index = 0
+        while index < lastWord {
+            if differ(at: index) { return false }
+            index += 8
+        }
+        return !differ(at: lastWord)
     }
 }

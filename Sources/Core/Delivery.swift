@@ -4,12 +4,16 @@
 /// Source: AMQP 0-9-1, `basic.deliver` and the content header's properties.
 public struct Delivery: Sendable {
     /// The place of a field in the block.
+    @usableFromInline
     package struct Field: Sendable {
         var lower: UInt32
         var upper: UInt32
 
         /// A field that the message does not have.
         package static let absent = Field(lower: .max, upper: .max)
+
+        @usableFromInline
+        package var range: Range<Int> { Int(lower)..<Int(upper) }
 
         init(lower: UInt32, upper: UInt32) {
             self.lower = lower
@@ -35,6 +39,7 @@ public struct Delivery: Sendable {
     }
 
     /// A header as the receiver found it.
+    @usableFromInline
     package struct Header: Sendable {
         enum Value: Sendable {
             case text(Field)
@@ -44,7 +49,7 @@ public struct Delivery: Sendable {
             case other
         }
 
-        let name: Field
+        @usableFromInline package let name: Field
         let value: Value
 
         package static func text(_ name: Field, _ value: Field) -> Header { Header(name: name, value: .text(value)) }
@@ -87,15 +92,15 @@ public struct Delivery: Sendable {
     public package(set) var redelivered: Bool
     /// Which of the configuration's queues it came from, counted from 0.
     package var queue: Int
-    private let content: Content
+    @usableFromInline let content: Content
 
     /// What a delivery consists of. An object of its own, because a delivery passes through many hands and none of them
     /// changes it.
-    private final class Content: Sendable {
+    @usableFromInline final class Content: Sendable {
         let timestamp: UInt64?
-        let storage: [UInt8]
+        @usableFromInline let storage: [UInt8]
         let layout: Layout
-        let headers: [Header]
+        @usableFromInline let headers: [Header]
 
         init(timestamp: UInt64?, storage: [UInt8], layout: Layout, headers: [Header]) {
             self.timestamp = timestamp
@@ -122,7 +127,7 @@ public struct Delivery: Sendable {
     package var storage: [UInt8] { content.storage }
 
     private func bytes(_ field: Field) -> ArraySlice<UInt8>? {
-        field.lower == .max ? nil : content.storage[Int(field.lower)..<Int(field.upper)]
+        field.lower == .max ? nil : content.storage[field.range]
     }
 
     /// `timestamp` in seconds since 1970 UTC.
@@ -154,7 +159,8 @@ public struct Delivery: Sendable {
 
     /// The value of a header; of several with one name the last one counts. Names are compared byte by byte.
     public func header(_ name: StaticString) -> HeaderValue? {
-        for header in content.headers.reversed() where bytes(header.name)?.equals(name) == true {
+        let storage = content.storage
+        for header in content.headers.reversed() where storage.span.extracting(header.name.range).equals(name) {
             return value(of: header)
         }
         return nil
@@ -172,6 +178,19 @@ public struct Delivery: Sendable {
     public func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
         for header in content.headers {
             body(bytes(header.name) ?? [], value(of: header))
+        }
+    }
+
+    /// Visits those headers whose names mean something, in the order in which they came; of the others nothing is made.
+    ///
+    /// Inlinable, since as a generic of another module it would look its types up at run time, for each message.
+    @inlinable
+    package func forEachHeader<Name>(
+        named name: (Span<UInt8>) -> Name?, _ body: (_ name: Name, _ value: HeaderValue) -> Void
+    ) {
+        let storage = content.storage
+        for header in content.headers {
+            if let name = name(storage.span.extracting(header.name.range)) { body(name, value(of: header)) }
         }
     }
 
@@ -213,7 +232,8 @@ public struct Delivery: Sendable {
             layout: layout, headers: content.headers)
     }
 
-    private func value(of header: Header) -> HeaderValue {
+    @usableFromInline
+    func value(of header: Header) -> HeaderValue {
         switch header.value {
         case .text(let field): .text(bytes(field) ?? [])
         case .integer(let value): .integer(value)

@@ -14,12 +14,6 @@ extension Span<UInt8> {
         withText(of: string) { $0.equals(text) }
     }
 
-    func equals(_ text: StaticString) -> Bool {
-        guard count == text.utf8CodeUnitCount else { return false }
-        for index in indices where unsafe self[index] != text.utf8Start[index] { return false }
-        return true
-    }
-
     /// The value of a number; beyond what Swift can read, none that lies in a range.
     func number(_ number: JSONValue) -> Double {
         let digits = extracting(number.range)

@@ -31,12 +31,7 @@ package struct RequestHistory {
 
     package init(_ delivery: borrowing Delivery) {
         guard delivery.headerCount > 0 else { return }
-        delivery.forEachHeader { name, value in
-            guard name.count > Self.prefix.utf8CodeUnitCount,
-                name.prefix(Self.prefix.utf8CodeUnitCount).equals(Self.prefix)
-            else { return }
-            read(name.dropFirst(Self.prefix.utf8CodeUnitCount), value)
-        }
+        delivery.forEachHeader(named: { HeaderName($0) }) { read($0, $1) }
         guard parkings == 0 else { return }
         deferrals = 0
         attempts = 0
@@ -44,31 +39,39 @@ package struct RequestHistory {
         expiresAt = nil
     }
 
-    private static let prefix: StaticString = "harebell-"
+    private enum HeaderName {
+        case parked, deferred, attempts, replays, expiresAt, done, processed
 
-    private mutating func read(_ name: ArraySlice<UInt8>, _ value: Delivery.HeaderValue) {
-        switch value {
-        case .integer(let integer):
-            let count = Int(Int32(clamping: max(0, integer)))
-            if name.equals("parked") {
-                parkings = count
-            } else if name.equals("deferred") {
-                deferrals = count
-            } else if name.equals("attempts") {
-                attempts = count
-            } else if name.equals("replays") {
-                replays = count
-            } else if name.equals("expires-at") {
-                expiresAt = WallTime(milliseconds: integer)
+        init?(_ name: Span<UInt8>) {
+            // Hardly two names are of one length: one comparison tells.
+            switch name.count {
+            case 13 where name.equals("harebell-done"): self = .done
+            case 15 where name.equals("harebell-parked"): self = .parked
+            case 16 where name.equals("harebell-replays"): self = .replays
+            case 17 where name.equals("harebell-deferred"): self = .deferred
+            case 17 where name.equals("harebell-attempts"): self = .attempts
+            case 18 where name.equals("harebell-processed"): self = .processed
+            case 19 where name.equals("harebell-expires-at"): self = .expiresAt
+            default: return nil
             }
-        case .text(let text):
-            if name.equals("done") {
-                done = text
-            } else if name.equals("processed") {
-                processed = text.equals(Processed.unknown.name) ? .unknown : .yes
-            }
-        case .number, .boolean, .other: break
         }
+    }
+
+    private mutating func read(_ name: HeaderName, _ value: Delivery.HeaderValue) {
+        switch (name, value) {
+        case (.parked, .integer(let count)): parkings = Self.counted(count)
+        case (.deferred, .integer(let count)): deferrals = Self.counted(count)
+        case (.attempts, .integer(let count)): attempts = Self.counted(count)
+        case (.replays, .integer(let count)): replays = Self.counted(count)
+        case (.expiresAt, .integer(let milliseconds)): expiresAt = WallTime(milliseconds: milliseconds)
+        case (.done, .text(let text)): done = text
+        case (.processed, .text(let text)): processed = text.equals(Processed.unknown.name) ? .unknown : .yes
+        default: break
+        }
+    }
+
+    private static func counted(_ count: Int64) -> Int {
+        Int(Int32(clamping: max(0, count)))
     }
 
     /// How often it was put into a retry queue because of trouble: what chooses the next level.

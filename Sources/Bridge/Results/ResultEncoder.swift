@@ -155,9 +155,8 @@ package struct ResultEncoder: Sendable {
 
     private static func headers(_ report: Report, traced delivery: Delivery) -> ArraySlice<UInt8> {
         var table = report.isCommon ? commonHeaders : headers(report)
-        delivery.forEachHeader { name, value in
-            guard case .text(let text) = value, text.count <= TraceHeader.maximumLength, let header = TraceHeader(name)
-            else { return }
+        delivery.forEachHeader(named: { TraceHeader($0) }) { header, value in
+            guard case .text(let text) = value, text.count <= TraceHeader.maximumLength else { return }
             HeaderBytes.append(header.name, text: text, to: &table)
         }
         return table[...]
@@ -189,9 +188,14 @@ enum TraceHeader: CaseIterable {
     /// is left out, lest it keep a result from fitting into a frame.
     static let maximumLength = 8192
 
-    init?(_ name: ArraySlice<UInt8>) {
-        guard let header = Self.allCases.first(where: { name.equals($0.name) }) else { return nil }
-        self = header
+    init?(_ name: ArraySlice<UInt8>) { self.init(name.span) }
+
+    init?(_ name: Span<UInt8>) {
+        for header in Self.allCases where name.equals(header.name) {
+            self = header
+            return
+        }
+        return nil
     }
 
     var name: StaticString {

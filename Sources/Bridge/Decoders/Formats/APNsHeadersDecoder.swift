@@ -26,14 +26,8 @@ package struct APNsHeadersDecoder: Decoder {
         var fields = RequestFields()
         fields.takesDigits = true
         var tokens = RequestFields.Value.missing
-        delivery.forEachHeader { name, value in
-            guard let name = RequestFields.Name(name) else { return }
-            let field: RequestFields.Value =
-                switch value {
-                case .text(let text): .text(text)
-                case .integer(let integer): .integer(integer)
-                default: .other
-                }
+        delivery.forEachHeader(named: { RequestFields.Name($0) }) { name, value in
+            let field = RequestFields.Value(value)
             if name == .deviceTokens { tokens = field } else { fields.set(name, field) }
         }
         switch tokens {

@@ -71,14 +71,8 @@ extension JSONPart {
 extension RequestFields {
     /// What a message of another format leaves open and its AMQP headers say, under our own names.
     public mutating func fill(from delivery: Delivery) {
-        delivery.forEachHeader { name, value in
-            guard let name = Name(name) else { return }
-            let value: Value =
-                switch value {
-                case .text(let text): .text(text)
-                case .integer(let integer): .integer(integer)
-                default: .other
-                }
+        delivery.forEachHeader(named: { Name($0) }) { name, value in
+            let value = Value(value)
             switch name {
             case .deviceTokens:
                 if case (.missing, nil, .text(let text)) = (deviceToken, deviceTokens, value) {

@@ -27,7 +27,9 @@ public struct RequestFields {
             }
         }
 
-        init?(_ text: ArraySlice<UInt8>) {
+        init?(_ text: ArraySlice<UInt8>) { self.init(text.span) }
+
+        init?(_ text: Span<UInt8>) {
             // Hardly two names are of one length: one comparison tells.
             switch text.count {
             case 7 where text.equals("payload"): self = .payload
@@ -54,6 +56,14 @@ public struct RequestFields {
         case integer(Int64)
         /// Anything else: never right.
         case other
+
+        init(_ value: Delivery.HeaderValue) {
+            switch value {
+            case .text(let text): self = .text(text)
+            case .integer(let integer): self = .integer(integer)
+            default: self = .other
+            }
+        }
     }
 
     /// A fan-out of more device tokens than this is refused.

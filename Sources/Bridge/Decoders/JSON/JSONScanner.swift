@@ -296,10 +296,16 @@ struct JSONScanner {
 
     /// One character of two to four bytes of UTF-8.
     private mutating func sequence(_ bytes: Span<UInt8>) throws(JSONFailure) {
+        let lead = bytes[position]
+        // Most of what is not ASCII in most languages' payloads.
+        if 0xC2...0xDF ~= lead {
+            guard position + 1 < bytes.count, bytes[position + 1] & 0xC0 == 0x80 else { throw failure("UTF-8") }
+            position += 2
+            return
+        }
         let second: ClosedRange<UInt8>
         let continuations: Int
-        switch bytes[position] {
-        case 0xC2...0xDF: (second, continuations) = (0x80...0xBF, 1)
+        switch lead {
         case 0xE0: (second, continuations) = (0xA0...0xBF, 2)
         case 0xED: (second, continuations) = (0x80...0x9F, 2)
         case 0xE1...0xEF: (second, continuations) = (0x80...0xBF, 2)
