@@ -1,21 +1,23 @@
 package import Core
 
-/// Finds the addresses of host names on a thread of its own: getaddrinfo is the only call that may block.
+/// Finds the addresses of host names on threads of its own: getaddrinfo is the only call that may block.
 ///
 /// All loops of a process share one resolver. Nothing is cached: Apple asks for a DNS query before each connection, and
-/// the system's resolver may cache as it is configured to. Look-ups are done one after the other, so a slow one delays
-/// those behind it; each is dropped once its deadline has passed.
+/// the system's resolver may cache as it is configured to. As many look-ups as there are threads are done at a time, so
+/// that a name whose servers are silent does not delay the others'; each is dropped once its deadline has passed.
 package final class Resolver: Sendable {
     /// The most look-ups that wait at a time; more fail with `EAI_AGAIN`.
     package static let maximumWaiting = 1024
-    /// In bytes; enough for glibc's modules.
+    /// The most look-ups at a time.
+    package static let threads = 4
+    /// Of each thread, in bytes; enough for glibc's modules.
     package static let stackSize = 1024 * 1024
 
     /// What the connects of this process have learnt about addresses.
     let failedAddresses = FailedAddresses()
     private let queue: ResolverQueue
 
-    /// - Parameter lookUp: What answers; it runs on the resolver's thread and may block.
+    /// - Parameter lookUp: What answers; it runs on the resolver's threads and may block.
     package init(
         lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
     ) throws(EventLoopError) {
@@ -26,12 +28,14 @@ package final class Resolver: Sendable {
             throw EventLoopError("cannot create a resolver", error)
         }
         self.queue = queue
-        try Thread.start(name: "resolver", stackSize: Self.stackSize) {
-            while let query = queue.next() { query.reply(lookUp) }
-        }.detach()
+        for _ in 0..<Self.threads {
+            try Thread.start(name: "resolver", stackSize: Self.stackSize) {
+                while let query = queue.next() { query.reply(lookUp) }
+            }.detach()
+        }
     }
 
-    /// The thread ends by itself, after the look-up that it is busy with.
+    /// The threads end by themselves, after the look-ups that they are busy with.
     deinit {
         queue.close()
     }
@@ -66,7 +70,7 @@ struct ResolverReply: Sendable {
     let answer: AddressLookup.Answer
 }
 
-/// The queries between the loops and the resolver's thread.
+/// The queries between the loops and the resolver's threads.
 private final class ResolverQueue: Sendable {
     private struct State {
         var waiting: [ResolverQuery] = []
@@ -99,10 +103,13 @@ private final class ResolverQueue: Sendable {
     /// Waits for the next query; `nil` once the queue is closed.
     func next() -> ResolverQuery? {
         while true {
-            let (query, isClosed) = state.withLock { state -> (ResolverQuery?, Bool) in
-                if state.isClosed { return (nil, true) }
-                return (state.waiting.isEmpty ? nil : state.waiting.removeFirst(), false)
+            let (query, isClosed, hasMore) = state.withLock { state -> (ResolverQuery?, Bool, Bool) in
+                if state.isClosed { return (nil, true, true) }
+                let query = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+                return (query, false, !state.waiting.isEmpty)
             }
+            // What was raised more than once wakes one thread: it passes that on.
+            if hasMore { wakeUp.raise() }
             if isClosed { return nil }
             if let query { return query }
             wakeUp.lower()

@@ -160,6 +160,24 @@ struct ConnectTests {
         #expect(client.openings == 0)
     }
 
+    @Test("names whose look-ups take for ever do not hold up another's")
+    func hangingNames() throws {
+        let gate = try Gate()
+        let fixture = try LoopFixture { endpoint in
+            if endpoint.host == "slow.example" { gate.wait() }
+            return .success([Self.address("127.0.0.1", endpoint.port)])
+        }
+        let listener = try fixture.listen { .echo() }
+        let slow = (1..<Resolver.threads).map { _ in
+            fixture.connect(to: Endpoint(host: "slow.example", port: listener.port))
+        }
+        let others = (0..<3).map { _ in fixture.connect(to: Endpoint(host: "fast.example", port: listener.port)) }
+        try fixture.run { others.allSatisfy(\.isOpen) }
+        #expect(slow.allSatisfy { !$0.isOpen })
+        gate.open()
+        try fixture.run { slow.allSatisfy(\.isOpen) }
+    }
+
     /// Holds threads up until it is opened, and none after that.
     final class Gate: Sendable {
         private let event: EventDescriptor
