@@ -39,6 +39,7 @@ extension AMQPEngine {
             guard isVersion091, mechanisms.contains(Substring(configuration.address.mechanism.rawValue)) else {
                 return fail(missing(isVersion091 ? mechanisms : nil))
             }
+            isEstablished = true
             perform(machine.startReceived())
         case .tune(let channelMax, let frameMax, let heartbeat):
             tune(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat)

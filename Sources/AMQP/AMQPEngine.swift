@@ -36,6 +36,7 @@ package final class AMQPEngine: Engine {
     package let configuration: AMQPConfiguration
     package let epoch: UInt32
     package internal(set) var server = ServerProperties()
+    package internal(set) var isEstablished = false
     /// Whether consumers are registered as soon as the channel opens.
     package var consumesWhenOpen = true
 

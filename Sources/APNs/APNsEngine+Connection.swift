@@ -153,7 +153,9 @@ extension APNsEngine {
             } catch {
                 fail(APNsError(tls: error))
             }
-        case .announceReady: events.append(.ready)
+        case .announceReady:
+            isEstablished = true
+            events.append(.ready)
         case .refuseProtocol: fail(APNsError(.noHTTP2, APNsError.noHTTP2Message(configuration.endpoint)))
         case .sayGoodbye: close(goaway == nil ? nil : leftByPeer())
         case .giveUpHandshake:

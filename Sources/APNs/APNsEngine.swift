@@ -90,6 +90,7 @@ package final class APNsEngine: Engine {
     var now = Instant(nanoseconds: 0)
     /// Why streams end that we end ourselves.
     var lossDetail = ""
+    package internal(set) var isEstablished = false
     package internal(set) var wantsDisconnect = false
     /// How often it met its limits.
     package internal(set) var encounters = Encounters()

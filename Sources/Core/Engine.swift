@@ -17,6 +17,10 @@ package protocol Engine: AnyObject {
     /// Appends everything that is to be sent now.
     func drain(into output: inout ByteQueue)
 
+    /// Whether the peer has shown that it speaks the engine's protocol; where a connection ends before, the next one goes to
+    /// another address of the host, if there is one.
+    var isEstablished: Bool { get }
+
     /// True once the engine has nothing more to say: the driver sends what was drained, then closes the transport.
     var wantsDisconnect: Bool { get }
 
@@ -25,6 +29,10 @@ package protocol Engine: AnyObject {
 
     /// Does what is due at `now`.
     func expire(at now: Instant)
+}
+
+extension Engine {
+    package var isEstablished: Bool { true }
 }
 
 /// Where a connection goes to.

@@ -100,6 +100,7 @@ extension SocketConnection: ReadinessHandler {
 
     private func sayFarewell(at now: Moment) {
         socket?.endOutput()
+        judgeAddress()
         phase = .lingering
         farewellDeadline = now.instant + SocketNetwork.farewellTime
         let engine = engine

@@ -108,6 +108,7 @@ final class SocketConnection {
     /// Closes the socket at once; the engine, if there still is one, hears nothing more.
     func close() {
         precondition(phase != .closed, "a connection closes once")
+        if phase == .open { judgeAddress() }
         releaseSocket()
         engine = nil
         phase = .closed
@@ -125,6 +126,12 @@ final class SocketConnection {
         engine?.transportClosed(failure, at: now.instant)
         // The owner may have had its part of this turn already.
         network.loop.requestTurn()
+    }
+
+    /// Remembers an address behind which something takes connections and then does not speak the engine's protocol.
+    func judgeAddress() {
+        guard let engine, !engine.isEstablished, let attempt = attempts.current else { return }
+        network.failedAddresses.failed(attempt.address, at: network.loop.now.instant)
     }
 
     func releaseSocket() {

@@ -53,6 +53,7 @@ struct HandshakeTests {
         let error = try #require(pair.takeError())
         #expect(error.code == .accessRefused)
         #expect(error.isTransient == hangsUp)
+        #expect(pair.engine.isEstablished, "its address is a broker's")
         #expect(!error.description.contains("secret"))
     }
 
@@ -128,6 +129,7 @@ struct HandshakeTests {
         }
         #expect(error.code == .protocolMismatch)
         #expect(!error.isTransient)
+        #expect(!engine.isEstablished)
         var output = ByteQueue()
         engine.drain(into: &output)
         #expect(engine.wantsDisconnect)

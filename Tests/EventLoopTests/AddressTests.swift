@@ -107,6 +107,32 @@ struct AddressTests {
         #expect(order.map(\.endpoint.port) == [listener.port, refusing])
     }
 
+    @Test(
+        "An address whose peer hangs up, or is given up, before it has spoken is tried last; one that has spoken is not",
+        arguments: [(speaks: false, givesUp: false), (false, true), (true, false), (true, true)])
+    func mute(speaks: Bool, givesUp: Bool) throws {
+        let ports = Mutex<[UInt16]>([])
+        let fixture = try LoopFixture { _ in
+            .success(ports.withLock { $0 }.map { ConnectTests.address("127.0.0.1", $0) })
+        }
+        let first = try fixture.listen {
+            let peer = TestEngine()
+            if speaks { peer.output = [1] }
+            peer.wantsDisconnect = !givesUp
+            return peer
+        }
+        let second = try fixture.listen { .echo() }
+        ports.withLock { $0 = [first.port] }
+        let client = TestEngine()
+        client.awaitsGreeting = true
+        fixture.network.connect(client, to: Endpoint(host: "name.example", port: 1), timeout: .seconds(10))
+        try fixture.run { givesUp ? client.isOpen && (!speaks || !client.received.isEmpty) : client.hasEnded }
+        if givesUp { fixture.network.disconnect(client) }
+        let both = [first.port, second.port].map { ConnectTests.address("127.0.0.1", $0) }
+        let order = fixture.resolver.failedAddresses.last(both, at: SystemClock.instant()).map(\.endpoint.port)
+        #expect(order == (speaks ? [first.port, second.port] : [second.port, first.port]))
+    }
+
     @Test("Each connection asks the resolver anew")
     func uncached() throws {
         let queries = Mutex(0)

@@ -85,6 +85,9 @@ final class TestEngine: Engine {
     private(set) var expirations: [Instant] = []
     var output: [UInt8] = []
     var wantsDisconnect = false
+    /// Whether bytes of any kind show that the peer speaks its protocol.
+    var awaitsGreeting = false
+    var isEstablished: Bool { !awaitsGreeting || !received.isEmpty }
     var nextDeadline: Instant?
     var onReceive: ((TestEngine, Span<UInt8>) -> Void)?
     var onClose: (() -> Void)?
