@@ -52,18 +52,34 @@ package struct NotificationID: Hashable, Sendable {
     /// Appends the canonical 36 bytes: lower case, 8-4-4-4-12.
     package func append(to bytes: inout [UInt8]) {
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
-        var position = 35
-        for word in [low, high] {
-            var rest = word
-            for _ in 0..<16 {
-                if position == 23 || position == 18 || position == 13 || position == 8 { position -= 1 }
-                let digit = UInt8(truncatingIfNeeded: rest) & 0xF
-                text[position] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
-                rest >>= 4
-                position -= 1
-            }
-        }
+        let first = Self.digits(UInt32(truncatingIfNeeded: high >> 32))
+        let second = Self.digits(UInt32(truncatingIfNeeded: high))
+        let third = Self.digits(UInt32(truncatingIfNeeded: low >> 32))
+        let fourth = Self.digits(UInt32(truncatingIfNeeded: low))
+        var span = text.mutableSpan
+        var raw = unsafe span.mutableBytes
+        raw.storeBytes(of: first, toByteOffset: 0, as: UInt64.self)
+        raw.storeBytes(of: UInt32(truncatingIfNeeded: second), toByteOffset: 9, as: UInt32.self)
+        raw.storeBytes(of: UInt32(second >> 32), toByteOffset: 14, as: UInt32.self)
+        raw.storeBytes(of: UInt32(truncatingIfNeeded: third), toByteOffset: 19, as: UInt32.self)
+        raw.storeBytes(of: UInt32(third >> 32), toByteOffset: 24, as: UInt32.self)
+        raw.storeBytes(of: fourth, toByteOffset: 28, as: UInt64.self)
         bytes.append(text.span)
+    }
+
+    /// The eight digits of a number as ASCII, all worked on at once; stored in memory, the first one comes first.
+    private static func digits(_ number: UInt32) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        // Each byte of the number in the lower half of two bytes, then its digits in one each.
+        var digits = UInt64(number.bigEndian)
+        digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
+        digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
+        digits = (digits >> 4 | digits << 8) & 0x0F0F_0F0F_0F0F_0F0F
+        let areLetters = (digits &+ ones &* 6) >> 4 & ones
+        let characters =
+            digits &+ ones &* UInt64(UInt8(ascii: "0"))
+            &+ areLetters &* UInt64(UInt8(ascii: "a") - UInt8(ascii: "0") - 10)
+        return characters.littleEndian
     }
 }
 

@@ -184,6 +184,20 @@ struct WordTests {
         #expect(DeviceToken("0123456789abcdef").map { "\($0)" } == "01234567…")
     }
 
+    @Test("Each digit of an apns-id is written where it belongs")
+    func notificationIDDigits() {
+        var random = SplitMix64(seed: 36)
+        for _ in 0..<1000 {
+            let id = NotificationID(high: random.next(), low: random.next())
+            let digits = [id.high, id.low].map { word in
+                let digits = String(word, radix: 16)
+                return String(repeating: "0", count: 16 - digits.count) + digits
+            }.joined()
+            #expect("\(id)".filter { $0 != "-" } == digits)
+            #expect("\(id)".split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
+        }
+    }
+
     @Test("a notification id reads and writes canonical UUIDs")
     func identifiers() {
         let text = "123e4567-e89b-12d3-a456-426655440000"
