@@ -142,6 +142,24 @@ struct ForeignFormatTests {
                 })
     }
 
+    @Test("A part with as many brackets as there may be is refused where the payload adds its own")
+    func depth() throws {
+        let brackets = JSONScanner.maximumDepth - 1
+        let deep = String(repeating: "[", count: brackets) + String(repeating: "]", count: brackets)
+        for (decoder, body) in [
+            ("gorush", #"{"to":"\#(Self.token)","platform":1,"sound":\#(deep)}"#),
+            ("rpush", #"{"device_token":"\#(Self.token)","alert":\#(deep)}"#),
+            ("node-apn", #"{"token":"\#(Self.token)","alert":\#(deep)}"#),
+        ] {
+            guard case .reject(let failure) = try DecoderSample(body, decoder: decoder).decoded() else {
+                Issue.record("\(decoder): expected it to be refused")
+                continue
+            }
+            #expect(failure.limit == .depth, "\(decoder): \(failure.detail)")
+            #expect(failure.detail.hasPrefix("payload: not JSON: expected at most 64 levels of brackets"))
+        }
+    }
+
     @Test("Each format has its row in the documentation, and each that is not our own a page")
     func pages() throws {
         let page = try DocumentationPage("decoders.md").text

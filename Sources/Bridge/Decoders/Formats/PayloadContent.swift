@@ -7,13 +7,10 @@ struct PayloadContent {
     private var hasEvent = false
     private var hasContentState = false
 
-    /// - Parameter payload: a JSON object, checked already.
-    init(_ payload: ArraySlice<UInt8>) {
-        do {
-            try scan(payload)
-        } catch {
-            preconditionFailure("a payload is checked before it is asked what it says")
-        }
+    /// - Parameter payload: a JSON object, checked already; but what a decoder puts around its parts may be one bracket too
+    ///   many.
+    init(_ payload: ArraySlice<UInt8>) throws(JSONFailure) {
+        try scan(payload)
     }
 
     /// The push type, where the payload leaves no doubt. A Live Activity's update may have an alert of its own.

@@ -262,7 +262,13 @@ public struct RequestFields {
         let type: PushType
         switch pushType {
         case .missing:
-            guard let told = PayloadContent(payload).pushType ?? defaultPushType else {
+            let content: PayloadContent
+            do throws(JSONFailure) {
+                content = try PayloadContent(payload)
+            } catch {
+                throw DecodingFailure(error, in: "payload")
+            }
+            guard let told = content.pushType ?? defaultPushType else {
                 throw DecodingFailure("apns-push-type: missing, and aps does not tell it for certain")
             }
             type = told
