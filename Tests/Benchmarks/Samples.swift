@@ -1,6 +1,8 @@
 import AMQP
 import Bridge
 import Core
+import SwiftProtobuf
+import XorcMessages
 
 /// Messages of one kilobyte, one for each format.
 enum Samples {
@@ -19,9 +21,16 @@ enum Samples {
             _ name: String, decoder: String? = nil, headers: [(String, String)] = [],
             properties: [(String, String)] = [("content-type", "application/json")], _ body: (_ text: String) -> String
         ) {
+            self.init(name, decoder: decoder, headers: headers, properties: properties, bytes: { Array(body($0).utf8) })
+        }
+
+        init(
+            _ name: String, decoder: String? = nil, headers: [(String, String)] = [],
+            properties: [(String, String)] = [], bytes body: (_ text: String) -> [UInt8]
+        ) {
             self.name = name
             self.decoder = decoder ?? name
-            var handmade = HandmadeDelivery(body: Array(Samples.filled(body).utf8))
+            var handmade = HandmadeDelivery(body: Samples.filled(body))
             let headers = headers + [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
             for (name, value) in headers {
                 handmade.add(header: name, .text(value))
@@ -38,8 +47,8 @@ enum Samples {
     }
 
     /// The body with as much text as it takes to be ``size`` bytes.
-    static func filled(_ body: (_ text: String) -> String) -> String {
-        let room = size - body("").utf8.count
+    static func filled(_ body: (_ text: String) -> [UInt8]) -> [UInt8] {
+        let room = size - body("").count
         var text = ""
         while text.utf8.count < room { text += "Your table at the Café des Amis is booked for tonight at eight. " }
         while text.utf8.count > room { text.removeLast() }
@@ -55,6 +64,27 @@ enum Samples {
     /// A payload alone.
     static func payload(_ text: String) -> String {
         #"{"aps":{"alert":{"title":"Tonight","body":"\#(text)"},"sound":"default"}}"#
+    }
+
+    /// A push request of the xorc events.
+    static func push(_ text: String) -> [UInt8] {
+        var apple = XorcAppleNotification()
+        apple.headers.apnsTopic = "com.example.app"
+        apple.headers.apnsPriority = 10
+        apple.localized.title = "Tonight"
+        apple.localized.body = text
+        apple.sound = "default"
+        var push = XorcPushNotification()
+        push.header.type = "notification.PushNotification"
+        push.header.correlationID = "order-4711"
+        push.deviceToken = token
+        push.universe = "restaurants"
+        push.apple = apple
+        do {
+            return try push.serializedBytes()
+        } catch {
+            preconditionFailure("nothing is required of it: \(error)")
+        }
     }
 
     /// What goes beside a payload.
@@ -103,6 +133,7 @@ enum Samples {
             Sample("pushy") {
                 #"{"token":"\#(token)","payload":"{\"aps\":{\"alert\":\"\#($0)\"}}","priority":"IMMEDIATE"}"#
             },
+            Sample("xorc", bytes: push),
         ]
     }
 

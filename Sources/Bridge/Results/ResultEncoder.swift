@@ -3,7 +3,7 @@ package import Core
 
 /// A result that is ready to be published, to one place or to several.
 package struct EncodedResult: Sendable {
-    /// The JSON.
+    /// In the form that is wanted: JSON, or a message of the xorc events.
     package let body: [UInt8]
     package let properties: PublicationProperties
 
@@ -40,7 +40,12 @@ package struct ResultEncoder: Sendable {
         format: Configuration.ResultFormat = .harebell
     ) -> EncodedResult {
         var properties = PublicationProperties()
-        properties.contentType = format == .cloudevents ? ResultEvent.contentType : Self.contentType
+        properties.contentType =
+            switch format {
+            case .harebell, .gorush: Self.contentType
+            case .cloudevents: ResultEvent.contentType
+            case .xorc: XorcResult.contentType
+            }
         properties.type = Self.type
         properties.correlationID = delivery.correlationID ?? delivery.messageID
         var messageID: [UInt8] = []
@@ -57,6 +62,9 @@ package struct ResultEncoder: Sendable {
         if format == .gorush {
             let feedback = GorushFeedback(report, notification, position: position ?? 0, of: delivery)
             return EncodedResult(body: feedback.json, properties: properties)
+        }
+        if format == .xorc {
+            return EncodedResult(body: XorcResult.bytes(report, of: delivery), properties: properties)
         }
         let body = Self.body(
             report, id: messageID.prefix(36), notification: notification, topic: topic ?? notification?.topic,

@@ -28,6 +28,14 @@ struct DecoderSample {
         self.properties = properties
     }
 
+    init(
+        bytes body: [UInt8], decoder: String, decoders: String = "",
+        headers: [(String, HandmadeDelivery.HeaderValue)] = [], properties: [(String, String)] = []
+    ) {
+        self.init("", decoder: decoder, decoders: decoders, headers: headers, properties: properties)
+        self.body = body
+    }
+
     var delivery: Delivery {
         var delivery = HandmadeDelivery(body: body)
         for (name, value) in headers { delivery.add(header: name, value) }

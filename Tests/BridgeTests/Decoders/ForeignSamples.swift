@@ -20,7 +20,7 @@ enum ForeignSamples {
     private static let token = DecoderSample.token
     private static let token2 = DecoderSample.token2
 
-    static let all = gorush + gaurun + rpush + fcm + sns + nodeAPN + pushy
+    static let all = gorush + gaurun + rpush + fcm + sns + nodeAPN + pushy + xorc
 
     /// Everything that becomes a request, and the formats that need options.
     static let forMutation =
@@ -250,7 +250,9 @@ enum ForeignSamples {
             head: "alert p5 e1795300000", payload: #"{"aps":{"badge":1}}"#),
     ]
 
-    static let refused = [
+    static let refused = json + xorcRefused
+
+    private static let json = [
         ("gorush", #"{"tokens":["\#(token)"]}"#, "platform: expected 1 (iOS), or another one's number"),
         ("gorush", #"{"body":"!"}"#, "body.body: expected base64"),
         ("gorush", #"{"notifications":[]}"#, "notifications: expected at least one"),
@@ -284,13 +286,14 @@ enum ForeignSamples {
         ("cloudevents", #"{"specversion":"1.0","source":"s","type":"t","data":{}}"#, "id: missing, expected a text"),
     ].map { Refused(message: DecoderSample($0.1, decoder: $0.0), complaint: $0.2) }
 
-    static let ignored = [
-        DecoderSample(#"{"tokens":["a"],"platform":2,"message":"m"}"#, decoder: "gorush"),
-        DecoderSample(#"{"notifications":[{"tokens":["a"],"platform":3}]}"#, decoder: "gorush"),
-        DecoderSample(#"{"notifications":[{"token":["a"],"platform":2}]}"#, decoder: "gaurun"),
-        DecoderSample(#"{"type":"Rpush::Gcm::Notification","registration_ids":["a"]}"#, decoder: "rpush"),
-        DecoderSample(#"{"default":"d","GCM":"{}"}"#, decoder: "sns"),
-    ]
+    static let ignored =
+        [
+            DecoderSample(#"{"tokens":["a"],"platform":2,"message":"m"}"#, decoder: "gorush"),
+            DecoderSample(#"{"notifications":[{"tokens":["a"],"platform":3}]}"#, decoder: "gorush"),
+            DecoderSample(#"{"notifications":[{"token":["a"],"platform":2}]}"#, decoder: "gaurun"),
+            DecoderSample(#"{"type":"Rpush::Gcm::Notification","registration_ids":["a"]}"#, decoder: "rpush"),
+            DecoderSample(#"{"default":"d","GCM":"{}"}"#, decoder: "sns"),
+        ] + xorcIgnored
 
     private static func base64(_ text: String) -> String {
         Base64.standard.encode(Array(text.utf8))

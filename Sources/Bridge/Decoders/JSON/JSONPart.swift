@@ -8,9 +8,11 @@ public struct JSONPart: Sendable {
     let value: JSONValue
 
     /// Reads one value and nothing behind it.
-    init(_ document: ArraySlice<UInt8>) throws(JSONFailure) {
+    ///
+    /// - Parameter depth: how many brackets will be around it.
+    init(_ document: ArraySlice<UInt8>, depth: Int = 0) throws(JSONFailure) {
         var scanner = JSONScanner()
-        value = try scanner.value(document.span, depth: 0)
+        value = try scanner.value(document.span, depth: depth)
         try scanner.end(document.span)
         self.document = document
     }
