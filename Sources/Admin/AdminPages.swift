@@ -34,6 +34,8 @@ package struct AdminRequest: Sendable {
     package let isRepeated: Bool
     /// Of a command.
     package let body: [UInt8]
+    /// Who asks: an address in digits.
+    package let peer: String
 }
 
 package struct AdminAnswer: Sendable {

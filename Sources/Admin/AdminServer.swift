@@ -17,6 +17,7 @@ package final class AdminServer {
 
     private final class Connection {
         let raw: DaemonConnection
+        let peer: String
         /// Whether its page is not there yet, and whether it ever was not.
         var isWaiting = false {
             didSet { hasWaited = hasWaited || isWaiting }
@@ -29,8 +30,9 @@ package final class AdminServer {
         var body: [UInt8] = []
         var isTooLong = false
 
-        init(_ raw: DaemonConnection) {
+        init(_ raw: DaemonConnection, from peer: String) {
             self.raw = raw
+            self.peer = peer
         }
     }
 
@@ -123,7 +125,7 @@ package final class AdminServer {
     }
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
-        let slot = connections.insert(Connection(connection))
+        let slot = connections.insert(Connection(connection, from: arriving))
         statistics.connections += 1
         if let leaving = limits.opened(slot, from: arriving, at: now.instant) { end(leaving) }
         return slot
@@ -154,24 +156,25 @@ package final class AdminServer {
         let state = connections[connection.slot]
         guard !state.isLeaving else { return false }
         if let command = state.command {
-            guard !state.isTooLong else { return answer(connection, Self.tooLong) }
+            guard !state.isTooLong else { return answer(connection, command, Self.tooLong) }
             return show(command, connection)
         }
+        let page = pages.pages.first { $0.path.description == path }
         guard access.knows(host: connection.header("Host")) else {
             return answer(
-                connection,
+                connection, page,
                 .text(403, "403 only names of loopback are answered here; admin.token_file opens it for others"))
         }
-        let page = pages.pages.first { $0.path.description == path }
         guard access.allows(page, connection.header("Authorization")) else {
             guard access.token != nil else {
-                return answer(connection, .text(403, "403 nothing can be done here without admin.token_file"))
+                return answer(connection, page, .text(403, "403 nothing can be done here without admin.token_file"))
             }
-            return answer(connection, .text(401, "401 a bearer token is needed"), ("WWW-Authenticate", "Bearer"))
+            return answer(connection, page, .text(401, "401 a bearer token is needed"), ("WWW-Authenticate", "Bearer"))
         }
-        guard let page else { return answer(connection, .text(404, "404 there is no such page")) }
+        guard let page else { return answer(connection, page, .text(404, "404 there is no such page")) }
         guard page.isCommand ? method == "POST" : method == "GET" || method == "HEAD" else {
-            return answer(connection, .text(405, "405 only \(page.methods) can be used here"), ("Allow", page.methods))
+            return answer(
+                connection, page, .text(405, "405 only \(page.methods) can be used here"), ("Allow", page.methods))
         }
         return page.isCommand ? begin(page, connection) : show(page, connection)
     }
@@ -181,10 +184,10 @@ package final class AdminServer {
         // A form of another site cannot say this.
         let type = connection.header("Content-Type")?.prefix { $0 != ";" && $0 != " " }
         guard type?.lowercased() == "application/json" else {
-            return answer(connection, .text(415, "415 a command is application/json"))
+            return answer(connection, command, .text(415, "415 a command is application/json"))
         }
         if let length = connection.header("Content-Length").flatMap({ Int($0) }), length > Self.maximumBody {
-            return answer(connection, Self.tooLong)
+            return answer(connection, command, Self.tooLong)
         }
         connections[connection.slot].command = command
         return true
@@ -199,18 +202,21 @@ package final class AdminServer {
 
     private func show(_ page: AdminPage, _ connection: DaemonConnection) -> Bool {
         let state = connections[connection.slot]
-        let request = AdminRequest(page: page, isRepeated: state.hasWaited, body: state.body)
+        let request = AdminRequest(page: page, isRepeated: state.hasWaited, body: state.body, peer: state.peer)
         guard let content = pages.answer(request, at: now) else {
             state.isWaiting = true
             connection.suspend()
             return true
         }
-        return answer(connection, content)
+        return answer(connection, page, content)
     }
 
     private func answer(
-        _ connection: DaemonConnection, _ answer: AdminAnswer, _ header: (StaticString, String)? = nil
+        _ connection: DaemonConnection, _ page: AdminPage?, _ answer: AdminAnswer,
+        _ header: (StaticString, String)? = nil
     ) -> Bool {
+        let path = page?.path.description ?? AdminStatistics.other
+        statistics.requests[.init(page: path, status: answer.status), default: 0] += 1
         let headers: [(StaticString, String)] = [
             ("Content-Type", answer.contentType.description), ("Cache-Control", "no-store"),
             ("Content-Security-Policy", answer.policy), ("X-Content-Type-Options", "nosniff"),

@@ -17,6 +17,12 @@ package enum SystemClock {
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
+    /// `CLOCK_BOOTTIME`, by which the kernel says when a process began.
+    package static func sinceBoot() -> Duration {
+        let time = read(CLOCK_BOOTTIME)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     /// Sleeps until a point on `CLOCK_MONOTONIC`, or a little less long when a signal comes.
     static func sleep(until instant: Instant) {
         var time = timespec(

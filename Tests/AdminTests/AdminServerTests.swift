@@ -12,6 +12,7 @@ private final class Rig: LoopOwner, AdminPages {
     /// Whether `/slow` has what it shows.
     var isSlowReady = false
     private(set) var asked: [Bool] = []
+    private(set) var peers: [String] = []
     /// What ``pages``' command was told.
     private(set) var commands: [String] = []
     private var condition: () -> Bool = { true }
@@ -32,6 +33,7 @@ private final class Rig: LoopOwner, AdminPages {
 
     func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
         asked.append(request.isRepeated)
+        peers.append(request.peer)
         if request.page.path.description == "/slow", !isSlowReady { return nil }
         commands += request.page.isCommand ? [String(decoding: request.body, as: UTF8.self)] : []
         return .text(200, "this is \(request.page.path)")
@@ -203,6 +205,43 @@ struct AdminServerTests {
             try AdminServer(loop: rig.loop, listen: rig.server.endpoint, token: nil, pages: rig)
         }
         #expect(error?.code.rawValue == "EADDRINUSE")
+    }
+
+    @Test("Answers are counted by page and status, and whatever is asked for that is not there is one page")
+    func counts() throws {
+        let rig = try Rig(token: "right")
+        func count(_ page: String, _ status: UInt32) -> UInt64? {
+            rig.server.statistics.requests[.init(page: page, status: status)]
+        }
+        for index in 0..<40 { #expect(try rig.ask("GET", "/nothing\(index)", Self.token).status == 404) }
+        #expect(rig.server.statistics.requests == [.init(page: "other", status: 404): 40])
+        #expect(try rig.ask("GET", "/page?\(String(repeating: "x", count: 99))", Self.token).status == 200)
+        #expect(try rig.ask("HEAD", "/page", Self.token).status == 200)
+        #expect(try rig.ask("GET", "/page").status == 401)
+        #expect(try rig.ask("GET", "/elsewhere").status == 401)
+        #expect(try rig.ask("DELETE", "/page", Self.token).status == 405)
+        #expect(try command(rig, Self.token, body: "{}").status == 415)
+        #expect(try command(rig, Self.token + Self.json, body: "{}").status == 200)
+        #expect(try rig.ask("GET", "/open").status == 200)
+        #expect(count("/page", 200) == 2 && count("/page", 401) == 1 && count("/page", 405) == 1)
+        #expect(count("other", 401) == 1 && count("/open", 200) == 1)
+        #expect(count("/do", 415) == 1 && count("/do", 200) == 1)
+        #expect(rig.server.statistics.requests.values.reduce(0, +) == 48)
+        // What waits is counted when it is answered, and once.
+        let slow = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\(Self.token)\r\n")
+        try rig.run { rig.asked.count == 5 }
+        #expect(count("/slow", 200) == nil)
+        rig.isSlowReady = true
+        rig.server.answerWaiting(at: rig.loop.now)
+        try rig.run { slow.hasEnded }
+        #expect(count("/slow", 200) == 1)
+    }
+
+    @Test("Whoever answers a request knows who asks")
+    func peer() throws {
+        let rig = try Rig()
+        _ = try rig.ask("GET", "/page")
+        #expect(rig.peers == ["127.0.0.1"])
     }
 
     // MARK: Commands

@@ -40,6 +40,24 @@ extension ProcessTests {
             return try PrometheusPage(String(page.body.dropLast(page.body.hasSuffix("\n\n") ? 1 : 0)))
         }
 
+        /// What Prometheus' clients say of a process is what the kernel says of it from outside.
+        private static func checkProcess(_ page: PrometheusPage, of worker: ChildProcess) throws {
+            func value(_ name: String) throws -> Double { try #require(page.sum("process_\(name)")) }
+            let folder = "/proc/\(worker.processID)"
+            let open = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").count
+            // The connection of who asks comes and goes.
+            #expect(abs(try value("open_fds") - Double(open)) <= 2)
+            let limits = String(
+                decoding: try #require(FileManager.default.contents(atPath: "\(folder)/limits")), as: UTF8.self)
+            #expect(limits.contains("Max open files            \(Int(try value("max_fds"))) "))
+            let began = try value("start_time_seconds")
+            #expect(abs(Date().timeIntervalSince1970 - began) < 600)
+            #expect(try value("cpu_seconds_total") > 0)
+            #expect(try value("cpu_seconds_total") < 600)
+            #expect(try value("resident_memory_bytes") > 4_000_000)
+            #expect(try value("virtual_memory_bytes") > value("resident_memory_bytes"))
+        }
+
         /// What `/readyz` says once it says `status`, as an object.
         private static func readiness(_ worker: ChildProcess, status: Int) throws -> [String: Any] {
             try eventually("readiness \(status); \(worker.report)", within: .seconds(40)) {
@@ -115,6 +133,7 @@ extension ProcessTests {
             #expect(page.sum("harebell_publishing") == 2)
             let age = try #require(page.sum("harebell_provider_token_age_seconds", ["topic": Requests.topic]))
             #expect(age >= 0 && age < 600)
+            try Self.checkProcess(page, of: worker)
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             try stage.removeQueues()
@@ -255,6 +274,20 @@ extension ProcessTests {
                 return groups.first?["replayed"] as? Int == 4 ? look : nil
             }
             #expect(again["messages"] as? Int == 10)
+            let page = try PrometheusPage(
+                Self.get(worker, "/metrics", ["--header", "Authorization: Bearer open-sesame"]).body)
+            func ended(_ order: String) -> Double? {
+                page.sum("harebell_dead_letter_orders_total", ["order": order, "end": "complete"])
+            }
+            #expect(ended("replay") == 1)
+            #expect(try #require(ended("look")) >= 3)
+            #expect(page.sum("harebell_dead_letter_orders_total", ["end": "failed"]) == 0)
+            #expect(page.sum("harebell_admin_requests_total", ["page": "/dead-letters/replay", "status": "401"]) == 1)
+            #expect(page.sum("harebell_admin_requests_total", ["page": "/dead-letters/replay", "status": "202"]) == 2)
+            let log = try #require(worker.text(.errors).split(separator: "\n").first { $0.contains("being replayed") })
+            for field in ["from=127.0.0.1", "limit=4", "outcomes=invalid", "rate=100"] {
+                #expect(log.contains(field), "\(log)")
+            }
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             #expect(try stage.client.count(stage.deadLetterQueue) == 10)
@@ -281,6 +314,11 @@ extension ProcessTests {
                 return object?["replayed"] as? Int ?? 0 > 0 ? true : nil
             }
             #expect(try Self.get(worker, "/dead-letters/replay", command).status == 409)
+            let stop = token + ["--header", "Content-Type: application/json", "--data", "{}"]
+            #expect(try Self.get(worker, "/dead-letters/stop", stop).status == 200)
+            _ = try worker.waitForLine(.errors) { $0.contains("being stopped") && $0.contains("from=127.0.0.1") }
+            _ = try worker.waitForLine(.errors) { $0.contains("end=interrupted") }
+            #expect(try Self.get(worker, "/dead-letters/replay", command).status == 202)
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             #expect(worker.report.contains("end=interrupted"), "\(worker.report)")

@@ -14,11 +14,15 @@ def end(findings):
     sys.exit(1 if findings else 0)
 
 
+# Those of the process have the names that Prometheus' client libraries give them.
+NAME = r"(?:harebell|process)_\w+"
+
+
 def metrics():
     """Every metric of docs/metrics.md with its labels, histograms under each of their series' names."""
     table = {}
     page = (ROOT / "docs/metrics.md").read_text()
-    for name, kind, labels in re.findall(r"^\| `(harebell_\w+)` \| (\w+) \| ([^|]*)\|", page, re.M):
+    for name, kind, labels in re.findall(rf"^\| `({NAME})` \| (\w+) \| ([^|]*)\|", page, re.M):
         names = set(re.findall(r"`(\w+)`", labels))
         if kind == "histogram":
             table |= {f"{name}_{suffix}": names for suffix in ("sum", "count")} | {f"{name}_bucket": names | {"le"}}
@@ -34,10 +38,10 @@ TARGET_LABELS = {"job", "instance"}
 def misused_metrics(expression, where):
     """Names that are no metric of Harebell's, and labels that its metrics do not have."""
     known = metrics()
-    used = {name for name in re.findall(r"\bharebell_\w+", expression)}
+    used = {name for name in re.findall(rf"\b{NAME}", expression)}
     for name in sorted(used - known.keys()):
         yield f"{where}: there is no metric {name} in docs/metrics.md"
-    for name, selector in re.findall(r"\b(harebell_\w+)\s*\{([^}]*)\}", expression):
+    for name, selector in re.findall(rf"\b({NAME})\s*\{{([^}}]*)\}}", expression):
         for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
             if name in known and label not in known[name] | TARGET_LABELS:
                 yield f"{where}: {name} has no label {label}"

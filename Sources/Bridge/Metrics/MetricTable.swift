@@ -3,7 +3,7 @@ package import Admin
 /// Every metric of `/metrics`, in its order: what is written there, and what the documentation says about it.
 extension Metric {
     package static let all: [Metric] =
-        requests + timings + results + connections + apps + limits + process
+        requests + timings + results + connections + apps + limits + admin + process
 
     // MARK: Requests
 
@@ -251,67 +251,4 @@ extension Metric {
         advice:
             "Renewed when it is used after 50 minutes; APNs refuses those older than 60. Above 3600 nothing was sent for long."
     )
-
-    // MARK: Limits
-
-    static let limits = [
-        prefetch, prefetchInForce, messages, standstill, heldTooLong, requeued, remembered, orphans, suspects, workers,
-        workerSilence,
-        adminConnections, adminRefusals,
-    ]
-
-    static let prefetch = Metric(
-        "harebell_prefetch", .gauge, by: ["queue"], "Deliveries that all worker threads may hold of a queue.",
-        advice: "`queues[].prefetch` for each worker thread: it bounds everything that waits in Harebell.")
-    static let prefetchInForce = Metric(
-        "harebell_prefetch_in_force", .gauge, by: ["queue"], "Deliveries that all worker threads may be given now.",
-        advice: """
-            Less than `harebell_prefetch` for a moment after a start, while returned messages are tried one by one; 0, or 1 for a \
-            probe, while no app can send.
-            """)
-    static let messages = Metric(
-        "harebell_queue_messages", .gauge, by: ["queue"],
-        "Messages that wait in a queue, as it said when it was last asked: every 5 s at most, while somebody looks.",
-        advice: "Growing: more workers, or see what holds these up. What is unsettled here is not among them.")
-    static let standstill = Metric(
-        "harebell_standstill", .gauge, "Worker threads that consume nothing because no app can send.",
-        advice: "Alert above 0: APNs cannot be reached, or refuses every app. The backlog stays in its queue.")
-    static let heldTooLong = Metric(
-        "harebell_held_too_long_total", .counter,
-        "Requests that waited for `hold_seconds` and went into a retry queue, uncounted.",
-        advice: "An app is paused, or APNs silent, for long: see `harebell_app_paused`.")
-    static let requeued = Metric(
-        "harebell_requeued_total", .counter, "Deliveries given back unsent, because no app could send.",
-        advice: "Each standstill gives back what was held once.")
-    static let remembered = Metric(
-        "harebell_completed_requests", .gauge,
-        "Finished requests that are remembered, lest a redelivery be sent again.",
-        advice: "At most a few times `harebell_prefetch`; more than usual for ten minutes after a lost connection.")
-    static let orphans = Metric(
-        "harebell_orphans", .gauge, "Requests in flight whose connection with the broker is gone.",
-        advice:
-            "Each is adopted by its redelivery, or finishes without one. At most the prefetch of each lost connection.")
-    static let suspects = Metric(
-        "harebell_suspect_publishes", .gauge,
-        "Publishes that go alone, because one of them may have closed the connection.",
-        advice: "They pass within seconds. See `harebell_quarantined_publishes_total`.")
-    static let workers = Metric(
-        "harebell_workers", .gauge, "Worker threads.", advice: "`workers`.")
-    static let workerSilence = Metric(
-        "harebell_worker_silence_seconds", .gauge, by: ["worker"], "Since a worker thread last answered.",
-        advice: "Grows to 5 s, and above only if a worker is stuck: `/livez` fails from 15 s on.")
-    static let adminConnections = Metric(
-        "harebell_admin_connections", .gauge, "Connections with the admin server.",
-        advice: "At most 128, and 64 from one address: beyond, the oldest is closed.")
-    static let adminRefusals = Metric(
-        "harebell_admin_closed_total", .counter, "Connections that the admin server closed because of a limit.",
-        advice: "Somebody is slow, or opens too many.")
-
-    // MARK: Process
-
-    static let process = [buildInfo]
-
-    static let buildInfo = Metric(
-        "harebell_build_info", .gauge, by: ["version"], "1, with the version as a label.",
-        advice: "Tells which versions run, and when that changed.")
 }

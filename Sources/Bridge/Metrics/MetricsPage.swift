@@ -17,6 +17,8 @@ package struct MetricsPage {
         page.writeConnections()
         page.writeApps()
         page.writeLimits()
+        page.writeAdmin()
+        page.writeProcess()
         return page.text.bytes
     }
 
@@ -27,9 +29,10 @@ package struct MetricsPage {
 
     // MARK: Families
 
-    private mutating func write(_ metric: Metric, _ value: PrometheusText.Value) {
+    /// What is not known has no sample.
+    private mutating func write(_ metric: Metric, _ value: PrometheusText.Value?) {
         text.begin(metric)
-        text.sample([], value)
+        if let value { text.sample([], value) }
     }
 
     /// A sum over the workers.
@@ -209,10 +212,29 @@ package struct MetricsPage {
         write(.workers, .integer(seen.workers.count))
         text.begin(.workerSilence)
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }
+    }
+
+    private mutating func writeAdmin() {
         write(.adminConnections, .integer(seen.admin.connections))
         write(.adminRefusals, .count(seen.admin.closedByLimits))
+        text.begin(.adminRequests)
+        let requests = seen.admin.requests.map { (labels: [$0.page, "\($0.status)"], count: $1) }
+        for (labels, count) in requests.sorted(by: { $0.labels.lexicographicallyPrecedes($1.labels) }) {
+            text.sample(labels, .count(count))
+        }
+        text.begin(.deadLetterOrders)
+        for (order, end, count) in seen.orders.all { text.sample([order, end], .count(count)) }
+    }
+
+    private mutating func writeProcess() {
         text.begin(.buildInfo)
         text.sample([Version.text], .integer(1))
+        write(.cpu, seen.process.cpu.map { .duration($0) })
+        write(.residentMemory, seen.process.residentBytes.map { .integer($0) })
+        write(.virtualMemory, seen.process.virtualBytes.map { .integer($0) })
+        write(.openDescriptors, seen.process.openDescriptors.map { .integer($0) })
+        write(.maximumDescriptors, seen.process.maximumDescriptors.map { .integer($0) })
+        write(.startTime, seen.process.startedAt.map { .duration(.milliseconds($0.milliseconds)) })
     }
 }
 

@@ -31,6 +31,8 @@ package struct Observation: Sendable {
     package var admin: AdminStatistics
     /// Whether orders about dead letters are taken.
     package var takesOrders = false
+    package var orders = DeadLetterOrderTally()
+    package var process = ProcessUsage()
     /// When all this was so.
     package var at: Moment
 

@@ -65,7 +65,7 @@ extension Application {
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             admin: admin?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
-            at: now)
+            orders: deadLetters.orders, process: process.read(), at: now)
     }
 }
 

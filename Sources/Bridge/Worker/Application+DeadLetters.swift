@@ -15,9 +15,15 @@ extension Application {
     func answerAboutDeadLetters(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
         switch request.page.path.description {
         case "/dead-letters/run": break
-        case "/dead-letters/look": return order(request.body, replays: false, at: now)
-        case "/dead-letters/replay": return order(request.body, replays: true, at: now)
-        case "/dead-letters/stop": deadLetters.stop()
+        case "/dead-letters/look": return order(request, replays: false, at: now)
+        case "/dead-letters/replay": return order(request, replays: true, at: now)
+        case "/dead-letters/stop":
+            if deadLetters.isBusy {
+                log.notice(
+                    "an order about dead letters is being stopped, as asked for over HTTP",
+                    metadata: ["from": "\(request.peer)"])
+            }
+            deadLetters.obeyStop()
         default: return nil
         }
         return progressAnswer()
@@ -28,12 +34,12 @@ extension Application {
         return AdminAnswer(status: status, contentType: "application/json", body: Array((text + "\n").utf8))
     }
 
-    private func order(_ body: [UInt8], replays: Bool, at now: Moment) -> AdminAnswer {
+    private func order(_ request: AdminRequest, replays: Bool, at now: Moment) -> AdminAnswer {
         guard !isDraining, let resolver else { return .text(503, "503 the process is draining") }
         guard !deadLetters.isBusy else { return .text(409, "409 another order is under way") }
         let order: DeadLetterOrder
         do throws(ArchiveFailure) {
-            order = try DeadLetterOrder(body, replays: replays, at: now.wall)
+            order = try DeadLetterOrder(request.body, replays: replays, at: now.wall)
         } catch {
             return .text(400, "400 \(error)")
         }
@@ -42,7 +48,11 @@ extension Application {
         } catch {
             return .text(500, "500 \(error)")
         }
-        if order.verb == .replay { log.notice("dead letters are being replayed, as asked for over HTTP") }
+        if order.verb == .replay {
+            var metadata = order.metadata
+            metadata["from"] = "\(request.peer)"
+            log.notice("dead letters are being replayed, as asked for over HTTP", metadata: metadata)
+        }
         return progressAnswer(202)
     }
 
@@ -50,13 +60,33 @@ extension Application {
         deadLetters.heard(progress)
         guard let end = progress.end else { return }
         if progress.verb == .replay {
+            var metadata: Logger.Metadata = [
+                "end": "\(end)", "replayed": "\(progress.tally.done)", "left": "\(progress.tally.left)",
+                "refused": "\(progress.tally.refused)", "uncertain": "\(progress.tally.uncertain)",
+            ]
+            if let detail = progress.detail { metadata["detail"] = "\(detail)" }
+            let isAsPlanned = end == "complete" || end == "interrupted"
+            log.log(level: isAsPlanned ? .notice : .warning, "dead letters were replayed", metadata: metadata)
+        } else if progress.tally.renewed > 0 {
             log.notice(
-                "dead letters were replayed",
-                metadata: [
-                    "end": "\(end)", "replayed": "\(progress.tally.done)", "left": "\(progress.tally.left)",
-                    "refused": "\(progress.tally.refused)", "uncertain": "\(progress.tally.uncertain)",
-                ])
+                "dead letters that were delivered often went to the end of their queue",
+                metadata: ["messages": "\(progress.tally.renewed)"])
         }
         stopWhenEnded()
+    }
+}
+
+extension DeadLetterOrder {
+    /// What it is to choose, and how fast it goes.
+    fileprivate var metadata: Logger.Metadata {
+        var fields: Logger.Metadata = ["rate": "\(rate)"]
+        if let limit { fields["limit"] = "\(limit)" }
+        if !filter.outcomes.isEmpty { fields["outcomes"] = "\(filter.outcomes.joined(separator: ","))" }
+        if !filter.reasons.isEmpty { fields["reasons"] = "\(filter.reasons.joined(separator: ","))" }
+        fields["topic"] = filter.topic.map { "\($0)" }
+        fields["origin"] = filter.origin.map { "\($0)" }
+        fields["since"] = filter.since.map { "\($0.inUTC)" }
+        fields["until"] = filter.until.map { "\($0.inUTC)" }
+        return fields
     }
 }

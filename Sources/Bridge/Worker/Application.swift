@@ -50,6 +50,7 @@ package final class Application: LoopOwner {
     var admin: AdminServer?
     var watch: WorkerWatch
     let deadLetters: DeadLetterService
+    let process: ProcessMeter
     /// There from the workers' start on.
     private(set) var resolver: Resolver?
     /// Whether a page waits for what the workers have to tell.
@@ -79,6 +80,7 @@ package final class Application: LoopOwner {
         loop = try EventLoop()
         reports = try Mailbox()
         deadLetters = try DeadLetterService()
+        process = ProcessMeter(at: loop.now)
         isReady = Array(repeating: false, count: plan.configuration.workers)
         hasEnded = isReady
         totals = PipelineCounters(queues: plan.configuration.queues.count)

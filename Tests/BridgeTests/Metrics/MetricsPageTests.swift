@@ -239,6 +239,44 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_publishing") == 2)
     }
 
+    @Test("What is asked for and ordered over HTTP, and what the process uses, is what was counted")
+    func process() throws {
+        var observation = observation(try World())
+        observation.admin.requests = [
+            .init(page: "/metrics", status: 200): 7, .init(page: "/metrics", status: 401): 2,
+            .init(page: "other", status: 404): 1,
+        ]
+        observation.orders.add("replay", "aborted")
+        observation.orders.add("replay", "aborted")
+        observation.orders.add("look", "complete")
+        observation.orders.add("stop", "complete")
+        func page() throws -> PrometheusPage {
+            try PrometheusPage(String(decoding: MetricsPage.render(observation), as: UTF8.self))
+        }
+        let unknown = try page()
+        for metric in Metric.process.dropFirst() { #expect(unknown.samples(of: "\(metric.name)").isEmpty) }
+        observation.process.cpu = .milliseconds(12_340)
+        observation.process.residentBytes = 6_000_000
+        observation.process.virtualBytes = 900_000_000
+        observation.process.openDescriptors = 31
+        observation.process.maximumDescriptors = 1024
+        observation.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
+        let known = try page()
+        #expect(known.sum("harebell_admin_requests_total", ["page": "/metrics", "status": "200"]) == 7)
+        #expect(known.sum("harebell_admin_requests_total", ["status": "401"]) == 2)
+        #expect(known.sum("harebell_admin_requests_total", ["page": "other"]) == 1)
+        #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "aborted"]) == 2)
+        #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "complete"]) == 0)
+        #expect(known.sum("harebell_dead_letter_orders_total") == 4)
+        #expect(known.samples(of: "harebell_dead_letter_orders_total").count == 2 * DeadLetterOrderTally.ends.count + 1)
+        #expect(known.sum("process_cpu_seconds_total") == 12.34)
+        #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
+        #expect(known.sum("process_virtual_memory_bytes") == 900_000_000)
+        #expect(known.sum("process_open_fds") == 31)
+        #expect(known.sum("process_max_fds") == 1024)
+        #expect(known.sum("process_start_time_seconds") == 1_795_300_000.25)
+    }
+
     @Test("The page in the documentation ends with the table of metrics")
     func documentation() throws {
         let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()

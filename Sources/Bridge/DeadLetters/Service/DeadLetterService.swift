@@ -6,6 +6,7 @@ import EventLoop
 /// Belongs to the control thread; the work is done on a thread of its own, see ``DeadLetterThread``.
 final class DeadLetterService {
     private(set) var progress: DeadLetterProgress?
+    private(set) var orders = DeadLetterOrderTally()
     let reports: Mailbox<DeadLetterProgress>
     private var commands: Mailbox<DeadLetterThread.Command>?
     private var thread: Thread?
@@ -29,6 +30,12 @@ final class DeadLetterService {
         progress = DeadLetterProgress(queue: configuration.deadLetter.routingKey, verb: order.verb)
     }
 
+    /// An operator wants what is under way to end, if anything is.
+    func obeyStop() {
+        orders.add("stop", "complete")
+        stop()
+    }
+
     /// Ends what is under way in order: what was not sent stays.
     func stop() {
         commands?.post(.stop)
@@ -36,7 +43,8 @@ final class DeadLetterService {
 
     func heard(_ progress: DeadLetterProgress) {
         self.progress = progress
-        guard progress.end != nil else { return }
+        guard let end = progress.end else { return }
+        orders.add(progress.verb.rawValue, end)
         // That report was the last thing that it did.
         thread?.join()
         forget()

@@ -1,0 +1,25 @@
+/// How orders about dead letters have ended, each of a few ways to.
+package struct DeadLetterOrderTally: Equatable, Sendable {
+    /// How a look or a replay ends, see ``DeadLetterProgress``.
+    static let ends = ["complete", "interrupted", "aborted", "locked", "failed"]
+
+    private var counts: [String: [UInt64]] = ["look": [], "replay": [], "stop": []]
+        .mapValues { _ in Array(repeating: 0, count: Self.ends.count) }
+
+    package init() {}
+
+    mutating func add(_ order: String, _ end: String) {
+        guard let index = Self.ends.firstIndex(of: end), counts[order] != nil else {
+            preconditionFailure("an order has one of the names and one of the ends that there are")
+        }
+        counts[order]?[index] += 1
+    }
+
+    /// Also those that there were none of.
+    var all: [(order: String, end: String, count: UInt64)] {
+        counts.sorted { $0.key < $1.key }.flatMap { order, counts in
+            // Whoever asks to stop is obeyed at once.
+            zip(Self.ends, counts).filter { order != "stop" || $0.0 == "complete" }.map { (order, $0, $1) }
+        }
+    }
+}

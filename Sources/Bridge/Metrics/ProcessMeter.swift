@@ -1,0 +1,46 @@
+package import Core
+import EventLoop
+import Files
+import Glibc
+
+/// Reads in `/proc` what the kernel counts for this process.
+///
+/// Only what is under `/proc/self`: the service's unit hides the rest of it.
+package struct ProcessMeter {
+    /// The kernel's texts are shorter by far.
+    private static let longestText = 65_536
+
+    private let units = ProcessUsage.Units(
+        ticksPerSecond: Int64(max(1, sysconf(Int32(_SC_CLK_TCK)))), page: Int64(max(1, sysconf(Int32(_SC_PAGESIZE)))))
+    /// Found once, so that it stays the same when the wall clock is set.
+    private let startedAt: WallTime?
+
+    package init(at now: Moment) {
+        startedAt = Self.status(units).map {
+            let age = SystemClock.sinceBoot() - $0.begin
+            return WallTime(milliseconds: now.wall.milliseconds - age.nanoseconds / 1_000_000)
+        }
+    }
+
+    package func read() -> ProcessUsage {
+        var usage = ProcessUsage()
+        usage.startedAt = startedAt
+        if let status = Self.status(units) {
+            usage.cpu = status.cpu
+            usage.residentBytes = status.residentBytes
+            usage.virtualBytes = status.virtualBytes
+        }
+        usage.maximumDescriptors = Self.text("limits").flatMap(ProcessUsage.descriptorLimit)
+        // One of them is open because they are counted.
+        usage.openDescriptors = (try? Folder.count("/proc/self/fd")).map { $0 - 1 }
+        return usage
+    }
+
+    private static func status(_ units: ProcessUsage.Units) -> ProcessUsage.Status? {
+        text("stat").flatMap { ProcessUsage.Status($0, units) }
+    }
+
+    private static func text(_ name: String) -> [UInt8]? {
+        try? WholeFile.read("/proc/self/\(name)", upTo: longestText)
+    }
+}
