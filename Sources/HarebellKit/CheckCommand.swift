@@ -36,7 +36,7 @@ struct CheckCommand: ConfiguredCommand {
             problems = inspection.problems
             apps = inspection.apps
         } catch {
-            problems = error.problems
+            problems = error.inspectingFiles(now: now).problems
         }
         problems.sort { $0.location < $1.location }
         // A file that cannot be read as a whole names nothing to connect to.
@@ -63,15 +63,16 @@ struct CheckCommand: ConfiguredCommand {
     }
 
     private static func summary(errors: Int, warnings: Int) -> String {
-        if errors == 0 { return "ok" + (warnings == 0 ? "" : ", \(warnings) warnings") }
-        return "\(errors) errors, \(warnings) warnings"
+        func counted(_ count: Int, _ word: String) -> String { "\(count) \(word)\(count == 1 ? "" : "s")" }
+        if errors == 0 { return "ok" + (warnings == 0 ? "" : ", \(counted(warnings, "warning"))") }
+        return "\(counted(errors, "error")), \(counted(warnings, "warning"))"
     }
 
     private static func object(_ problem: ConfigurationProblem) -> JSONAnswer {
         .object([
             ("severity", .text(problem.severity == .error ? "error" : "warning")), ("file", .text(problem.file)),
             ("line", .integer(problem.location.line)), ("column", .integer(problem.location.column)),
-            ("message", .text(problem.message)),
+            ("message", .text(problem.message)), ("hint", problem.hint.map { .text($0) } ?? .null),
         ])
     }
 }

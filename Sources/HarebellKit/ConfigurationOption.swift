@@ -23,18 +23,21 @@ struct ConfigurationOption: ParsableArguments {
 
     /// Reads the file and the keys and certificates that it names; likewise.
     func loadWithCredentials(_ registry: DecoderRegistry) throws -> (ConfigurationDocument, CredentialInspection) {
-        let document = try Self.read(file, registry)
-        let inspection = document.inspect(now: SystemClock.now().wall)
+        let now = SystemClock.now().wall
+        let document = try Self.read(file, registry) { $0.inspectingFiles(now: now) }
+        let inspection = document.inspect(now: now)
         for problem in inspection.problems { complain(problem.description) }
         guard inspection.problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
         return (document, inspection)
     }
 
-    private static func read(_ file: String, _ registry: DecoderRegistry) throws -> ConfigurationDocument {
+    private static func read(
+        _ file: String, _ registry: DecoderRegistry, more: (ConfigurationError) -> ConfigurationError = { $0 }
+    ) throws -> ConfigurationDocument {
         do throws(ConfigurationError) {
             return try ConfigurationDocument.load(path: file, registry)
         } catch {
-            complain(error.description)
+            complain(more(error).description)
             throw Status.configuration
         }
     }

@@ -339,6 +339,12 @@ struct ConfigurationTests {
                     "harebell.yaml:1:1: unknown key \"burst\"; did you mean apns.rate_limit.burst?"
                 ])
             #expect(errors("zzz: 3\n" + app) == ["harebell.yaml:1:1: unknown key \"zzz\""])
+            // The beginning of one key alone, and of several.
+            #expect(
+                errors("drain: 3\n" + app) == [
+                    "harebell.yaml:1:1: unknown key \"drain\"; did you mean \"drain_deadline_seconds\"?"
+                ])
+            #expect(errors("re: 3\n" + app) == ["harebell.yaml:1:1: unknown key \"re\""])
         }
 
         @Test(
@@ -401,7 +407,8 @@ struct ConfigurationTests {
                 ),
                 (
                     "log: { level: warn }",
-                    "1:15: log.level: \"warn\" is not one of trace, debug, info, notice, warning, error, critical"
+                    "1:15: log.level: \"warn\" is not one of trace, debug, info, notice, warning, error, critical; "
+                        + "did you mean \"warning\"?"
                 ),
                 (
                     "log: { level: inof }",

@@ -7,7 +7,7 @@ extension ConfigurationDocument {
     ///
     /// - Parameter now: what certificates must be valid at.
     package func inspect(now: WallTime) -> CredentialInspection {
-        var check = ConfigurationCheck(document: self, now: now)
+        var check = ConfigurationCheck(file: file, values: values, registry: configuration.registry, now: now)
         check.checkBroker()
         check.checkExposure()
         check.checkPrograms()
@@ -19,33 +19,96 @@ extension ConfigurationDocument {
     }
 }
 
+extension ConfigurationError {
+    /// With what is doubtful in the file, and what is wrong with the keys, certificates and secrets that it names as far as it can
+    /// be read: whoever mends all of it is done.
+    package func inspectingFiles(now: WallTime) -> ConfigurationError {
+        guard let readable else { return self }
+        var check = ConfigurationCheck(
+            file: readable.file, values: readable.values, registry: readable.registry, now: now)
+        check.checkBroker()
+        check.checkExposure()
+        check.checkPrograms()
+        check.checkSecrets()
+        for index in 0..<readable.values.count("apps") { check.checkReadable("apps[\(index)]") }
+        let more = (readable.warnings + check.problems).filter { !problems.contains($0) }
+        return ConfigurationError(problems: (problems + more).sorted { $0.location < $1.location })
+    }
+}
+
 private struct ConfigurationCheck {
-    let document: ConfigurationDocument
+    let file: String
+    let values: SettingValues
+    let registry: DecoderRegistry
     let now: WallTime
     private(set) var problems: [ConfigurationProblem] = []
 
-    init(document: ConfigurationDocument, now: WallTime) {
-        self.document = document
+    init(file: String, values: SettingValues, registry: DecoderRegistry, now: WallTime) {
+        self.file = file
+        self.values = values
+        self.registry = registry
         self.now = now
     }
 
+    private func path(_ setting: String) -> String? {
+        values.text(setting).map { WholeFile.path($0, beside: file) }
+    }
+
     mutating func checkBroker() {
-        let tls = document.configuration.broker.tls
-        if let file = tls.caFile { checkAuthorities(file, at: "broker.tls.ca_file") }
-        if let certificate = tls.certificateFile, let key = tls.privateKeyFile {
+        if let file = path("broker.tls.ca_file") { checkAuthorities(file, at: "broker.tls.ca_file") }
+        if let certificate = path("broker.tls.certificate_file"), let key = path("broker.tls.private_key_file") {
             _ = checkPair(certificate, key, at: "broker.tls")
+        }
+    }
+
+    /// Whether the files with secrets can be read that belong to no app.
+    mutating func checkSecrets() {
+        for setting in ["broker.password_file", "admin.token_file"] { _ = secret(setting) }
+    }
+
+    private mutating func secret(_ setting: String) -> Secret? {
+        guard let path = path(setting) else { return nil }
+        do {
+            return try ConfigurationFiles.secret(ConfigurationFiles.read(path))
+        } catch {
+            // As whoever builds a configuration says it.
+            report(.error, setting, "cannot read \(path): \(error.message)")
+            return nil
+        }
+    }
+
+    /// An app of which other settings may be missing or wrong.
+    mutating func checkReadable(_ app: String) {
+        if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
+        let subject = Subject(
+            topic: values.text("\(app).topic"),
+            environment: values.text("\(app).environment").flatMap(Environment.init(rawValue:)))
+        if let keyFile = path("\(app).token.key_file") {
+            _ = check(.token(keyFile: keyFile, keyID: "", teamID: ""), of: subject, at: app)
+        }
+        if let p12 = path("\(app).certificate.p12_file") {
+            let setting = "\(app).certificate.password_file"
+            let password = secret(setting)
+            // Nothing can be said of a file whose password cannot be read.
+            guard password != nil || values.text(setting) == nil else { return }
+            _ = check(.certificate(.p12(file: p12, password: password)), of: subject, at: app)
+        } else if let certificate = path("\(app).certificate.certificate_file"),
+            let key = path("\(app).certificate.private_key_file")
+        {
+            _ = check(
+                .certificate(.pem(certificateFile: certificate, privateKeyFile: key)), of: subject, at: app)
         }
     }
 
     /// Whether other users of this machine can get at a secret.
     mutating func checkExposure() {
-        let apps = configuredApps.flatMap { app in
+        let files = apps.flatMap { app in
             ["token.key_file", "certificate.private_key_file", "certificate.p12_file", "certificate.password_file"]
                 .map { "\(app).\($0)" }
         }
-        for path in ["broker.password_file", "broker.tls.private_key_file", "admin.token_file"] + apps {
-            guard let file = document.values.text(path),
-                let exposure = FileExposure(ofFile: WholeFile.path(file, beside: document.file))
+        for path in ["broker.password_file", "broker.tls.private_key_file", "admin.token_file"] + files {
+            guard let file = values.text(path),
+                let exposure = FileExposure(ofFile: WholeFile.path(file, beside: self.file))
             else { continue }
             switch exposure {
             case .readable: report(.warning, path, "every user of this machine can read the file: chmod o= \(file)")
@@ -56,9 +119,7 @@ private struct ConfigurationCheck {
 
     /// Whether the decoders that are programs can be run.
     mutating func checkPrograms() {
-        for (decoder, section) in Configuration.Decoder.all(
-            in: document.values, of: document.file, document.configuration.registry)
-        {
+        for (decoder, section) in Configuration.Decoder.all(in: values, of: file, registry) {
             guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
                 Executable.path(of: program) == nil
             else { continue }
@@ -66,13 +127,25 @@ private struct ConfigurationCheck {
         }
     }
 
-    private var configuredApps: [String] {
-        document.configuration.apps.indices.map { "apps[\($0)]" }
+    private var apps: [String] {
+        (0..<values.count("apps")).map { "apps[\($0)]" }
     }
 
     mutating func check(_ app: Configuration.App, at path: String) -> CredentialInspection.App.Credential {
         if let file = app.caFile { checkAuthorities(file, at: "\(path).ca_file") }
-        switch app.credential {
+        return check(app.credential, of: Subject(topic: app.topic, environment: app.environment), at: path)
+    }
+
+    /// Whom a credential is for, as far as that is known.
+    private struct Subject {
+        let topic: String?
+        let environment: Environment?
+    }
+
+    private mutating func check(
+        _ credential: Configuration.Credential, of app: Subject, at path: String
+    ) -> CredentialInspection.App.Credential {
+        switch credential {
         case .token(let keyFile, let keyID, let teamID):
             let key = attempt("\(path).token.key_file") { () throws(TLSError) in try SigningKey(file: keyFile) }
             return .token(keyFile: keyFile, keyID: keyID, teamID: teamID, isReadable: key != nil)
@@ -121,22 +194,23 @@ private struct ConfigurationCheck {
     }
 
     /// Whether APNs would take the app's notifications from this certificate.
-    private mutating func check(_ certificate: Certificate, of app: Configuration.App, at path: String) {
+    private mutating func check(_ certificate: Certificate, of app: Subject, at path: String) {
         for damage in certificate.extensions.damage { report(.warning, path, damage) }
-        if !certificate.names(bundleID: app.topic) {
+        if let topic = app.topic, !certificate.names(bundleID: topic) {
             let names = certificate.pushTopics.map { "\"\($0.name)\"" }.joined(separator: ", ")
             report(
                 .error, path,
                 names.isEmpty
                     ? "the certificate names no topic: it is none of Apple's for push notifications"
-                    : "the certificate is for \(names), the app's topic is \"\(app.topic)\"")
+                    : "the certificate is for \(names), the app's topic is \"\(topic)\"")
         }
-        if !certificate.isFor(app.environment) {
+        guard let environment = app.environment else { return }
+        if !certificate.isFor(environment) {
             let others = Environment.allCases.filter(certificate.isFor).map(\.rawValue).joined(separator: ", ")
             report(
                 .error, path,
-                "the certificate is for the \(others) environment, the app for \(app.environment.rawValue)")
-        } else if certificate.extensions.environments.isEmpty, app.environment == .production,
+                "the certificate is for the \(others) environment, the app for \(environment.rawValue)")
+        } else if certificate.extensions.environments.isEmpty, environment == .production,
             let name = certificate.subjectCommonName, name.hasPrefix("Apple Development ")
         {
             report(.warning, path, "the certificate looks like one for the development environment: \"\(name)\"")
@@ -160,7 +234,7 @@ private struct ConfigurationCheck {
     private mutating func report(_ severity: ConfigurationProblem.Severity, _ path: String, _ message: String) {
         problems.append(
             ConfigurationProblem(
-                severity: severity, file: document.file, location: document.values.location(of: path),
+                severity: severity, file: file, location: values.location(of: path),
                 message: "\(path): \(message)"))
     }
 }

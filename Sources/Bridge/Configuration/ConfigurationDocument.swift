@@ -46,19 +46,23 @@ package struct ConfigurationDocument: Sendable {
         var rules = ConfigurationRules(file: file, values: reader.values, registry)
         rules.apply()
         let found = reader.problems + rules.problems
-        try Self.throwErrors(found)
+        let readable = ConfigurationError.Readable(
+            file: file, values: reader.values, registry: registry, warnings: found.filter { $0.severity == .warning })
+        try Self.throwErrors(found, readable)
         var builder = ConfigurationBuilder(
             file: file, values: reader.values, registry, environment: environment, readFile: readFile)
         configuration = builder.build()
-        try Self.throwErrors(builder.problems)
+        try Self.throwErrors(builder.problems, readable)
         self.file = file
         values = reader.values
         warnings = found.sorted { $0.location < $1.location }
     }
 
-    private static func throwErrors(_ problems: [ConfigurationProblem]) throws(ConfigurationError) {
-        let errors = problems.filter { $0.severity == .error }
-        guard errors.isEmpty else { throw ConfigurationError(problems: errors.sorted { $0.location < $1.location }) }
+    private static func throwErrors(
+        _ problems: [ConfigurationProblem], _ readable: ConfigurationError.Readable
+    ) throws(ConfigurationError) {
+        let errors = problems.filter { $0.severity == .error }.sorted { $0.location < $1.location }
+        guard errors.isEmpty else { throw ConfigurationError(problems: errors, readable: readable) }
     }
 
     private static func error(

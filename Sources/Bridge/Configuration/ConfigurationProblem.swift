@@ -26,10 +26,13 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
     package var location: Location
     /// What is wrong and what would be right; no secret, and no value that came from the environment.
     package var message: String
+    /// What may have been meant, or what to do.
+    package var hint: String?
 
-    /// `file:line:column: message`, as compilers print it.
+    /// `file:line:column: message; hint`, as compilers print it.
     package var description: String {
-        "\(file):\(location.line):\(location.column): \(severity == .warning ? "warning: " : "")\(message)"
+        let start = "\(file):\(location.line):\(location.column): \(severity == .warning ? "warning: " : "")"
+        return start + message + (hint.map { "; \($0)" } ?? "")
     }
 }
 
@@ -51,8 +54,23 @@ package struct ConfigurationError: ComponentError {
     package let blame = Blame.local
     package let isTransient = false
 
+    /// What of the file could be read all the same; `nil` if it is not even YAML.
+    struct Readable: Sendable {
+        let file: String
+        let values: SettingValues
+        let registry: DecoderRegistry
+        let warnings: [ConfigurationProblem]
+    }
+
+    let readable: Readable?
+
     package init(problems: [ConfigurationProblem]) {
+        self.init(problems: problems, readable: nil)
+    }
+
+    init(problems: [ConfigurationProblem], readable: Readable?) {
         self.problems = problems
+        self.readable = readable
     }
 
     /// One problem per line.

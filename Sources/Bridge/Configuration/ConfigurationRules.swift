@@ -28,8 +28,9 @@ struct ConfigurationRules {
     }
 
     private mutating func checkBroker() {
-        let endpoints = values.texts("broker.endpoints") ?? []
+        let endpoints = values.elements("broker.endpoints")
         for (index, endpoint) in endpoints.enumerated() {
+            guard let endpoint else { continue }
             do {
                 let address = try BrokerAddress(endpoint)
                 let isIdentified = address.usesTLS && values.text("broker.tls.certificate_file") != nil
@@ -44,7 +45,9 @@ struct ConfigurationRules {
         }
         let files = ["ca_file", "certificate_file", "private_key_file", "server_name"].map { "broker.tls.\($0)" }
         let given = files.filter { values.text($0) != nil }
-        if let first = given.first, !endpoints.isEmpty, !endpoints.contains(where: { $0.hasPrefix("amqps://") }) {
+        if let first = given.first, !endpoints.isEmpty,
+            !endpoints.contains(where: { $0?.hasPrefix("amqps://") ?? true })
+        {
             warning(first, "has no effect: no endpoint starts with amqps://")
         }
         checkPair("broker.tls.certificate_file", "broker.tls.private_key_file")

@@ -67,7 +67,8 @@ struct SettingReader {
                 marks[name] = scalar.mark
             }
             guard settings.contains(where: { $0.key == name }) else {
-                report(key, "unknown key \"\(name)\"\(Self.within(path))\(hint(for: name, among: settings))")
+                report(
+                    key, "unknown key \"\(name)\"\(Self.within(path))", hint: hint(for: name, among: settings))
                 continue
             }
             given[name] = value
@@ -144,11 +145,9 @@ struct SettingReader {
             guard let scalar = node.scalar else { return mismatch(node, setting, path) }
             guard let text = expand(scalar, path) else { return }
             guard names.contains(text) else {
-                let suggestion = Suggestion.closest(to: text, among: names).map { "; did you mean \"\($0)\"?" } ?? ""
                 return report(
-                    path,
-                    "\(path): \(Self.quote(scalar.string)) is not one of \(names.joined(separator: ", "))\(suggestion)"
-                )
+                    path, "\(path): \(Self.quote(scalar.string)) is not one of \(names.joined(separator: ", "))",
+                    hint: Suggestion.question(Suggestion.completion(of: text, among: names)))
             }
             values.set(path, .text(text))
         case .integers(let range, let count):
@@ -157,28 +156,26 @@ struct SettingReader {
             let integers = elements(of: sequence, path) { reader, element, path in
                 reader.integer(of: element, setting, path, range: range)
             }
-            if let integers { values.set(path, .integers(integers)) }
+            if !integers.contains(nil) { values.set(path, .integers(integers.compactMap(\.self))) }
         case .texts(let bytes, let count):
             guard let sequence = node.sequence else { return mismatch(node, setting, path) }
             checkCount(sequence.count, count, path)
             let texts = elements(of: sequence, path) { reader, element, path in
                 reader.text(of: element, setting, path, bytes: bytes)
             }
-            if let texts { values.set(path, .texts(texts)) }
+            values.set(path, elements: texts)
         }
     }
 
-    /// - Returns: `nil` if one of the elements is wrong; all of them have been read then, too.
+    /// - Returns: `nil` in the place of each element that is wrong.
     private mutating func elements<Value>(
         of sequence: Node.Sequence, _ path: String, _ read: (inout SettingReader, Node, String) -> Value?
-    ) -> [Value]? {
-        let found = sequence.enumerated().map { index, element in
+    ) -> [Value?] {
+        sequence.enumerated().map { index, element in
             let path = "\(path)[\(index)]"
             if let mark = element.mark { values.locate(path, at: .init(mark)) }
             return read(&self, element, path)
         }
-        let right = found.compactMap { $0 }
-        return right.count == found.count ? right : nil
     }
 
     private mutating func text(of node: Node, _ setting: Setting, _ path: String, bytes: ClosedRange<Int>) -> String? {
@@ -245,26 +242,27 @@ struct SettingReader {
         report(path, "\(path): expected \(expectation), found \(Self.kind(of: node))")
     }
 
-    private mutating func report(_ node: Node, _ message: String) {
+    private mutating func report(_ node: Node, _ message: String, hint: String? = nil) {
         let location = node.mark.map { ConfigurationProblem.Location($0) }
         problems.append(
             ConfigurationProblem(
-                severity: .error, file: file, location: location ?? .init(line: 1, column: 1), message: message))
+                severity: .error, file: file, location: location ?? .init(line: 1, column: 1), message: message,
+                hint: hint))
     }
 
-    private mutating func report(_ path: String, _ message: String) {
+    private mutating func report(_ path: String, _ message: String, hint: String? = nil) {
         problems.append(
             ConfigurationProblem(
-                severity: .error, file: file, location: values.location(of: path), message: message))
+                severity: .error, file: file, location: values.location(of: path), message: message, hint: hint))
     }
 
     /// A sibling of similar name, else the same name elsewhere.
-    private func hint(for name: String, among settings: [Setting]) -> String {
-        if let key = Suggestion.closest(to: name, among: settings.map(\.key)) { return "; did you mean \"\(key)\"?" }
+    private func hint(for name: String, among settings: [Setting]) -> String? {
+        if let key = Suggestion.completion(of: name, among: settings.map(\.key)) { return Suggestion.question(key) }
         let normal = Suggestion.normal(name)
         let elsewhere = schema.settings.filter { Suggestion.normal($0.key) == normal }
-        guard elsewhere.count == 1, let only = elsewhere.first else { return "" }
-        return "; did you mean \(only.path)?"
+        guard elsewhere.count == 1, let only = elsewhere.first else { return nil }
+        return "did you mean \(only.path)?"
     }
 
     private static func within(_ path: String) -> String {

@@ -13,10 +13,21 @@ struct SettingValues: Equatable, Sendable {
     }
 
     private var values: [String: Value] = [:]
+    /// Of lists of texts some of whose elements are wrong, the others.
+    private var fragments: [String: [String?]] = [:]
     private var locations: [String: ConfigurationProblem.Location] = [:]
 
     mutating func set(_ path: String, _ value: Value) {
         values[path] = value
+    }
+
+    /// A list of texts; it has a value if each of them has.
+    mutating func set(_ path: String, elements: [String?]) {
+        if elements.contains(nil) {
+            fragments[path] = elements
+        } else {
+            set(path, .texts(elements.compactMap(\.self)))
+        }
     }
 
     /// Remembers where a key or a list's element stands; what comes from a default has no place.
@@ -67,6 +78,11 @@ struct SettingValues: Equatable, Sendable {
 
     func texts(_ path: String) -> [String]? {
         if case .texts(let texts) = values[path] { texts } else { nil }
+    }
+
+    /// Those elements of a list of texts that are right, in their places.
+    func elements(_ path: String) -> [String?] {
+        texts(path) ?? fragments[path] ?? []
     }
 
     func integers(_ path: String) -> [Int]? {

@@ -16,6 +16,22 @@ enum Suggestion {
         return best?.candidate
     }
 
+    /// - Returns: the closest one, else the only one that begins with the word.
+    static func completion(of word: String, among candidates: [String]) -> String? {
+        if let closest = closest(to: word, among: candidates) { return closest }
+        let beginning = normal(word)
+        let longer = candidates.filter { normal($0).starts(with: beginning) }
+        return beginning.count >= shortestBeginning && longer.count == 1 ? longer[0] : nil
+    }
+
+    /// What shorter words begin with is chance.
+    private static let shortestBeginning = 3
+
+    /// As it is asked for.
+    static func question(_ candidate: String?) -> String? {
+        candidate.map { "did you mean \"\($0)\"?" }
+    }
+
     /// `heartbeatSeconds`, `heartbeat-seconds` and `heartbeat_seconds` are one word to a person.
     static func normal(_ word: String) -> [UInt8] {
         word.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }

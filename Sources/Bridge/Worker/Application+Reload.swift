@@ -38,7 +38,8 @@ extension Application {
         do throws(ConfigurationError) {
             document = try ConfigurationDocument.load(path: file, plan.configuration.registry)
         } catch {
-            return refuse(error.problems.map(\.description))
+            return refuse(
+                error.inspectingFiles(now: now.wall).problems.filter { $0.severity == .error }.map(\.description))
         }
         let problems = document.inspect(now: now.wall).problems
         let errors = problems.filter { $0.severity == .error }

@@ -72,6 +72,78 @@ struct CredentialInspectionTests {
         #expect(problems.map(\.description) == (warning.map { ["\(place)\($0) AuthKey.p8"] } ?? []))
     }
 
+    /// What `check` says of a file that is no configuration: one line for each problem.
+    private func everything(_ text: String, files: [String: String]) throws -> [String] {
+        let folder = try TemporaryDirectory()
+        for (name, content) in files { try folder.write(content, to: name) }
+        let file = try folder.write(text, to: "harebell.yaml")
+        let error = try #require(throws: ConfigurationError.self) { try ConfigurationDocument.load(path: file) }
+        return error.inspectingFiles(now: Self.now).problems
+            .map { $0.description.replacing(folder.path + "/", with: "") }
+    }
+
+    @Test("Where the file itself is wrong, what it names is looked at in the same run, with what is doubtful")
+    func everythingAtOnce() throws {
+        let other = authority.issueProvider(bundleID: "com.example.other")
+        let lines = try everything(
+            """
+            broker: { endpoints: ["amqp://${NOWHERE_SET}@a", "http://b"], password_file: missing.txt }
+            workers: many
+            apns: { request_timeout_seconds: 60 }
+            apps:
+              - topic: com.example.app
+                environment: prod
+                token: { key_file: missing.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+              - topic: com.example.app
+                certificate: { certificate_file: a.pem, private_key_file: a.key }
+              - environment: development
+                ca_file: no.pem
+                certificate: { p12_file: a.p12, password_file: empty }
+              - topic: com.example.third
+                token: { key_file: AuthKey.p8, key_id: ABC, team_id: }
+            admin: { listen: "127.0.0.1:9464", token_file: nothing.txt }
+            """,
+            files: [
+                "a.pem": other.certificatePEM, "a.key": other.privateKeyPEM, "no.pem": "text", "a.p12": "text",
+                "empty": "",
+                "AuthKey.p8": SigningKey.generate().pkcs8PEM,
+            ])
+        let wanted = [
+            "1:23: broker.endpoints[0]: the environment variable NOWHERE_SET is not set",
+            "1:50: broker.endpoints[1]: ", "1:78: broker.password_file: cannot read missing.txt: No such file",
+            "2:10: workers: expected an integer, found text",
+            "3:34: warning: apns.request_timeout_seconds: a drain may end before",
+            "6:18: apps[0].environment: \"prod\" is not one of production, development; did you mean \"production\"?",
+            "7:24: apps[0].token.key_file: cannot read the signing key file missing.p8: No such file",
+            "9:38: apps[1].certificate.certificate_file: the certificate is for \"com.example.other\"",
+            "10:5: apps[2].topic is missing: ", "11:14: apps[2].ca_file: ",
+            "12:52: apps[2].certificate.password_file: cannot read empty: the file is empty",
+            "14:44: warning: apps[3].token.key_id: has 3 characters",
+            "14:58: apps[3].token.team_id: expected text, found nothing",
+            "15:48: admin.token_file: cannot read nothing.txt: No such file",
+        ].map { "harebell.yaml:\($0)" }
+        for (line, beginning) in zip(lines, wanted) { #expect(line.hasPrefix(beginning), "\(line)") }
+        #expect(lines.count == wanted.count, "\(lines.joined(separator: "\n"))")
+        #expect(!lines.joined().contains("PRIVATE"))
+    }
+
+    @Test("A secret that cannot be read is told once, with the key beside it that cannot either")
+    func secretOnce() throws {
+        let lines = try everything(
+            """
+            broker: { password_file: missing.txt }
+            apps: [{ topic: a, token: { key_file: missing.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
+            """, files: [:])
+        #expect(lines.count == 2, "\(lines)")
+        #expect(lines.first?.hasPrefix("harebell.yaml:1:26: broker.password_file: cannot read missing.txt") == true)
+        #expect(lines.last?.hasPrefix("harebell.yaml:2:39: apps[0].token.key_file: ") == true)
+    }
+
+    @Test("Of what is no YAML nothing more is said")
+    func noYAML() throws {
+        #expect(try everything("apps: [", files: [:]).count == 1)
+    }
+
     @Test("A signing key on P-256 is right")
     func signingKey() throws {
         #expect(try check(Self.token, files: ["AuthKey.p8": SigningKey.generate().pkcs8PEM]).isEmpty)
