@@ -34,8 +34,8 @@ extension ProcessTests {
                 status: Int(lines.last ?? "") ?? 0, body: lines.dropLast().map { "\($0)\n" }.joined())
         }
 
-        private static func metrics(_ worker: ChildProcess) throws -> PrometheusPage {
-            let page = try get(worker, "/metrics")
+        private static func metrics(_ worker: ChildProcess, _ arguments: [String] = []) throws -> PrometheusPage {
+            let page = try get(worker, "/metrics", arguments)
             #expect(page.status == 200)
             return try PrometheusPage(String(page.body.dropLast(page.body.hasSuffix("\n\n") ? 1 : 0)))
         }
@@ -274,8 +274,7 @@ extension ProcessTests {
                 return groups.first?["replayed"] as? Int == 4 ? look : nil
             }
             #expect(again["messages"] as? Int == 10)
-            let page = try PrometheusPage(
-                Self.get(worker, "/metrics", ["--header", "Authorization: Bearer open-sesame"]).body)
+            let page = try Self.metrics(worker, ["--header", "Authorization: Bearer open-sesame"])
             func ended(_ order: String) -> Double? {
                 page.sum("harebell_dead_letter_orders_total", ["order": order, "end": "complete"])
             }
