@@ -52,9 +52,9 @@ struct CheckCommand: ConfiguredCommand {
             if let connections { members.append(("connections", connections.json)) }
             say(JSONAnswer.text(of: members))
         } else {
-            for problem in problems { say(problem.description) }
+            for problem in problems { say(Self.line(problem)) }
             for app in apps { say(CredentialReport(app, at: now).text) }
-            if let connections { say(connections.text) }
+            for line in connections?.lines ?? [] { say(line) }
             let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
             say(Self.summary(errors: mistakes + troubles, warnings: warnings))
         }
@@ -62,10 +62,17 @@ struct CheckCommand: ConfiguredCommand {
         if troubles > 0 { throw Status.unavailable }
     }
 
-    private static func summary(errors: Int, warnings: Int) -> String {
+    private static func line(_ problem: ConfigurationProblem) -> Painted {
+        // The place is what catches the eye, and what an editor opens.
+        let place = "\(problem.file):\(problem.location.line):\(problem.location.column):"
+        let rest = String(problem.description.dropFirst(place.count))
+        return Painted(place, problem.severity == .error ? .red : .yellow) + rest
+    }
+
+    private static func summary(errors: Int, warnings: Int) -> Painted {
         func counted(_ count: Int, _ word: String) -> String { "\(count) \(word)\(count == 1 ? "" : "s")" }
-        if errors == 0 { return "ok" + (warnings == 0 ? "" : ", \(counted(warnings, "warning"))") }
-        return "\(counted(errors, "error")), \(counted(warnings, "warning"))"
+        if errors == 0 { return Painted("ok", .green) + (warnings == 0 ? "" : ", \(counted(warnings, "warning"))") }
+        return Painted(counted(errors, "error"), .red) + ", \(counted(warnings, "warning"))"
     }
 
     private static func object(_ problem: ConfigurationProblem) -> JSONAnswer {

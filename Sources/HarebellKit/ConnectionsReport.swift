@@ -45,8 +45,8 @@ struct ConnectionsReport {
     private static let severityWidth = ConnectionFinding.Severity.allCases.map(\.rawValue.count).max() ?? 0
 
     /// A block for each place.
-    var text: String {
-        reports.map { report in
+    var lines: [Painted] {
+        reports.flatMap { report in
             let width = report.findings.map(\.subject.count).max() ?? 0
             let head = "\(report.peer == .broker ? "broker" : "apns") \(report.endpoint): \(report.purpose)"
             let lines = report.findings.enumerated().map { index, finding in
@@ -54,14 +54,27 @@ struct ConnectionsReport {
                 let isLast = report.findings.dropFirst(index + 1).first?.hint != finding.hint
                 return Self.line(finding, width, showsHint: isLast)
             }
-            return ([head] + lines).joined(separator: "\n")
-        }.joined(separator: "\n")
+            return [Painted(head)] + lines
+        }
     }
 
-    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> String {
-        let start = "    \(padded(finding.severity.rawValue, severityWidth))  \(padded(finding.subject, width))  "
-        guard showsHint, let hint = finding.hint else { return start + finding.text }
-        return start + finding.text + "\n" + String(repeating: " ", count: start.count) + "→ \(hint)"
+    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> Painted {
+        let severity = padded(finding.severity.rawValue, severityWidth)
+        let subject = padded(finding.subject, width)
+        let line =
+            Painted("    ") + Painted(severity, colour(of: finding.severity)) + "  \(subject)  \(finding.text)"
+        guard showsHint, let hint = finding.hint else { return line }
+        let indent = "      ".count + severity.count + "  ".count + subject.count
+        return line + "\n\(String(repeating: " ", count: indent))→ \(hint)"
+    }
+
+    private static func colour(of severity: ConnectionFinding.Severity) -> Terminal.Colour? {
+        switch severity {
+        case .ok: .green
+        case .note: nil
+        case .warning: .yellow
+        case .unreachable, .wrong: .red
+        }
     }
 
     private static func padded(_ text: String, _ width: Int) -> String {

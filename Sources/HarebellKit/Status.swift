@@ -19,17 +19,26 @@ enum Status {
 
 /// Writes a line to standard error.
 func complain(_ text: String) {
-    write(text + "\n", to: STDERR_FILENO)
+    write(escaped(text), to: STDERR_FILENO)
 }
 
 /// Writes a line to standard output at once, also where that is a pipe.
 func say(_ text: String) {
-    write(text + "\n", to: STDOUT_FILENO)
+    write(escaped(text), to: STDOUT_FILENO)
+}
+
+/// Likewise, of what is safe for a terminal already.
+func say(raw text: String) {
+    write(text, to: STDOUT_FILENO)
 }
 
 /// What a peer said may stand in the text: it does not get to steer a terminal. Line feeds are our own lists.
-private func write(_ text: String, to descriptor: Int32) {
-    var rest = ArraySlice(ControlCharacters.escaped(text, keepsLines: true).utf8)
+private func escaped(_ text: String) -> String {
+    ControlCharacters.escaped(text, keepsLines: true)
+}
+
+private func write(_ line: String, to descriptor: Int32) {
+    var rest = ArraySlice((line + "\n").utf8)
     while !rest.isEmpty {
         let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
         // Nobody is left to be told when the other end of a pipe is gone.

@@ -66,7 +66,9 @@ extension ProcessTests {
             try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("check user, password") }
 
             let arguments = FileManager.default.contents(atPath: "/proc/\(worker.processID)/cmdline") ?? Data()
-            var said = try ["/metrics", "/readyz", "/livez"].map { try Self.page($0, of: worker) }
+            var said = try ["/metrics", "/readyz", "/livez", "/state", "/", "/dead-letters/run", "/nothing"].map {
+                try Self.page($0, of: worker)
+            }
             worker.signal(SIGTERM)
             try worker.waitForExit()
             settings.broker = nil

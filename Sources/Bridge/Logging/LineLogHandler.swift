@@ -37,19 +37,22 @@ package struct LineLogHandler: LogHandler {
         for (key, value) in event.metadata ?? [:] { fields[key] = value }
         let line = Self.line(
             format: format, time: clock(), level: event.level, label: label, message: event.message.description,
-            fields: fields.map { ($0.key, $0.value.description) }.sorted { $0.0 < $1.0 })
+            fields: fields.map { ($0.key, $0.value.description) }.sorted { $0.0 < $1.0 }, inColour: Self.hasColours)
         Self.write(line)
     }
+
+    private static let hasColours = Terminal.hasColours(STDERR_FILENO)
 
     /// The line with its newline; control characters in values are escaped, so that one event is one line.
     package static func line(
         format: Configuration.Log.Format, time: WallTime, level: Logger.Level, label: String, message: String,
-        fields: [(String, String)]
+        fields: [(String, String)], inColour: Bool = false
     ) -> String {
         switch format {
         case .text:
             let pairs = fields.map { " \($0.0)=\(quoted($0.1, always: false))" }.joined()
-            return "\(time.rfc3339) \(level.rawValue) \(ControlCharacters.escaped(message))\(pairs)\n"
+            let name = inColour ? level.colour.map { Terminal.painted(level.rawValue, $0) } : nil
+            return "\(time.rfc3339) \(name ?? level.rawValue) \(ControlCharacters.escaped(message))\(pairs)\n"
         case .json:
             let pairs = fields.map { ",\(quoted($0.0, always: true)):\(quoted($0.1, always: true))" }.joined()
             return
@@ -81,6 +84,17 @@ package struct LineLogHandler: LogHandler {
                     rest = rest.dropFirst(written)
                 }
             }
+        }
+    }
+}
+
+extension Logger.Level {
+    /// Of what somebody should look at.
+    fileprivate var colour: Terminal.Colour? {
+        switch self {
+        case .error, .critical: .red
+        case .warning: .yellow
+        case .trace, .debug, .info, .notice: nil
         }
     }
 }

@@ -1,0 +1,35 @@
+import Bridge
+import Glibc
+
+/// A text for people, parts of which have colours where it goes to a terminal.
+struct Painted {
+    private var parts: [(text: String, colour: Terminal.Colour?)]
+
+    init(_ text: String, _ colour: Terminal.Colour? = nil) {
+        parts = [(text, colour)]
+    }
+
+    static func + (left: Painted, right: Painted) -> Painted {
+        var sum = left
+        sum.parts += right.parts
+        return sum
+    }
+
+    static func + (left: Painted, right: String) -> Painted {
+        left + Painted(right)
+    }
+
+    /// The colours are our own; what a peer said does not get to steer a terminal. Line feeds are our own lists.
+    func text(inColour: Bool) -> String {
+        parts.map { text, colour in
+            let text = ControlCharacters.escaped(text, keepsLines: true)
+            guard inColour, let colour else { return text }
+            return Terminal.painted(text, colour)
+        }.joined()
+    }
+}
+
+/// Writes a line to standard output, with its colours if that is a terminal.
+func say(_ text: Painted) {
+    say(raw: text.text(inColour: Terminal.hasColours(STDOUT_FILENO)))
+}

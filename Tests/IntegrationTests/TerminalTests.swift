@@ -1,0 +1,101 @@
+import Core
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// What is meant for people at a terminal, which script(1) makes, and for nobody else.
+    @Suite("At a terminal")
+    struct TerminalTests {
+        private let directory: TemporaryDirectory
+        private let binary: String
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            binary = try #require(TestEnvironment.binary)
+        }
+
+        private static let escape: Character = "\u{1B}"
+
+        /// One app, and a broker and an APNs that nobody is.
+        private func configuration(more: String = "") throws -> String {
+            try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+            return try directory.write(
+                """
+                broker: { endpoints: ["amqp://guest:guest@127.0.0.1:1/%2f"] }
+                apps:
+                  - topic: com.example.app
+                    endpoint: https://127.0.0.1:1
+                    token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+                \(more)
+
+                """, to: "harebell.yaml")
+        }
+
+        private func run(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess {
+            let process = try ChildProcess(binary, arguments, environment: environment)
+            try process.waitForExit(within: .seconds(60))
+            return process
+        }
+
+        /// What a person sees, standard output and errors in one.
+        private func runAtTerminal(_ arguments: [String], environment: [String: String] = [:]) throws -> String {
+            let command = ([binary] + arguments).map { "'\($0)'" }.joined(separator: " ")
+            let process = try ChildProcess(
+                "/usr/bin/script", ["--quiet", "--return", "--command", command, "/dev/null"],
+                environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
+            try process.waitForExit(within: .seconds(60))
+            return process.text()
+        }
+
+        @Test("Problems have colours at a terminal that shows them, and nowhere else; the words are the same")
+        func colours() throws {
+            let file = try configuration(more: "workers: many\nadmin: { listen: \"0.0.0.0:\\e[7m\" }")
+            let plain = try run(["check", "--config", file], environment: ["TERM": "xterm", "NO_COLOR": ""]).text()
+            #expect(plain.contains("\(file):6:10: workers: expected an integer, found text\n"), "\(plain)")
+            #expect(!plain.contains(Self.escape))
+            let seen = try runAtTerminal(["check", "--config", file])
+            #expect(seen.contains("\u{1B}[31m\(file):6:10:\u{1B}[0m workers: "), "\(seen)")
+            #expect(seen.contains("\u{1B}[31m2 errors\u{1B}[0m, "), "\(seen)")
+            // No other colours than ours, whatever the file says.
+            #expect(!seen.contains("\u{1B}[7m"))
+            let words = seen.replacing("\u{1B}[31m", with: "").replacing("\u{1B}[33m", with: "")
+                .replacing("\u{1B}[0m", with: "").replacing("\r\n", with: "\n")
+            #expect(words == plain)
+            for environment in [["NO_COLOR": "1"], ["TERM": "dumb"], ["TERM": ""]] {
+                let seen = try runAtTerminal(["check", "--config", file], environment: environment)
+                #expect(!seen.contains(Self.escape), "\(environment): \(seen)")
+                #expect(seen.contains("2 errors, "))
+            }
+        }
+
+        @Test("A bar shows how far long work is, at a terminal alone, and is gone at the end")
+        func progressBar() throws {
+            let file = try configuration()
+            let piped = try run(["check", "--connect", "--config", file])
+            #expect(piped.exit == .exited(69), "\(piped.report)")
+            for text in [piped.text(), piped.text(.errors)] {
+                #expect(!text.contains("░") && !text.contains(Self.escape) && !text.contains("\r"), "\(text)")
+            }
+            let seen = try runAtTerminal(["check", "--connect", "--config", file])
+            let bar = try #require(seen.firstRange(of: "░"), "\(seen)")
+            let end = try #require(seen.firstRange(of: "\r\u{1B}[K"), "\(seen)")
+            let report = try #require(seen.firstRange(of: "broker 127.0.0.1:1: "), "\(seen)")
+            #expect(bar.lowerBound < end.lowerBound && end.lowerBound < report.lowerBound)
+            #expect(seen.contains("    \u{1B}[31munreachable"), "\(seen)")
+            // A program wants neither.
+            let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
+            #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")
+        }
+
+        @Test("The log's levels have colours at a terminal")
+        func logLevels() throws {
+            let file = try configuration(more: "admin: { listen: \"192.0.2.1:9464\", token_file: token }")
+            try directory.write("token", to: "token")
+            let seen = try runAtTerminal(["run", "--config", file])
+            #expect(seen.contains(" \u{1B}[31mcritical\u{1B}[0m admin.listen: "), "\(seen)")
+            let plain = try run(["run", "--config", file]).text(.errors)
+            #expect(plain.contains(" critical admin.listen: ") && !plain.contains(Self.escape), "\(plain)")
+        }
+    }
+}
