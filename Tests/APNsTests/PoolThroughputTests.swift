@@ -6,12 +6,14 @@ import Testing
 /// What long lines and GOAWAYs cost, where nothing but the protocol and the permits sets the pace.
 @Suite("The throughput of a pool")
 struct PoolThroughputTests {
-    /// How long a warm pool of four connections with 400 permits a second each takes for 4000 requests.
-    private func time(latency: Duration, goawayEvery: Int = .max) throws -> Duration {
+    /// How long a warm pool of four connections, with so many permits a second each, takes for so many requests.
+    private func time(
+        for count: Int = 4000, permits: Int = 400, burst: Int = 20, latency: Duration, goawayEvery: Int = .max
+    ) throws -> Duration {
         let world = try World(tokens: Fixture.tokens()) {
             $0.connections = 4...4
-            $0.permitsPerSecond = 400
-            $0.burst = 20
+            $0.permitsPerSecond = permits
+            $0.burst = burst
         }
         world.latency = latency
         world.onRequest = { server, received in
@@ -20,15 +22,16 @@ struct PoolThroughputTests {
                 server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#)
             }
         }
-        world.submit(10_000..<10_100)
+        world.submit(100_000..<100_100)
         world.pass(.seconds(3))
         #expect(world.replies.count == 100)
         let start = world.now.instant
-        world.submit(0..<4000)
-        while world.endings < 4100, world.now.instant < start + .seconds(60) { world.pass(.milliseconds(10)) }
-        #expect(world.replies.count == 4100 && world.losses.isEmpty && world.endings == 4100)
+        world.submit(0..<UInt32(count))
+        let all = count + 100
+        while world.endings < all, world.now.instant < start + .seconds(60) { world.pass(.milliseconds(10)) }
+        #expect(world.replies.count == all && world.losses.isEmpty && world.endings == all)
         let seen = world.servers.flatMap { $0.received.compactMap { $0.header("apns-id") } }
-        #expect(seen.count == 4100 && Set(seen).count == 4100, "each came once")
+        #expect(seen.count == all && Set(seen).count == all, "each came once")
         if goawayEvery < .max { #expect(world.servers.count >= 10) }
         return world.now.instant - start
     }
@@ -38,6 +41,16 @@ struct PoolThroughputTests {
         let near = try time(latency: .zero)
         let far = try time(latency: .milliseconds(30))
         #expect(near.nanoseconds * 10 >= far.nanoseconds * 9)
+    }
+
+    @Test("Four connections with the default permits carry the average second of a billion a day, 100 ms from APNs")
+    func billion() throws {
+        let pool = APNsPool.Configuration(
+            engine: APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true))
+        let second = 1_000_000_000 / 86_400
+        let time = try time(
+            for: second, permits: pool.permitsPerSecond, burst: pool.burst, latency: .milliseconds(50))
+        #expect(time <= .milliseconds(1100), "the last of them need a round trip more")
     }
 
     @Test(
