@@ -19,6 +19,9 @@ package final class NotifySocket {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let path = isAbstract ? [0] + name.utf8.dropFirst() : Array(name.utf8)
+        guard path.count <= MemoryLayout.size(ofValue: address.sun_path) else {
+            throw TestSupportError("\(name) is too long for a socket: a shorter TMPDIR is needed")
+        }
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path) }
         let length = socklen_t(MemoryLayout<sa_family_t>.size + path.count)
         let result = unsafe withUnsafePointer(to: &address) { pointer in

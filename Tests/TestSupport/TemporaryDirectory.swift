@@ -5,7 +5,9 @@ package final class TemporaryDirectory: Sendable {
     package let path: String
 
     package init() throws {
-        let url = FileManager.default.temporaryDirectory.appendingPathComponent("harebell-\(UUID().uuidString)")
+        // Short, since the path of a socket has 108 bytes at most; by chance a name is taken as good as never.
+        let name = "harebell-" + String(UInt64.random(in: 0 ... .max), radix: 36)
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent(name)
         try FileManager.default.createDirectory(
             at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         path = url.path
