@@ -196,8 +196,6 @@ enum TraceHeader: CaseIterable {
     /// is left out, lest it keep a result from fitting into a frame.
     static let maximumLength = 8192
 
-    init?(_ name: ArraySlice<UInt8>) { self.init(name.span) }
-
     init?(_ name: Span<UInt8>) {
         for header in Self.allCases where name.equals(header.name) {
             self = header
