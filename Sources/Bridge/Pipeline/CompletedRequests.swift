@@ -2,7 +2,7 @@ package import Core
 
 /// What identifies a request across redeliveries of the same message to this process.
 package struct RedeliveryKey: Hashable {
-    private let hash: Int
+    private let hash: UInt64
     /// Whether the producer gave it a message id. Without one, two messages that look the same may be two requests.
     let isNamed: Bool
 
@@ -13,23 +13,20 @@ package struct RedeliveryKey: Hashable {
         self.init(delivery, RequestHistory(delivery))
     }
 
-    /// That of a request, whose headers were read when it arrived.
-    package init(_ request: InFlightRequest) {
-        self.init(request.delivery, request.history)
-    }
-
-    private init(_ delivery: borrowing Delivery, _ history: RequestHistory) {
-        var hasher = Hasher()
-        hasher.combine(delivery.queue)
-        hasher.combine(delivery.timestamp)
-        hasher.combine(bytes: delivery.messageID ?? [])
-        hasher.combine(bytes: delivery.correlationID ?? [])
-        hasher.combine(bytes: delivery.exchange)
-        hasher.combine(bytes: delivery.routingKey)
-        hasher.combine(ContentHash.of(delivery.body.span))
+    /// That of a delivery whose headers were read.
+    init(_ delivery: borrowing Delivery, _ history: borrowing RequestHistory) {
+        var hash = ContentHash()
+        hash.combine(UInt64(truncatingIfNeeded: delivery.queue))
+        hash.combine(delivery.timestamp == nil ? 0 : 1)
+        hash.combine(delivery.timestamp ?? 0)
+        hash.combine(delivery.messageID)
+        hash.combine(delivery.correlationID)
+        hash.combine(delivery.exchange)
+        hash.combine(delivery.routingKey)
+        hash.combine(delivery.body)
         // The copy that comes back from a retry queue is not a redelivery of what was parked.
-        hasher.combine(history.copy)
-        hash = hasher.finalize()
+        hash.combine(UInt64(truncatingIfNeeded: history.copy))
+        self.hash = hash.value
         isNamed = Self.isNamed(delivery)
     }
 
@@ -142,10 +139,9 @@ package struct CompletedRequests {
     }
 }
 
-extension Hasher {
-    /// Combines all bytes at once, after their number so that neighbours cannot run together.
-    fileprivate mutating func combine(bytes: ArraySlice<UInt8>) {
-        combine(bytes.count)
-        unsafe bytes.withUnsafeBytes { unsafe combine(bytes: $0) }
+extension ContentHash {
+    fileprivate mutating func combine(_ bytes: ArraySlice<UInt8>?) {
+        let bytes = bytes ?? []
+        combine(bytes.span)
     }
 }

@@ -1,3 +1,4 @@
+import APNs
 package import Core
 
 /// A delivery from its arrival to its settlement.
@@ -18,13 +19,23 @@ package final class InFlightRequest {
     var failed: [Int] = []
     /// What was tried before this delivery.
     let history: RequestHistory
+    /// The key of a request with a message id, which is wanted of each that completes: made on arrival, while its bytes are in
+    /// the processor's cache.
+    let namedKey: RedeliveryKey?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
 
     package init(delivery: Delivery, arrived: Moment) {
         self.delivery = delivery
         self.arrived = arrived
-        history = RequestHistory(delivery)
+        let history = RequestHistory(delivery)
+        self.history = history
+        namedKey = RedeliveryKey.isNamed(delivery) ? RedeliveryKey(delivery, history) : nil
+    }
+
+    /// What its redeliveries look like.
+    var redeliveryKey: RedeliveryKey {
+        namedKey ?? RedeliveryKey(delivery, history)
     }
 
     /// Whether nothing came of this delivery but that all of its notifications waited, and a redelivery is as good.
@@ -99,6 +110,15 @@ package final class InFlightNotification {
         topic = match.topic
         attempts = request.history.attempts
         processed = request.history.processed
+    }
+
+    /// What APNs is asked.
+    var apnsRequest: APNsRequest {
+        APNsRequest(
+            target: notification.target, topic: topic, pushType: notification.pushType,
+            priority: notification.priority ?? notification.pushType.rules.defaultPriority,
+            expiration: notification.expiration, collapseID: notification.collapseID, id: id,
+            payload: notification.payload)
     }
 
     /// Whether nothing came of it in this process, and a redelivery of its request may send it as well.

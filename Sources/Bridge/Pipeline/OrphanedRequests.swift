@@ -20,7 +20,7 @@ package struct OrphanedRequests {
     package mutating func insert(_ request: InFlightRequest) {
         guard !request.isOrphan else { return }
         request.isOrphan = true
-        requests[RedeliveryKey(request), default: []].append(request)
+        requests[request.redeliveryKey, default: []].append(request)
     }
 
     /// A request was redelivered: takes one that it may be, the oldest first.
@@ -35,7 +35,7 @@ package struct OrphanedRequests {
     /// - Returns: What it was kept under.
     @discardableResult
     package mutating func remove(_ request: InFlightRequest) -> RedeliveryKey {
-        let key = RedeliveryKey(request)
+        let key = request.redeliveryKey
         remove(request, key)
         return key
     }

@@ -121,11 +121,11 @@ extension Pipeline {
     }
 
     func decode(_ request: InFlightRequest, at now: Moment) {
-        let queue = settings.queues[request.delivery.queue]
-        if let process = queue.process {
+        let queue = request.delivery.queue
+        if let process = settings.queues[queue].process {
             return doors.ask(process, handle: asked.insert(request), request.delivery)
         }
-        take(queue.decoder.decode(request.delivery, at: now.wall), of: request, at: now)
+        take(settings.queues[queue].decoder.decode(request.delivery, at: now.wall), of: request, at: now)
     }
 
     /// The answer of a decoder that could not give it at once.
@@ -180,13 +180,14 @@ extension Pipeline {
             let index = next
             next += 1
             if done?.contains(place) == true { continue }
+            let notification = all[index]
             // The payload of a fan-out is one: it is checked once.
-            if checked.map({ !all[index].isForPayload(of: all[$0]) }) ?? true {
-                finding = self.finding(in: all[index], at: now)
+            if checked.map({ !notification.isForPayload(of: all[$0]) }) ?? true {
+                finding = self.finding(in: notification, at: now)
             }
             checked = index
-            let id = notificationID(all[index].id, position: position, of: request, key: decoded.key)
-            start(all[index], position: position, id: id, finding: finding, of: request, at: now)
+            let id = notificationID(notification.id, position: position, of: request, key: decoded.key)
+            start(notification, position: position, id: id, finding: finding, of: request, at: now)
         }
     }
 

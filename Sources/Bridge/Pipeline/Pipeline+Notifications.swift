@@ -17,13 +17,7 @@ extension Pipeline {
         }
         guard admit(handle, entry, at: now) else { return }
         if entry.firstTry == nil { entry.firstTry = now.instant }
-        let notification = entry.notification
-        let request = APNsRequest(
-            target: notification.target, topic: entry.topic, pushType: notification.pushType,
-            priority: notification.priority ?? notification.pushType.rules.defaultPriority,
-            expiration: notification.expiration, collapseID: notification.collapseID, id: entry.id,
-            payload: notification.payload)
-        let pool = apps.apps[entry.app].pools.pool(for: notification.target)
+        let pool = apps.apps[entry.app].pools.pool(for: entry.notification.target)
         guard
             !standstill.isSuspended || doors.isConnected(pool: pool) || pool != apps.apps[entry.app].pools.notifications
         else {
@@ -33,7 +27,8 @@ extension Pipeline {
         entry.pool = pool
         entry.submittedAt = now.instant
         waits(entry, at: now)
-        entry.ticket = doors.submit(request, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
+        entry.ticket = doors.submit(
+            entry.apnsRequest, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
     }
 
     func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {

@@ -30,7 +30,7 @@ extension Pipeline {
         while doors.canPublish, !suspects.isTrying {
             if suspects.isEmpty {
                 guard let pending = unpublished.popFirst() else { return }
-                switch suspects.verdict(on: pending.publication, at: now.instant) {
+                switch suspects.verdict(on: pending, at: now.instant) {
                 case .open: write(pending, at: now)
                 case .doubtful: suspect(pending)
                 case .refused(let reply): quarantine(pending, reply, at: now)
@@ -38,7 +38,7 @@ extension Pipeline {
             } else {
                 // What else is outstanding has to end first.
                 guard unconfirmed.count == 0, let suspect = suspects.next() else { return }
-                if case .refused(let reply) = suspects.verdict(on: suspect.publication, at: now.instant) {
+                if case .refused(let reply) = suspects.verdict(on: suspect, at: now.instant) {
                     suspects.dropCandidate()
                     quarantine(suspect, reply, at: now)
                 } else {

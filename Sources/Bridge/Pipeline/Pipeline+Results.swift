@@ -103,8 +103,7 @@ extension Pipeline {
         counters.unsettled -= 1
         timings.request.record(from: request.arrived.instant, to: now.instant)
         guard !request.isOrphan else { return completed.completedTooLate(orphans.remove(request)) }
-        // A key is made of the whole body: not where it would not be remembered.
-        if RedeliveryKey.isNamed(request.delivery) { completed.completed(RedeliveryKey(request)) }
+        if let key = request.namedKey { completed.completed(key) }
         doors.settle(request.delivery, .ack)
     }
 }

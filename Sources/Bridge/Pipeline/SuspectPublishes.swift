@@ -108,9 +108,9 @@ struct SuspectPublishes {
         for name in Self.names(of: publication) { routes[name] = nil }
     }
 
-    func verdict(on publication: borrowing Publication, at now: Instant) -> Verdict {
+    func verdict(on pending: PendingPublication, at now: Instant) -> Verdict {
         guard !routes.isEmpty else { return .open }
-        for name in Self.names(of: publication) {
+        for name in Self.names(of: pending.publication) {
             guard let refusal = routes[name] else { continue }
             return now < refusal.until ? .refused(refusal.reply) : .doubtful
         }

@@ -5,15 +5,23 @@ import Testing
 @testable import Bridge
 
 /// A delivery with nothing but what identifies it.
-private func delivery(_ body: String, id: String? = nil, queue: Int = 0, timestamp: UInt64? = nil) -> Delivery {
-    var storage = Array(body.utf8)
-    var layout = Delivery.Layout()
-    layout.body = Delivery.Field(0..<storage.count)
-    if let id {
+private func delivery(
+    _ body: String, id: String? = nil, queue: Int = 0, timestamp: UInt64? = nil, correlationID: String? = nil,
+    exchange: String? = nil, routingKey: String? = nil
+) -> Delivery {
+    var storage: [UInt8] = []
+    func field(_ text: String?) -> Delivery.Field {
+        guard let text else { return .absent }
         let start = storage.count
-        storage += Array(id.utf8)
-        layout.messageID = Delivery.Field(start..<storage.count)
+        storage += Array(text.utf8)
+        return Delivery.Field(start..<storage.count)
     }
+    var layout = Delivery.Layout()
+    layout.body = field(body)
+    layout.messageID = field(id)
+    layout.correlationID = field(correlationID)
+    layout.exchange = field(exchange ?? "")
+    layout.routingKey = field(routingKey ?? "")
     return Delivery(
         epoch: 1, tag: 1, redelivered: false, queue: queue, timestamp: timestamp, storage: storage, layout: layout)
 }
@@ -26,16 +34,22 @@ private func key(_ number: Int) -> RedeliveryKey {
 struct CompletedRequestsTests {
     private static let start = Instant(nanoseconds: 0)
 
-    @Test("The key is the same for a redelivery and differs by queue, message id, timestamp and body")
+    @Test("The key is the same for a redelivery and differs by all that a redelivery repeats")
     func keys() {
         let original = RedeliveryKey(delivery("a", id: "m", timestamp: 1))
         #expect(RedeliveryKey(delivery("a", id: "m", timestamp: 1)) == original)
         for other in [
             delivery("b", id: "m", timestamp: 1), delivery("a", id: "n", timestamp: 1), delivery("a", timestamp: 1),
             delivery("a", id: "m", timestamp: 2), delivery("a", id: "m"),
-            delivery("a", id: "m", queue: 1, timestamp: 1),
+            delivery("a", id: "m", queue: 1, timestamp: 1), delivery("a", id: "m", timestamp: 1, correlationID: "c"),
+            delivery("a", id: "m", timestamp: 1, exchange: "e"), delivery("a", id: "m", timestamp: 1, routingKey: "r"),
         ] {
             #expect(RedeliveryKey(other) != original)
+        }
+        #expect(RedeliveryKey(delivery("a", id: "m")) != RedeliveryKey(delivery("a", id: "m", timestamp: 0)))
+        let arrived = Moment(instant: Self.start, wall: WallTime(milliseconds: 1000))
+        for delivery in [delivery("a", id: "m", timestamp: 1), delivery("a", timestamp: 1)] {
+            #expect(InFlightRequest(delivery: delivery, arrived: arrived).redeliveryKey == RedeliveryKey(delivery))
         }
         // Neighbours cannot run together.
         #expect(RedeliveryKey(delivery("ab", id: "c")) != RedeliveryKey(delivery("a", id: "bc")))

@@ -23,15 +23,15 @@ package struct AutoDecoder: Decoder {
 
     package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         guard let contentType = delivery.contentType, !contentType.isEmpty else {
-            if let events, CloudEventsDecoder.isBinary(delivery) { return events.decode(delivery, at: now) }
+            if CloudEventsDecoder.isBinary(delivery), let events { return events.decode(delivery, at: now) }
             return Self.namesTarget(delivery) ? headers.decode(delivery, at: now) : json.decode(delivery, at: now)
         }
         let type = ContentType(contentType)
         if type.matches("application/vnd.apple.apns+json") { return headers.decode(delivery, at: now) }
         if type.matches("application/vnd.harebell.request+json") { return json.decode(delivery, at: now) }
-        if let events, CloudEventsDecoder.isBinary(delivery) { return events.decode(delivery, at: now) }
+        if CloudEventsDecoder.isBinary(delivery), let events { return events.decode(delivery, at: now) }
         if type.matches("application/json") { return json.decode(delivery, at: now) }
-        if let events, type.hasPrefix("application/cloudevents") { return events.decode(delivery, at: now) }
+        if type.hasPrefix("application/cloudevents"), let events { return events.decode(delivery, at: now) }
         return .reject(
             DecodingFailure(
                 "content-type: expected application/json, application/vnd.harebell.request+json or "
