@@ -2,19 +2,23 @@
 
 SOURCES := Package.swift Sources Tests docs/examples/decoder/Package.swift docs/examples/decoder/Sources
 
-.PHONY: build release benchmarks bench man completions test sim ledger fuzz demo artefacts format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz soak demo artefacts format lint ci
 
 build:
 	swift build
 
+# How the binary to install is built. Overlapping access to one variable is checked for in every build that tests run in, and
+# not here: the checks are a tenth of the instructions of a message's way (docs/benchmarks.md).
+RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked
+
 # With the standard library inside the binary runs without a Swift toolchain, faster and in less memory; optimized across
 # modules a message's way through them costs less.
 release:
-	swift build -c release --static-swift-stdlib -Xswiftc -cross-module-optimization --product harebell
+	swift build $(RELEASE) --product harebell
 
 # The benchmarks, built as the binary to install is, so that the counts are its own.
 benchmarks:
-	swift build -c release --static-swift-stdlib -Xswiftc -cross-module-optimization --product benchmarks
+	swift build $(RELEASE) --product benchmarks
 
 # What each step of a request's way costs, held against thresholds: `make bench`, `make bench ONLY=decode`.
 bench:
@@ -54,6 +58,12 @@ ledger:
 fuzz: INPUTS ?= 1000000
 fuzz:
 	HAREBELL_FUZZ_INPUTS=$(INPUTS) swift test --disable-xctest --filter 'Fuzz|ForeignFormatTests/mutations'
+
+# Whether memory stays level: `make soak COUNT=1000000 RATE=4000`.
+soak: COUNT ?= 10000000
+soak: RATE ?= 8000
+soak:
+	./deploy/soak $(COUNT) $(RATE)
 
 demo:
 	./deploy/demo
