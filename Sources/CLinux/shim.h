@@ -23,3 +23,8 @@ extern int pipe2(int ends[2], int flags);
 extern int pidfd_open(pid_t process, unsigned int flags);
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern const char *sigabbrev_np(int signal);
+
+// Where the linker put the program's code.
+extern const char __executable_start, etext;
+static inline const void *harebell_code_start(void) { return &__executable_start; }
+static inline const void *harebell_code_end(void) { return &etext; }

@@ -163,6 +163,7 @@ package final class Application: LoopOwner {
             isReady[report.worker] = true
             guard !saidReady, isReady.allSatisfy({ $0 }) else { return }
             saidReady = true
+            ProgramCode.unmap()
             onReady()
             tell(.ready)
         case .notReady:

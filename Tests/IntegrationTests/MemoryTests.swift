@@ -1,0 +1,52 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    @Suite("Memory")
+    struct MemoryTests {
+        /// How much of the code of a process is resident, in KiB.
+        private static func residentCode(of process: ChildProcess) throws -> Int {
+            let folder = "/proc/\(process.processID)"
+            let program = try FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/exe")
+            let text = String(
+                decoding: try #require(FileManager.default.contents(atPath: "\(folder)/smaps")), as: UTF8.self)
+            let lines = text.split(separator: "\n")
+            let start = try #require(lines.firstIndex { $0.contains(" r-xp ") && $0.hasSuffix(program) })
+            let line = try #require(lines[start...].first { $0.hasPrefix("Rss:") })
+            return try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) })
+        }
+
+        @Test("a worker unmaps the code that reading its configuration needed, also after a reload, and works on")
+        func code() throws {
+            let stage = try Stage()
+            let worker = try stage.start()
+            // The same program, which unmaps nothing, and reads less.
+            let simulator = try ChildProcess(stage.binary, ["simulate", "--port", "0"])
+            try simulator.waitForLine("ready")
+            let mapped = try Self.residentCode(of: simulator)
+            let ready = try Self.residentCode(of: worker)
+            worker.signal(SIGHUP)
+            try worker.waitForLine(.errors) { $0.contains("reloaded") }
+            // The line comes first.
+            let reloaded = try eventually("the code is unmapped; \(worker.report)") {
+                let resident = try Self.residentCode(of: worker)
+                return resident < mapped / 2 ? resident : nil
+            }
+            print("code: \(ready) KiB when ready, \(reloaded) after a reload, \(mapped) where none is unmapped")
+            #expect(ready < mapped / 2)
+            let load = try ChildProcess(
+                stage.binary,
+                [
+                    "load", "--config", stage.directory.file("harebell.yaml"), "--queue", stage.quorumQueue, "--count",
+                    "20",
+                ])
+            #expect(try load.waitForExit() == .exited(0), "\(load.report)")
+            for process in [worker, simulator] {
+                process.signal(SIGTERM)
+                #expect(try process.waitForExit() == .exited(0), "\(process.report)")
+            }
+            try stage.removeQueues()
+        }
+    }
+}
