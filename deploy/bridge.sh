@@ -1,4 +1,4 @@
-# Parts of a bridge on this machine alone, for scripts to source: demo, check-artefacts. They set `harebell`, the
+# Parts of a bridge on this machine alone, for scripts to source: demo, soak, checks. They set `harebell`, the
 # binary.
 
 # A folder of the bridge's own, and what runs for it; both go when the script ends.
