@@ -19,11 +19,11 @@ extension AMQPEngine {
         frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(frameMax), to: &output)
         var fingerprint = Fingerprint()
         if publication.mandatory {
-            let messageID = publication.properties.messageID
+            let messageID = publication.encodedProperties.messageID
             fingerprint.combine(publication.exchange, publication.routingKey, messageID: messageID)
             if messageID == nil {
                 let isKept = publication.body.count <= configuration.maximumBody
-                fingerprint.combine(publication.properties.correlationID, body: isKept ? publication.body : [])
+                fingerprint.combine(publication.encodedProperties.correlationID, body: isKept ? publication.body : [])
             }
         }
         return confirms.publishSent(fingerprint: fingerprint.value)

@@ -54,63 +54,52 @@ package struct MessageProperties: Sendable, Equatable {
 
     /// Property flags and values. Throws when a string is longer than 255 bytes.
     package func encoded() throws(AMQPError) -> [UInt8] {
-        var flags = PropertyFlags()
-        var values: [UInt8] = []
-        func append(_ flag: PropertyFlags, _ text: [UInt8]?) throws(AMQPError) {
-            guard let text else { return }
-            try ShortString.check(text[...], flag.name)
-            flags.insert(flag)
-            values.append(UInt8(text.count))
-            values += text
-        }
-        func append<Integer: FixedWidthInteger>(_ flag: PropertyFlags, _ value: Integer?) {
-            guard let value else { return }
-            flags.insert(flag)
-            values.append(bigEndian: value)
-        }
-        try append(.contentType, contentType)
-        try append(.contentEncoding, contentEncoding)
+        var writer = PropertyWriter()
+        writer.append(.contentType, contentType?[...])
+        writer.append(.contentEncoding, contentEncoding?[...])
         if let headers {
             let content = try headers.encoded()
-            flags.insert(.headers)
-            values.append(bigEndian: UInt32(content.count))
-            values += content
+            writer.appendHeaders { $0.append(content) }
         }
-        append(.deliveryMode, deliveryMode)
-        append(.priority, priority)
-        try append(.correlationID, correlationID)
-        try append(.replyTo, replyTo)
-        try append(.expiration, expiration)
-        try append(.messageID, messageID)
-        append(.timestamp, timestamp)
-        try append(.type, type)
-        try append(.userID, userID)
-        try append(.appID, appID)
-        try append(.clusterID, clusterID)
-        var output: [UInt8] = []
-        output.append(bigEndian: flags.rawValue)
-        return output + values
+        writer.append(.deliveryMode, deliveryMode)
+        writer.append(.priority, priority)
+        writer.append(.correlationID, correlationID?[...])
+        writer.append(.replyTo, replyTo?[...])
+        writer.append(.expiration, expiration?[...])
+        writer.append(.messageID, messageID?[...])
+        writer.append(.timestamp, timestamp)
+        writer.append(.type, type?[...])
+        writer.append(.userID, userID?[...])
+        writer.append(.appID, appID?[...])
+        writer.append(.clusterID, clusterID?[...])
+        let encoded = writer.finish().properties
+        try encoded.check()
+        return Array(encoded.bytes)
     }
 }
 
 /// Which properties follow, in the order in which they follow.
-struct PropertyFlags: OptionSet {
-    let rawValue: UInt16
+package struct PropertyFlags: OptionSet {
+    package let rawValue: UInt16
 
-    static let contentType = Self(rawValue: 1 << 15)
-    static let contentEncoding = Self(rawValue: 1 << 14)
-    static let headers = Self(rawValue: 1 << 13)
-    static let deliveryMode = Self(rawValue: 1 << 12)
-    static let priority = Self(rawValue: 1 << 11)
-    static let correlationID = Self(rawValue: 1 << 10)
-    static let replyTo = Self(rawValue: 1 << 9)
-    static let expiration = Self(rawValue: 1 << 8)
-    static let messageID = Self(rawValue: 1 << 7)
-    static let timestamp = Self(rawValue: 1 << 6)
-    static let type = Self(rawValue: 1 << 5)
-    static let userID = Self(rawValue: 1 << 4)
-    static let appID = Self(rawValue: 1 << 3)
-    static let clusterID = Self(rawValue: 1 << 2)
+    package init(rawValue: UInt16) {
+        self.rawValue = rawValue
+    }
+
+    package static let contentType = Self(rawValue: 1 << 15)
+    package static let contentEncoding = Self(rawValue: 1 << 14)
+    package static let headers = Self(rawValue: 1 << 13)
+    package static let deliveryMode = Self(rawValue: 1 << 12)
+    package static let priority = Self(rawValue: 1 << 11)
+    package static let correlationID = Self(rawValue: 1 << 10)
+    package static let replyTo = Self(rawValue: 1 << 9)
+    package static let expiration = Self(rawValue: 1 << 8)
+    package static let messageID = Self(rawValue: 1 << 7)
+    package static let timestamp = Self(rawValue: 1 << 6)
+    package static let type = Self(rawValue: 1 << 5)
+    package static let userID = Self(rawValue: 1 << 4)
+    package static let appID = Self(rawValue: 1 << 3)
+    package static let clusterID = Self(rawValue: 1 << 2)
     static let continuation = Self(rawValue: 1)
 
     /// AMQP's name of a property that is a short string.
@@ -138,8 +127,12 @@ enum ShortString {
     @inline(__always)
     static func check(_ text: ArraySlice<UInt8>, _ what: StaticString) throws(AMQPError) {
         guard text.count > maximumLength else { return }
-        throw AMQPError(
-            .shortStringTooLong, "the \(what) has \(text.count) bytes; AMQP allows \(maximumLength)", blame: .local,
+        throw tooLong(what)
+    }
+
+    static func tooLong(_ what: StaticString) -> AMQPError {
+        AMQPError(
+            .shortStringTooLong, "the \(what) has more than \(maximumLength) bytes, which AMQP allows", blame: .local,
             isTransient: false)
     }
 }

@@ -1,28 +1,43 @@
 import Core
 
-/// One message from us to the broker. Everything is a view; nothing is copied before the frames are written.
+/// One message from us to the broker. Exchange, routing key and body are views.
 package struct Publication {
     /// Empty for the default exchange, which routes to the queue of the routing key's name.
     package var exchange: ArraySlice<UInt8>
     package var routingKey: ArraySlice<UInt8>
     /// Whether the broker returns the message when no queue takes it.
     package var mandatory: Bool
-    package var properties: PublicationProperties
+    package private(set) var encodedProperties: EncodedProperties
     package var body: ArraySlice<UInt8>
 
     package init(
         exchange: ArraySlice<UInt8> = [], routingKey: ArraySlice<UInt8>, mandatory: Bool = true,
         properties: PublicationProperties = PublicationProperties(), body: ArraySlice<UInt8>
     ) {
+        self.init(
+            exchange: exchange, routingKey: routingKey, mandatory: mandatory, properties: EncodedProperties(properties),
+            body: body)
+    }
+
+    package init(
+        exchange: ArraySlice<UInt8>, routingKey: ArraySlice<UInt8>, mandatory: Bool = true,
+        properties: EncodedProperties, body: ArraySlice<UInt8>
+    ) {
         self.exchange = exchange
         self.routingKey = routingKey
         self.mandatory = mandatory
-        self.properties = properties
+        encodedProperties = properties
         self.body = body
+    }
+
+    /// Read back from what goes into the frame, or written anew.
+    package var properties: PublicationProperties {
+        get { PublicationProperties(encodedProperties) }
+        set { encodedProperties = EncodedProperties(newValue) }
     }
 }
 
-/// The properties of a message that is published. Strings have at most 255 bytes.
+/// The properties of a message that is published. Strings have at most 255 bytes: publishing longer ones fails.
 package struct PublicationProperties {
     package var contentType: ArraySlice<UInt8>?
     package var contentEncoding: ArraySlice<UInt8>?

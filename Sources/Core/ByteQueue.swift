@@ -2,15 +2,17 @@
 ///
 /// Appending is amortised O(n), consuming is O(1). The buffer grows by doubling and gives its memory back when it is
 /// empty and larger than ``retainedCapacity``, so that one burst does not stay in memory for ever.
+///
+/// What appends is inlinable: frames and results are written piece by piece, most of them of a few bytes.
 @safe
 package struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.
     package static let retainedCapacity = 512 * 1024
 
-    private var base: UnsafeMutablePointer<UInt8>
-    private var capacity: Int
-    private var head = 0
-    private var tail = 0
+    @usableFromInline var base: UnsafeMutablePointer<UInt8>
+    @usableFromInline var capacity: Int
+    @usableFromInline var head = 0
+    @usableFromInline var tail = 0
 
     package init(minimumCapacity: Int = 4096) {
         capacity = max(64, minimumCapacity)
@@ -22,15 +24,18 @@ package struct ByteQueue: ~Copyable {
     }
 
     /// The number of bytes in the queue.
+    @inlinable
     package var count: Int {
         tail - head
     }
 
+    @inlinable
     package var isEmpty: Bool {
         head == tail
     }
 
     /// Lends the bytes in the queue, oldest first.
+    @inlinable
     package func withBytes<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -56,6 +61,7 @@ package struct ByteQueue: ~Copyable {
     }
 
     /// Makes room for `count` more bytes, fills it by `body`, and keeps as many as `body` says it wrote.
+    @inlinable
     @discardableResult
     package mutating func append<Failure: Error>(
         upTo count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Int
@@ -67,12 +73,14 @@ package struct ByteQueue: ~Copyable {
         return written
     }
 
+    @inlinable
     package mutating func append(_ byte: UInt8) {
         reserve(1)
         unsafe base[tail] = byte
         tail += 1
     }
 
+    @inlinable
     package mutating func append(_ bytes: Span<UInt8>) {
         let count = bytes.count
         guard count > 0 else { return }
@@ -83,19 +91,23 @@ package struct ByteQueue: ~Copyable {
         tail += count
     }
 
+    @inlinable
     package mutating func append(_ text: StaticString) {
         unsafe append(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    @inlinable
     package mutating func append(_ bytes: [UInt8]) {
         append(bytes.span)
     }
 
+    @inlinable
     package mutating func append(_ bytes: ArraySlice<UInt8>) {
         append(bytes.span)
     }
 
     /// Appends in network byte order.
+    @inlinable
     package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         let size = MemoryLayout<Integer>.size
         reserve(size)
@@ -104,6 +116,7 @@ package struct ByteQueue: ~Copyable {
     }
 
     /// Overwrites bytes that are in the queue already, in network byte order; `offset` counts from the oldest byte.
+    @inlinable
     package mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
         precondition(
             offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only what is in the queue is overwritten")
@@ -115,8 +128,13 @@ package struct ByteQueue: ~Copyable {
         unsafe Array(UnsafeBufferPointer(start: base + head, count: tail - head))
     }
 
-    private mutating func reserve(_ count: Int) {
-        guard tail + count > capacity else { return }
+    @inlinable
+    mutating func reserve(_ count: Int) {
+        if tail + count > capacity { makeRoom(count) }
+    }
+
+    @usableFromInline
+    mutating func makeRoom(_ count: Int) {
         let used = tail - head
         if used + count <= capacity, head >= capacity / 2 {
             unsafe base.update(from: base + head, count: used)

@@ -10,6 +10,22 @@ extension UInt8 {
     }
 }
 
+extension UInt64 {
+    /// Lends the number's decimal digits.
+    fileprivate func withDecimalDigits(_ body: (Span<UInt8>) -> Void) {
+        // A UInt64 has at most so many.
+        var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
+        var first = digits.count
+        var rest = self
+        repeat {
+            first -= 1
+            digits[first] += UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        body(digits.span.extracting(first..<digits.count))
+    }
+}
+
 extension [UInt8] {
     /// Appends a number as decimal digits, with a minus sign where it is due.
     package mutating func append(decimal value: Int) {
@@ -20,15 +36,14 @@ extension [UInt8] {
     /// Appends a number as decimal digits.
     package mutating func append(decimal value: UInt64) {
         guard value >= 10 else { return append(UInt8(ascii: "0") + UInt8(value)) }
-        // A UInt64 has at most so many.
-        var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
-        var first = digits.count
-        var rest = value
-        while rest > 0 {
-            first -= 1
-            digits[first] += UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        }
-        append(digits.span.extracting(first..<digits.count))
+        value.withDecimalDigits { append($0) }
+    }
+}
+
+extension ByteQueue {
+    /// Appends a number as decimal digits, with a minus sign where it is due.
+    package mutating func append(decimal value: Int) {
+        if value < 0 { append(UInt8(ascii: "-")) }
+        UInt64(value.magnitude).withDecimalDigits { append($0) }
     }
 }

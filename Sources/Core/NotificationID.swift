@@ -49,8 +49,20 @@ package struct NotificationID: Hashable, Sendable {
         self.init(ArraySlice(text.utf8))
     }
 
-    /// Appends the canonical 36 bytes: lower case, 8-4-4-4-12.
+    /// The length of its text, in bytes.
+    package static let textLength = 36
+
+    /// Appends the canonical text: lower case, 8-4-4-4-12.
     package func append(to bytes: inout [UInt8]) {
+        withText { bytes.append($0) }
+    }
+
+    /// Appends the canonical text: lower case, 8-4-4-4-12.
+    package func append(to queue: inout ByteQueue) {
+        withText { queue.append($0) }
+    }
+
+    private func withText(_ body: (Span<UInt8>) -> Void) {
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
         let first = Self.digits(UInt32(truncatingIfNeeded: high >> 32))
         let second = Self.digits(UInt32(truncatingIfNeeded: high))
@@ -64,7 +76,7 @@ package struct NotificationID: Hashable, Sendable {
         raw.storeBytes(of: UInt32(truncatingIfNeeded: third), toByteOffset: 19, as: UInt32.self)
         raw.storeBytes(of: UInt32(third >> 32), toByteOffset: 24, as: UInt32.self)
         raw.storeBytes(of: fourth, toByteOffset: 28, as: UInt64.self)
-        bytes.append(text.span)
+        body(text.span)
     }
 
     /// The eight digits of a number as ASCII, all worked on at once; stored in memory, the first one comes first.

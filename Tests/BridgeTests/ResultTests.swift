@@ -223,7 +223,7 @@ struct ResultTests {
                 to: PublishRoute(Configuration.Route(exchange: "x", routingKey: "y")))
             #expect(text(other.exchange) == "x")
             #expect(text(other.routingKey) == "y")
-            #expect(Array(other.body) == result.body)
+            #expect(other.body == result.body)
         }
     }
 

@@ -14,7 +14,7 @@ package final class InFlightRequest {
     /// How many of them this delivery has to send.
     var started = 0
     var failures = 0
-    var firstFailure: (id: NotificationID?, report: Report)?
+    var firstFailure: Failure?
     /// The places of those whose outcome calls for a dead letter in a fan-out.
     var failed: [Int] = []
     /// What was tried before this delivery.
@@ -24,6 +24,17 @@ package final class InFlightRequest {
     let namedKey: RedeliveryKey?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
+
+    /// What became of a notification that calls for a dead letter. An object, because hardly a request has one.
+    final class Failure {
+        let id: NotificationID?
+        let report: Report
+
+        init(id: NotificationID?, report: Report) {
+            self.id = id
+            self.report = report
+        }
+    }
 
     package init(delivery: Delivery, arrived: Moment) {
         self.delivery = delivery

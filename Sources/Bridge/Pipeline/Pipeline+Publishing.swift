@@ -168,7 +168,7 @@ extension Pipeline {
         if pending.request.firstFailure == nil {
             var report = report
             report.detail = "the result could not be routed (\(reply))" + (report.detail.map { "; \($0)" } ?? "")
-            pending.request.firstFailure = (id, report)
+            pending.request.firstFailure = InFlightRequest.Failure(id: id, report: report)
         }
         if !settings.callsForDeadLetter(report.outcome) { pending.request.failures += 1 }
         closeOne(of: pending.request, at: now)

@@ -55,7 +55,9 @@ extension Pipeline {
         if settings.callsForDeadLetter(report.outcome) {
             request.failures += 1
             if let position { request.failed.append(position) }
-            if request.firstFailure == nil { request.firstFailure = (id, report) }
+            if request.firstFailure == nil {
+                request.firstFailure = InFlightRequest.Failure(id: id, report: report)
+            }
         }
         closeOne(of: request, at: now)
     }
@@ -72,9 +74,9 @@ extension Pipeline {
     func closeOne(of request: InFlightRequest, at now: Moment) {
         request.open -= 1
         guard request.open == 0 else { return }
-        if let (id, report) = request.firstFailure {
+        if let failure = request.firstFailure {
             request.firstFailure = nil
-            deadLetter(request, id: id, report: report, at: now)
+            deadLetter(request, id: failure.id, report: failure.report, at: now)
         } else if !request.parked.isEmpty {
             publishRetry(request, at: now)
         } else {

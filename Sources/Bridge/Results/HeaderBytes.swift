@@ -5,28 +5,28 @@ import Core
 ///
 /// Source: AMQP 0-9-1, section 4.2.5.5; rabbitmq.com/amqp-0-9-1-errata, section 3.
 enum HeaderBytes {
-    static func append(_ name: StaticString, text: some Collection<UInt8>, to table: inout [UInt8]) {
-        table.reserveCapacity(table.count + 6 + name.utf8CodeUnitCount + text.count)
+    static func append(_ name: StaticString, text: ArraySlice<UInt8>, to table: inout ByteQueue) {
         append(name: name, to: &table)
         table.append(UInt8(ascii: "S"))
-        append(UInt32(text.count), to: &table)
-        table.append(contentsOf: text)
+        table.append(bigEndian: UInt32(text.count))
+        table.append(text)
     }
 
-    static func append(_ name: StaticString, integer: Int32, to table: inout [UInt8]) {
+    static func append(_ name: StaticString, text: StaticString, to table: inout ByteQueue) {
+        append(name: name, to: &table)
+        table.append(UInt8(ascii: "S"))
+        table.append(bigEndian: UInt32(text.utf8CodeUnitCount))
+        table.append(text)
+    }
+
+    static func append(_ name: StaticString, integer: Int32, to table: inout ByteQueue) {
         append(name: name, to: &table)
         table.append(UInt8(ascii: "I"))
-        append(UInt32(bitPattern: integer), to: &table)
+        table.append(bigEndian: integer)
     }
 
-    private static func append(name: StaticString, to table: inout [UInt8]) {
+    private static func append(name: StaticString, to table: inout ByteQueue) {
         table.append(UInt8(name.utf8CodeUnitCount))
         table.append(name)
-    }
-
-    private static func append(_ value: UInt32, to table: inout [UInt8]) {
-        for shift in stride(from: UInt32(24), through: 0, by: -8) {
-            table.append(UInt8(truncatingIfNeeded: value >> shift))
-        }
     }
 }

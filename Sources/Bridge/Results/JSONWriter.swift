@@ -1,4 +1,4 @@
-import Core
+package import Core
 
 /// Writes JSON byte by byte. Source: RFC 8259, section 7.
 extension [UInt8] {
@@ -27,5 +27,19 @@ extension [UInt8] {
             append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
         default: append(byte)
         }
+    }
+}
+
+extension ByteQueue {
+    /// A string in quotes. Bytes that are not UTF-8 become U+FFFD.
+    package mutating func appendJSON(string: ArraySlice<UInt8>) {
+        guard JSONScanner.endOfPlainText(string.span, from: 0) == string.count else {
+            var escaped: [UInt8] = []
+            escaped.appendJSON(string: string)
+            return append(escaped)
+        }
+        append(UInt8(ascii: "\""))
+        append(string)
+        append(UInt8(ascii: "\""))
     }
 }

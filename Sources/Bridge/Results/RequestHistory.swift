@@ -15,29 +15,60 @@ package struct RequestHistory {
         static let parkedOnly = [parkings, deferrals, processed, expiresAt]
     }
 
-    /// How often it was put into a retry queue.
-    package private(set) var parkings = 0
-    /// How often of those its decoder put it off.
-    package private(set) var deferrals = 0
-    /// The attempts that count, in the rounds before this one. A dead letter says so as well, but its replay begins anew.
-    package private(set) var attempts = 0
-    /// What APNs did with those attempts together.
-    package private(set) var processed = Processed.no
-    /// When what was parked expires by its AMQP expiration, which a copy cannot keep.
-    package private(set) var expiresAt: WallTime?
-    /// A ``DoneBitmap``, well formed or not.
-    package private(set) var done: ArraySlice<UInt8>?
-    private var replays = 0
+    /// What the headers say.
+    private struct Marks {
+        var parkings = 0
+        var deferrals = 0
+        var attempts = 0
+        var processed = Processed.no
+        var expiresAt: WallTime?
+        var done: ArraySlice<UInt8>?
+        var replays = 0
+    }
+
+    /// An object, because hardly a request has any, and thousands are in flight.
+    private final class Record {
+        let marks: Marks
+
+        init(_ marks: Marks) {
+            self.marks = marks
+        }
+    }
+
+    private let record: Record?
 
     package init(_ delivery: borrowing Delivery) {
-        guard delivery.headerCount > 0 else { return }
-        delivery.forEachHeader(named: { HeaderName($0) }) { read($0, $1) }
-        guard parkings == 0 else { return }
-        deferrals = 0
-        attempts = 0
-        processed = .no
-        expiresAt = nil
+        var marks: Marks?
+        if delivery.headerCount > 0 {
+            delivery.forEachHeader(named: { HeaderName($0) }) { name, value in
+                Self.read(name, value, into: &marks)
+            }
+        }
+        guard var marks else {
+            record = nil
+            return
+        }
+        if marks.parkings == 0 {
+            marks.deferrals = 0
+            marks.attempts = 0
+            marks.processed = .no
+            marks.expiresAt = nil
+        }
+        record = Record(marks)
     }
+
+    /// How often it was put into a retry queue.
+    package var parkings: Int { record?.marks.parkings ?? 0 }
+    /// How often of those its decoder put it off.
+    package var deferrals: Int { record?.marks.deferrals ?? 0 }
+    /// The attempts that count, in the rounds before this one. A dead letter says so as well, but its replay begins anew.
+    package var attempts: Int { record?.marks.attempts ?? 0 }
+    /// What APNs did with those attempts together.
+    package var processed: Processed { record?.marks.processed ?? .no }
+    /// When what was parked expires by its AMQP expiration, which a copy cannot keep.
+    package var expiresAt: WallTime? { record?.marks.expiresAt }
+    /// A ``DoneBitmap``, well formed or not.
+    package var done: ArraySlice<UInt8>? { record?.marks.done }
 
     private enum HeaderName {
         case parked, deferred, attempts, replays, expiresAt, done, processed
@@ -57,17 +88,19 @@ package struct RequestHistory {
         }
     }
 
-    private mutating func read(_ name: HeaderName, _ value: Delivery.HeaderValue) {
+    private static func read(_ name: HeaderName, _ value: Delivery.HeaderValue, into record: inout Marks?) {
+        var marks = record ?? Marks()
         switch (name, value) {
-        case (.parked, .integer(let count)): parkings = Self.counted(count)
-        case (.deferred, .integer(let count)): deferrals = Self.counted(count)
-        case (.attempts, .integer(let count)): attempts = Self.counted(count)
-        case (.replays, .integer(let count)): replays = Self.counted(count)
-        case (.expiresAt, .integer(let milliseconds)): expiresAt = WallTime(milliseconds: milliseconds)
-        case (.done, .text(let text)): done = text
-        case (.processed, .text(let text)): processed = text.equals(Processed.unknown.name) ? .unknown : .yes
-        default: break
+        case (.parked, .integer(let count)): marks.parkings = counted(count)
+        case (.deferred, .integer(let count)): marks.deferrals = counted(count)
+        case (.attempts, .integer(let count)): marks.attempts = counted(count)
+        case (.replays, .integer(let count)): marks.replays = counted(count)
+        case (.expiresAt, .integer(let milliseconds)): marks.expiresAt = WallTime(milliseconds: milliseconds)
+        case (.done, .text(let text)): marks.done = text
+        case (.processed, .text(let text)): marks.processed = text.equals(Processed.unknown.name) ? .unknown : .yes
+        default: return
         }
+        record = marks
     }
 
     private static func counted(_ count: Int64) -> Int {
@@ -81,6 +114,6 @@ package struct RequestHistory {
 
     /// Differs between the copies that one request may have at a time: its own, and those that were parked or replayed.
     package var copy: Int {
-        parkings << 32 | replays
+        parkings << 32 | (record?.marks.replays ?? 0)
     }
 }

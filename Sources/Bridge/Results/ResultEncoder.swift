@@ -3,15 +3,17 @@ package import Core
 
 /// A result that is ready to be published, to one place or to several.
 package struct EncodedResult: Sendable {
-    /// In the form that is wanted: JSON, or a message of the xorc events.
-    package let body: [UInt8]
-    package let properties: PublicationProperties
+    package let encodedProperties: EncodedProperties
+    /// In the form that is wanted: JSON, or a message of the xorc events. It lies in one block with the properties.
+    package let body: ArraySlice<UInt8>
+
+    package var properties: PublicationProperties { PublicationProperties(encodedProperties) }
 
     /// Persistent and mandatory.
     package func publication(to route: PublishRoute) -> Publication {
         Publication(
-            exchange: route.exchange, routingKey: route.routingKey, mandatory: true, properties: properties,
-            body: body[...])
+            exchange: route.exchange, routingKey: route.routingKey, mandatory: true, properties: encodedProperties,
+            body: body)
     }
 }
 
@@ -21,8 +23,14 @@ package struct ResultEncoder: Sendable {
     private static let type = ArraySlice("harebell.result".utf8)
     /// What nearly all results have in their headers and in the middle of their body, made once.
     private static let common = Report(outcome: .accepted, status: 200)
-    private static let commonHeaders = headers(common)
-    private static let commonAnswer = answer(common)
+    private static let commonHeaders = bytes { appendHeaders(common, to: &$0) }
+    private static let commonAnswer = bytes { append(answer: common, to: &$0) }
+
+    private static func bytes(_ write: (inout ByteQueue) -> Void) -> [UInt8] {
+        var queue = ByteQueue()
+        write(&queue)
+        return queue.copy()
+    }
 
     package init() {}
 
@@ -39,49 +47,68 @@ package struct ResultEncoder: Sendable {
         topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery,
         format: Configuration.ResultFormat = .harebell
     ) -> EncodedResult {
-        var properties = PublicationProperties()
-        properties.contentType =
+        var writer = PropertyWriter()
+        let contentType =
             switch format {
             case .harebell, .gorush: Self.contentType
             case .cloudevents: ResultEvent.contentType
             case .xorc: XorcResult.contentType
             }
-        properties.type = Self.type
-        properties.correlationID = delivery.correlationID ?? delivery.messageID
-        var messageID: [UInt8] = []
+        writer.append(.contentType, contentType)
+        writer.appendHeaders { Self.appendHeaders(report, traced: delivery, to: &$0) }
+        writer.appendPersistent()
+        writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
         if let id {
-            messageID.reserveCapacity(40)
-            id.append(to: &messageID)
-            if let position {
-                messageID.append(UInt8(ascii: "-"))
-                messageID.append(decimal: position)
+            let suffix = position.map(Self.suffix) ?? []
+            writer.append(.messageID, NotificationID.textLength + suffix.count) {
+                id.append(to: &$0)
+                $0.append(suffix)
             }
-            properties.messageID = messageID[...]
         }
-        properties.headers = Self.headers(report, traced: delivery)
-        if format == .gorush {
-            let feedback = GorushFeedback(report, notification, position: position ?? 0, of: delivery)
-            return EncodedResult(body: feedback.json, properties: properties)
+        writer.append(.type, Self.type)
+        writer.endProperties()
+        switch format {
+        case .harebell:
+            Self.append(
+                report, id: id, notification: notification, topic: topic, environment: environment,
+                messageID: delivery.messageID, to: &writer.content)
+        case .cloudevents:
+            let json = Self.bytes {
+                Self.append(
+                    report, id: id, notification: notification, topic: topic, environment: environment,
+                    messageID: delivery.messageID, to: &$0)
+            }
+            var name: [UInt8] = []
+            id?.append(to: &name)
+            if let position { name += Self.suffix(position) }
+            writer.content.append(ResultEvent.json(around: json, id: name[...]))
+        case .gorush:
+            writer.content.append(GorushFeedback(report, notification, position: position ?? 0, of: delivery).json)
+        case .xorc: writer.content.append(XorcResult.bytes(report, of: delivery))
         }
-        if format == .xorc {
-            return EncodedResult(body: XorcResult.bytes(report, of: delivery), properties: properties)
-        }
-        let body = Self.body(
-            report, id: messageID.prefix(36), notification: notification, topic: topic ?? notification?.topic,
-            environment: environment ?? notification?.environment, messageID: delivery.messageID)
-        guard format == .cloudevents else { return EncodedResult(body: body, properties: properties) }
-        return EncodedResult(body: ResultEvent.json(around: body, id: messageID[...]), properties: properties)
+        let (properties, body) = writer.finish()
+        return EncodedResult(encodedProperties: properties, body: body)
     }
 
-    private static func body(
-        _ report: Report, id: ArraySlice<UInt8>, notification: Notification?, topic: ArraySlice<UInt8>?,
-        environment: Environment?, messageID: ArraySlice<UInt8>?
-    ) -> [UInt8] {
-        var json: [UInt8] = []
-        json.reserveCapacity(512)
+    /// What tells the results of a fan-out apart.
+    private static func suffix(_ position: Int) -> [UInt8] {
+        var suffix = [UInt8(ascii: "-")]
+        suffix.append(decimal: position)
+        return suffix
+    }
+
+    private static func append(
+        _ report: Report, id: NotificationID?, notification: Notification?, topic: ArraySlice<UInt8>?,
+        environment: Environment?, messageID: ArraySlice<UInt8>?, to json: inout ByteQueue
+    ) {
         json.append("{\"apns-id\":")
-        append(id.isEmpty ? nil : id, to: &json)
-        json.append(",\"device-token\":")
+        if let id {
+            json.append(UInt8(ascii: "\""))
+            id.append(to: &json)
+            json.append("\",\"device-token\":")
+        } else {
+            json.append("null,\"device-token\":")
+        }
         switch notification?.target {
         case .device(let token): append(token.hex, to: &json)
         case .channel(let channel):
@@ -93,14 +120,14 @@ package struct ResultEncoder: Sendable {
         case .none: json.append("null")
         }
         json.append(",\"apns-topic\":")
-        append(topic, to: &json)
+        append(topic ?? notification?.topic, to: &json)
         json.append(",\"environment\":")
-        switch environment {
+        switch environment ?? notification?.environment {
         case .production: json.append("\"production\"")
         case .development: json.append("\"development\"")
         case .none: json.append("null")
         }
-        json.append(contentsOf: report.isCommon ? commonAnswer : answer(report))
+        if report.isCommon { json.append(commonAnswer) } else { append(answer: report, to: &json) }
         json.append(",\"attempts\":")
         json.append(decimal: report.attempts)
         json.append(",\"processed\":\"")
@@ -111,12 +138,10 @@ package struct ResultEncoder: Sendable {
         append(report.detail, to: &json)
         if case .management(let operation) = notification?.target { append(operation, report.channel, to: &json) }
         json.append(UInt8(ascii: "}"))
-        return json
     }
 
     /// What became of it, and what APNs said.
-    private static func answer(_ report: Report) -> [UInt8] {
-        var json: [UInt8] = []
+    private static func append(answer report: Report, to json: inout ByteQueue) {
         json.append(",\"outcome\":\"")
         json.append(report.outcome.name)
         json.append("\",\"status\":")
@@ -129,11 +154,10 @@ package struct ResultEncoder: Sendable {
         append(report.timestamp, to: &json)
         json.append(",\"apns-unique-id\":")
         append(report.uniqueID.map { $0[...] }, to: &json)
-        return json
     }
 
     /// What became of a request about channels.
-    private static func append(_ operation: ChannelOperation, _ channel: ChannelReport?, to json: inout [UInt8]) {
+    private static func append(_ operation: ChannelOperation, _ channel: ChannelReport?, to json: inout ByteQueue) {
         json.append(",\"channel\":{\"operation\":\"")
         json.append(operation.name)
         json.append("\",\"apns-channel-id\":")
@@ -145,37 +169,36 @@ package struct ResultEncoder: Sendable {
         json.append(UInt8(ascii: "}"))
     }
 
-    private static func append(json text: ArraySlice<UInt8>?, to json: inout [UInt8]) {
-        if let text { json.append(contentsOf: text) } else { json.append("null") }
+    private static func append(json text: ArraySlice<UInt8>?, to json: inout ByteQueue) {
+        if let text { json.append(text) } else { json.append("null") }
     }
 
-    private static func append(_ text: ArraySlice<UInt8>?, to json: inout [UInt8]) {
+    private static func append(_ text: ArraySlice<UInt8>?, to json: inout ByteQueue) {
         if let text { json.appendJSON(string: text) } else { json.append("null") }
     }
 
-    private static func append(_ text: String?, to json: inout [UInt8]) {
+    private static func append(_ text: String?, to json: inout ByteQueue) {
         if let text { json.appendJSON(string: ArraySlice(text.utf8)) } else { json.append("null") }
     }
 
-    private static func append(_ number: (some FixedWidthInteger)?, to json: inout [UInt8]) {
+    private static func append(_ number: (some FixedWidthInteger)?, to json: inout ByteQueue) {
         if let number { json.append(decimal: Int(number)) } else { json.append("null") }
     }
 
-    private static func headers(_ report: Report, traced delivery: Delivery) -> ArraySlice<UInt8> {
-        var table = report.isCommon ? commonHeaders : headers(report)
+    private static func appendHeaders(_ report: Report, traced delivery: Delivery, to table: inout ByteQueue) {
+        if report.isCommon { table.append(commonHeaders) } else { appendHeaders(report, to: &table) }
         delivery.forEachHeader(named: { TraceHeader($0) }) { header, value in
             guard case .text(let text) = value, text.count <= TraceHeader.maximumLength else { return }
             HeaderBytes.append(header.name, text: text, to: &table)
         }
-        return table[...]
     }
 
-    private static func headers(_ report: Report) -> [UInt8] {
-        var table: [UInt8] = []
-        HeaderBytes.append("harebell-outcome", text: report.outcome.name.description.utf8, to: &table)
+    private static func appendHeaders(_ report: Report, to table: inout ByteQueue) {
+        HeaderBytes.append("harebell-outcome", text: report.outcome.name, to: &table)
         if let status = report.status { HeaderBytes.append("harebell-status", integer: Int32(status), to: &table) }
-        if let reason = report.reason { HeaderBytes.append("harebell-reason", text: reason.rawValue.utf8, to: &table) }
-        return table
+        if let reason = report.reason {
+            HeaderBytes.append("harebell-reason", text: ArraySlice(reason.rawValue.utf8), to: &table)
+        }
     }
 }
 
