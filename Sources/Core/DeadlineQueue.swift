@@ -1,6 +1,8 @@
 /// Things to do later, earliest first: a binary heap with O(log n) insertion and removal of the earliest.
+///
+/// What every turn asks is inlinable: a generic of another module looks its types up at run time, on each call.
 package struct DeadlineQueue<Element> {
-    private var heap: [(due: Instant, order: UInt64, element: Element)] = []
+    @usableFromInline var heap: [(due: Instant, order: UInt64, element: Element)] = []
     private var inserted: UInt64 = 0
 
     package init() {}
@@ -11,7 +13,7 @@ package struct DeadlineQueue<Element> {
     package var elements: [Element] { heap.map(\.element) }
 
     /// When the earliest element is due.
-    package var earliest: Instant? { heap.first?.due }
+    @inlinable package var earliest: Instant? { heap.first?.due }
 
     /// Elements with the same instant come out in the order in which they were inserted.
     package mutating func insert(_ element: Element, due: Instant) {
@@ -27,8 +29,15 @@ package struct DeadlineQueue<Element> {
     }
 
     /// Removes the earliest element if it is due at `now`.
+    @inlinable
     package mutating func popDue(at now: Instant) -> Element? {
         guard let first = heap.first, first.due <= now else { return nil }
+        removeFirst()
+        return first.element
+    }
+
+    @usableFromInline
+    mutating func removeFirst() {
         heap.swapAt(0, heap.count - 1)
         heap.removeLast()
         var parent = 0
@@ -37,7 +46,7 @@ package struct DeadlineQueue<Element> {
             for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && precedes(child, smallest) {
                 smallest = child
             }
-            guard smallest != parent else { return first.element }
+            guard smallest != parent else { return }
             heap.swapAt(smallest, parent)
             parent = smallest
         }

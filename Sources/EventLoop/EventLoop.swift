@@ -13,8 +13,9 @@ package final class EventLoop {
     /// The loop turns at least this often, so that whoever watches ``turns`` sees it alive.
     package static let longestSleep = Duration.seconds(10)
     /// How far apart the turns of a busy owner begin at least. What arrives meanwhile is read, answered and written at once:
-    /// a turn costs several system calls on our side and as many on the peers', whether it moves one message or fifty.
-    package static let busyTurnInterval = Duration.microseconds(250)
+    /// a turn costs several system calls on our side and as many on the peers', whether it moves one message or fifty. Three
+    /// such waits lie on a request's way; where cores are scarce its peers answer sooner by more than that.
+    package static let busyTurnInterval = Duration.milliseconds(1)
 
     /// A registered descriptor.
     private struct Watch {
