@@ -7,7 +7,7 @@ import Testing
 extension ProcessTests {
     @Suite("A broker that comes back")
     struct BrokerRestartTests {
-        /// Tries to connect all the time, on a thread of its own.
+        /// Asks a queue all the time, on a thread of its own.
         private final class Probe: Sendable {
             private final class Answer: Sendable {
                 let result = Guarded<Result<Instant, TestSupportError>?>(nil)
@@ -16,13 +16,13 @@ extension ProcessTests {
             private let answer = Answer()
             private let thread: Thread
 
-            init(_ url: String) throws {
+            init(_ url: String, _ queue: String) throws {
                 let answer = answer
                 thread = try Thread.start(name: "probe", stackSize: 1 << 20) {
                     let result: Result<Instant, TestSupportError>
                     do {
                         let backoff = Backoff(base: .milliseconds(10), limit: .milliseconds(10))
-                        result = .success(try BrokerClient(url, backoff: backoff).connect())
+                        result = .success(try BrokerClient(url, backoff: backoff).waitUntilUsable(queue))
                     } catch {
                         result = .failure(TestSupportError("\(error)"))
                     }
@@ -30,7 +30,7 @@ extension ProcessTests {
                 }
             }
 
-            /// When the broker answered. To be called exactly once.
+            /// When the queue answered. To be called exactly once.
             func finish() throws -> Instant {
                 thread.join()
                 guard let result = answer.result.withLock({ $0 }) else {
@@ -40,7 +40,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("under load, new requests are sent less than five seconds after the broker answers")
+        @Test("under load, new requests are sent less than five seconds after their queue answers")
         func underLoad() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url, script: "token *: delay 100ms")
@@ -52,7 +52,7 @@ extension ProcessTests {
             for (share, isKilled) in [(0.1, false), (0.3, true), (0.5, false)] {
                 try run.waitUntilAccepted(share)
                 if isKilled { try broker.kill() } else { try broker.stop() }
-                let probe = try Probe(broker.url)
+                let probe = try Probe(broker.url, stage.quorumQueue)
                 try broker.start()
                 let answered = try probe.finish()
                 let first = try eventually("a new request; \(run.worker.report)", within: .seconds(60)) {

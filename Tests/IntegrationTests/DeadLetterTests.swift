@@ -39,9 +39,17 @@ extension ProcessTests {
                     + arguments.dropFirst())
         }
 
-        private func run(_ arguments: String...) throws -> End {
+        /// Runs it to its end, and until the queue has taken back what it held.
+        ///
+        /// - Parameter left: how many messages are in the queue then, where that is known.
+        private func run(_ arguments: String..., left: Int? = nil) throws -> End {
             let process = try start(arguments)
             let exit = try process.waitForExit(within: .seconds(60))
+            // With 69 it held nothing: there is no queue, or somebody else has it.
+            if exit != .exited(69) {
+                let queue = arguments.firstIndex(of: "--queue").map { arguments[$0 + 1] } ?? stage.deadLetterQueue
+                try stage.client.waitUntilLeft(queue, by: process, messages: left)
+            }
             return End(exit: exit, output: process.text(), errors: process.text(.errors))
         }
 
@@ -90,7 +98,7 @@ extension ProcessTests {
         func looking(type: String) throws {
             let queues = try queues(type)
             try put(500, into: queues)
-            let list = try run("list", "--queue", queues.dead, "--json")
+            let list = try run("list", "--queue", queues.dead, "--json", left: 500)
             #expect(list.exit == .exited(0), "\(list)")
             #expect(try list.number("messages") == 500)
             let groups = try #require(try list.object()["groups"] as? [[String: Any]])
@@ -98,19 +106,20 @@ extension ProcessTests {
             #expect(groups.map { $0["count"] as? Int } == [333, 167])
             #expect(groups[0]["queue"] as? String == queues.target)
             #expect(groups[0]["first_failed_at"] as? String == "2026-11-21T22:27:40Z")
-            let table = try run("list", "--queue", queues.dead, "--reason", "BadTopic", "--limit", "5")
+            let table = try run("list", "--queue", queues.dead, "--reason", "BadTopic", "--limit", "5", left: 500)
             #expect(table.output.contains("5 of 500 messages"), "\(table)")
             let dry = try run(
-                "replay", "--queue", queues.dead, "--reason", "BadTopic", "--dry-run", "--json")
+                "replay", "--queue", queues.dead, "--reason", "BadTopic", "--dry-run", "--json", left: 500)
             #expect(dry.exit == .exited(0), "\(dry)")
             let targets = try #require(try dry.object()["groups"] as? [[String: Any]])
             #expect(targets.map { $0["target"] as? String } == [queues.target])
-            let show = try run("show", "--queue", queues.dead, "--id", "7")
+            let show = try run("show", "--queue", queues.dead, "--id", "7", left: 500)
             #expect(show.output.contains("harebell-reason           TopicDisallowed"), "\(show)")
             #expect(!show.output.contains("number"), "no body is shown")
-            #expect(try run("show", "--queue", queues.dead, "--id", "7", "--show-payloads").output.contains("number"))
+            let payload = try run("show", "--queue", queues.dead, "--id", "7", "--show-payloads", left: 500)
+            #expect(payload.output.contains("number"))
             let copy = stage.directory.file("copy.jsonl")
-            #expect(try run("export", "--queue", queues.dead, "--file", copy).exit == .exited(0))
+            #expect(try run("export", "--queue", queues.dead, "--file", copy, left: 500).exit == .exited(0))
             #expect(try String(contentsOfFile: copy, encoding: .utf8).split(separator: "\n").count == 500)
             #expect(try numbers(queues.target) == [])
             #expect(try numbers(queues.dead) == Array(0..<500))
@@ -123,6 +132,7 @@ extension ProcessTests {
             try put(350, into: queues)
             let seen = try ScanRunner(stage.url).scan(queues.dead, window: 100)
             #expect(seen == Array(0..<350))
+            try stage.client.waitUntilLeft(queues.dead, messages: 350)
             #expect(try numbers(queues.dead) == Array(0..<350))
             try remove(queues)
         }
@@ -131,14 +141,15 @@ extension ProcessTests {
         func replay(type: String) throws {
             let queues = try queues(type)
             try put(300, into: queues)
-            let end = try run("replay", "--queue", queues.dead, "--reason", "BadTopic", "--yes", "--json")
+            let end = try run("replay", "--queue", queues.dead, "--reason", "BadTopic", "--yes", "--json", left: 200)
             #expect(end.exit == .exited(0), "\(end)")
             #expect(try end.number("replayed") == 100)
             #expect(try end.number("left") == 200)
             let sent = try stage.client.takeAll(queues.target)
             #expect(sent.count == 100)
             for message in sent { #expect(message.header("harebell-replays") == .integer(1)) }
-            let discard = try run("discard", "--queue", queues.dead, "--limit", "50", "--all", "--yes", "--json")
+            let discard = try run(
+                "discard", "--queue", queues.dead, "--limit", "50", "--all", "--yes", "--json", left: 150)
             #expect(try discard.number("discarded") == 50, "\(discard)")
             #expect(try numbers(queues.dead) == Array((0..<300).filter { $0 % 3 > 0 }.dropFirst(50)))
             try remove(queues)
@@ -158,6 +169,7 @@ extension ProcessTests {
                 }
                 process.signal(SIGKILL)
                 try process.waitForExit()
+                try waitUntilBack(count, queues, from: process)
             }
             let end = try run("replay", "--queue", queues.dead, "--yes", "--json")
             #expect(end.exit == .exited(0), "\(end)")
@@ -166,6 +178,24 @@ extension ProcessTests {
             #expect(sent.count <= count + 3 * 400, "twice is what was under way")
             #expect(try numbers(queues.dead) == [])
             try remove(queues)
+        }
+
+        /// Waits until the broker has noticed that a replay was killed: what that held is back, and its lock gone.
+        private func waitUntilBack(_ count: Int, _ queues: Queues, from process: ChildProcess) throws {
+            try stage.client.waitUntilLeft(queues.dead, by: process)
+            try eventually("\(count) messages; \(process.report)", within: .seconds(30)) {
+                try stage.client.count(queues.dead) + stage.client.count(queues.target) >= count ? true : nil
+            }
+            try eventually("the end of the lock; \(process.report)", within: .seconds(30)) { () -> Bool? in
+                do {
+                    try stage.client.ask(.inspectQueue(DeadLetterRun.lockName(of: queues.dead)))
+                    return nil
+                } catch let error as AMQPError where error.code == .resourceLocked {
+                    return nil
+                } catch let error as AMQPError where error.code == .notFound {
+                    return true
+                }
+            }
         }
 
         @Test("SIGINT ends a replay in order: nothing is lost or sent twice")
@@ -230,12 +260,13 @@ extension ProcessTests {
             if reason == "delivery_limit" {
                 for _ in 0..<2 { try stage.client.reject(work, requeue: true) }
             }
-            try eventually("a dead letter") { try stage.client.count(queues.dead) > 0 ? true : nil }
-            let list = try run("list", "--queue", queues.dead, "--json")
+            // Both expire; otherwise only the first is dead.
+            let dead = reason == "expired" ? 2 : 1
+            try eventually("the dead letters") { try stage.client.count(queues.dead) == dead ? true : nil }
+            let list = try run("list", "--queue", queues.dead, "--json", left: dead)
             let groups = try #require(try list.object()["groups"] as? [[String: Any]])
             #expect(groups.map { $0["reason"] as? String } == [reason], "\(list)")
             #expect(groups.map { $0["queue"] as? String } == [work], "\(list)")
-            let dead = try stage.client.count(queues.dead)
             // Where it would die again at once it goes elsewhere.
             let end = try run("replay", "--queue", queues.dead, "--reason", reason, "--to", queues.target, "--json")
             #expect(try end.number("replayed") == dead, "\(end)")
@@ -256,7 +287,7 @@ extension ProcessTests {
             try stage.client.publish(
                 [Publication(routingKey: ArraySlice(queues.dead.utf8), body: ArraySlice("?".utf8))])
             try stage.client.ask(.deleteQueue(queues.target))
-            let end = try run("replay", "--queue", queues.dead, "--json")
+            let end = try run("replay", "--queue", queues.dead, "--json", left: 7)
             #expect(end.exit == .exited(65), "\(end)")
             #expect(try end.number("refused") == 7)
             let complaints = try #require(try end.object()["complaints"] as? [String])
@@ -277,7 +308,7 @@ extension ProcessTests {
             try put(20, into: Queues(dead: queue, target: queue))
             var warnings = 0
             for _ in 0..<25 {
-                let end = try run("list", "--queue", queue, "--json")
+                let end = try run("list", "--queue", queue, "--json", left: 20)
                 #expect(try end.number("chosen") == 20, "\(end)")
                 if end.errors.contains("fresh copies") { warnings += 1 }
             }
@@ -356,7 +387,7 @@ extension ProcessTests {
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             try eventually("the dead letters") { try stage.client.count(stage.deadLetterQueue) == 10 ? true : nil }
-            let list = try run("list", "--outcome", "invalid", "--app", topics[0], "--json")
+            let list = try run("list", "--outcome", "invalid", "--app", topics[0], "--json", left: 10)
             #expect(try list.number("chosen") == 8, "\(list)")
             #expect(try list.number("messages") == 10, "\(list)")
 

@@ -23,17 +23,6 @@ extension ProcessTests {
                 range.map { stage.requests.message($0, to: stage.quorumQueue, body: Requests.body($0, topic: topic)) })
         }
 
-        /// Waits until nobody consumes from the queue.
-        private static func waitUntilLeft(_ stage: Stage, _ worker: ChildProcess, messages: ClosedRange<Int>) throws {
-            try eventually("a queue without a consumer; \(worker.report)", within: .seconds(30)) {
-                guard
-                    case .declared(_, let waiting, let consumers) = try stage.client.ask(
-                        .inspectQueue(stage.quorumQueue))
-                else { return nil as Bool? }
-                return consumers == 0 && messages.contains(Int(waiting)) ? true : nil
-            }
-        }
-
         /// The outcomes of all results, once each request has one.
         private static func outcomes(_ stage: Stage, count: Int = count) throws -> [String: Int] {
             var conservation = Conservation(stage.requests, count: count)
@@ -59,13 +48,14 @@ extension ProcessTests {
             let worker = try stage.start(settings)
             relay.refuse()
             relay.reset()
+            // Both are done once its thread has ended.
+            relay.stop()
             try Self.publish(stage, 0..<Self.count)
-            try Self.waitUntilLeft(stage, worker, messages: Self.count...Self.count)
+            try stage.client.waitUntilLeft(stage.quorumQueue, by: worker, messages: Self.count)
             let back = try FaultRelay(to: stage.simulator.port, listen: relay.port)
             #expect(try Self.outcomes(stage) == ["accepted": Self.count])
             try Self.end(worker)
             back.stop()
-            relay.stop()
             #expect(stage.simulator.ledger.statistics.accepted == Self.count)
             // The first one came to a consumer that was given one at a time.
             let requeued = try FaultRun.total("requeued", of: worker)

@@ -20,15 +20,19 @@ extension ProcessTests {
         @Test("SIGHUP under load goes over to a new key: nothing is lost, nothing comes twice")
         func newKey() throws {
             let stage = try Stage()
-            let run = try FaultRun(stage)
+            // Nobody but SIGHUP reloads.
+            let more = "reload_seconds: 0"
+            let run = try FaultRun(stage, [.init(more: more)])
             try run.waitUntilAccepted(0.2)
             for (index, share) in [0.4, 0.6, 0.8].enumerated() {
-                var settings = Stage.Settings()
+                var settings = Stage.Settings(more: more)
                 if index % 2 == 0 { settings.keyID = Stage.otherKeyID }
                 settings.keyFile = index % 2 == 0 ? stage.otherKeyFile : nil
                 try stage.write(settings)
                 run.worker.signal(SIGHUP)
                 try Self.waitForReload(run.worker, count: index + 1)
+                // However little is left of the load.
+                try run.sendOneMore()
                 try run.waitUntilAccepted(share)
             }
             let end = try run.finish()
@@ -90,19 +94,21 @@ extension ProcessTests {
         @Test("What needs a restart is named, and the log's level is not among it")
         func restart() throws {
             let stage = try Stage(script: "")
-            let worker = try stage.start()
-            try stage.write(.init(prefetch: 7, more: "log: { level: debug }"))
+            // Nobody but SIGHUP reloads, and each warning comes once.
+            let more = "reload_seconds: 0\n"
+            let worker = try stage.start(.init(more: more))
+            try stage.write(.init(prefetch: 7, more: "\(more)log: { level: debug }"))
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) { $0.contains(" warning ") && $0.contains("key=queues") }
             try Self.waitForReload(worker)
             #expect(!worker.text(.errors).contains("key=log"))
             // The warning about the queues, once more, comes before the level changes.
-            try stage.write(.init(prefetch: 8, more: "log: { level: error }"))
+            try stage.write(.init(prefetch: 8, more: "\(more)log: { level: error }"))
             worker.signal(SIGHUP)
             try eventually("the warning; \(worker.report)", within: .seconds(20)) {
                 worker.text(.errors).split(separator: "\n").count { $0.contains("key=queues") } == 2 ? true : nil
             }
-            try stage.write(.init(more: "log: { level: debug }\nnonsense: 1"))
+            try stage.write(.init(more: "\(more)log: { level: debug }\nnonsense: 1"))
             // Once the level is error, no notice comes any more, but errors do.
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) { $0.contains("stays as it is") }

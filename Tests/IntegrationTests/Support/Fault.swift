@@ -1,4 +1,5 @@
 import AMQP
+import Bridge
 import Core
 import Foundation
 import Glibc
@@ -49,8 +50,9 @@ struct Fault {
 final class FaultScene {
     /// Of each of the two queues.
     static let prefetch = 100
-    /// What the worker holds at most.
-    static let held = 2 * prefetch
+    /// What the worker holds at most: it consumes one, then few, then all, and the broker does not count for the next
+    /// consumer what came to the one before.
+    static let held = 2 * (1 + Int(PrefetchRamp.few) + prefetch)
 
     let broker: PrivateBroker
     let stage: Stage
@@ -106,15 +108,17 @@ final class FaultScene {
 
     /// Two seconds without publishes, counted from when the worker felt it.
     ///
-    /// The worker is frozen while the alarm is raised, which may take longer than the load: then it has results to
-    /// publish afterwards for certain.
+    /// RabbitMQ tells only who publishes. So the worker is frozen while the alarm is raised, which may take longer than
+    /// the load, and one request more waits for it: then it has a result to publish afterwards for certain.
     func alarm() throws {
         run.worker.signal(SIGSTOP)
-        try broker.control("set_vm_memory_high_watermark", "0.00001")
-        run.worker.signal(SIGCONT)
-        try run.worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the broker blocks publishing") }
-        Thread.sleep(forTimeInterval: 2)
-        try broker.control("set_vm_memory_high_watermark", "0.3")
+        try run.sendOneMore {
+            try broker.control("set_vm_memory_high_watermark", "0.00001")
+            run.worker.signal(SIGCONT)
+            try run.worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the broker blocks publishing") }
+            Thread.sleep(forTimeInterval: 2)
+            try broker.control("set_vm_memory_high_watermark", "0.3")
+        }
     }
 
     /// Deletes the queues in a moment in which the worker holds all that was in them, and makes them anew.
@@ -122,7 +126,8 @@ final class FaultScene {
         try run.publisher.pause()
         for queue in [stage.quorumQueue, stage.classicQueue] {
             try eventually("an empty queue; \(run.worker.report)", within: .seconds(60)) {
-                try stage.client.count(queue) == 0 ? true : nil
+                // What does not answer in time has a count of 0, too.
+                try stage.client.count(queue) == 0 && !stage.client.reject(queue, requeue: true) ? true : nil
             }
             try stage.client.ask(.deleteQueue(queue))
         }

@@ -27,6 +27,8 @@ final class FaultRun {
     private(set) var workers: [ChildProcess] = []
     private let settings: [Stage.Settings]
     private var conservation: Conservation
+    /// Requests that are not of the load.
+    private var extras = 0
 
     /// Starts the workers, then the load: every other request goes to the quorum queue, the others to the classic one.
     ///
@@ -55,6 +57,24 @@ final class FaultRun {
         {
             stage.simulator.ledger.statistics.accepted >= goal ? true : nil
         }
+    }
+
+    /// Publishes a request that is not of the load, and waits for its result, which goes to a queue of its own: no sum
+    /// has it.
+    ///
+    /// - Parameter meanwhile: runs when the broker has the request.
+    func sendOneMore(_ meanwhile: () throws -> Void = {}) throws {
+        // A device token of its own, too.
+        let index = load.count + extras
+        extras += 1
+        let replies = "\(stage.name).extra.\(index)"
+        try stage.client.declare(replies)
+        var message = stage.requests.message(index, to: stage.quorumQueue)
+        message.properties.replyTo = ArraySlice(replies.utf8)
+        try stage.client.publish([message])
+        try meanwhile()
+        try stage.client.consume([replies]) { _ in true }
+        try stage.client.ask(.deleteQueue(replies))
     }
 
     /// SIGKILL, then another worker if somebody is to take its place.
