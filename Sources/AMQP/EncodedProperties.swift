@@ -100,7 +100,9 @@ package struct PropertyWriter: ~Copyable {
         if flag == .messageID { messageIDOffset = UInt32(content.count) }
         if flag == .correlationID { correlationIDOffset = UInt32(content.count) }
         content.append(UInt8(count))
+        let start = content.count
         write(&content)
+        precondition(content.count == start + count, "a string has the length that was said")
     }
 
     /// The content of a field table that `write` appends, see ``FieldTable/encoded()``.

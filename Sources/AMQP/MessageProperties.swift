@@ -132,7 +132,7 @@ enum ShortString {
 
     static func tooLong(_ what: StaticString) -> AMQPError {
         AMQPError(
-            .shortStringTooLong, "the \(what) has more than \(maximumLength) bytes, which AMQP allows", blame: .local,
-            isTransient: false)
+            .shortStringTooLong, "the \(what) is longer than the \(maximumLength) bytes that AMQP allows",
+            blame: .local, isTransient: false)
     }
 }

@@ -30,7 +30,7 @@ package struct Publication {
         self.body = body
     }
 
-    /// Read back from what goes into the frame, or written anew.
+    /// Read back from what goes into the frame, or written anew; a string that was too long is not among them.
     package var properties: PublicationProperties {
         get { PublicationProperties(encodedProperties) }
         set { encodedProperties = EncodedProperties(newValue) }

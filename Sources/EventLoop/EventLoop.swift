@@ -8,13 +8,13 @@ package import Core
 /// A loop belongs to the thread that runs it; other threads reach it through a ``Mailbox``. It owns its handlers and
 /// participants, and they refer back to it without owning it: a network is of no use after its loop.
 package final class EventLoop {
-    /// The most sockets that one turn reads; the others wait for the next turn, which follows at once.
+    /// The most sockets that one turn reads; the others wait for the next turn, which follows without sleep, or after
+    /// ``busyTurnInterval``.
     package static let eventsPerTurn = 256
     /// The loop turns at least this often, so that whoever watches ``turns`` sees it alive.
     package static let longestSleep = Duration.seconds(10)
     /// How far apart the turns of a busy owner begin at least. What arrives meanwhile is read, answered and written at once:
-    /// a turn costs several system calls on our side and as many on the peers', whether it moves one message or fifty. Three
-    /// such waits lie on a request's way; where cores are scarce its peers answer sooner by more than that.
+    /// a turn costs several system calls on our side and as many on the peers', whether it moves one message or fifty.
     package static let busyTurnInterval = Duration.milliseconds(1)
 
     /// A registered descriptor.
@@ -63,7 +63,7 @@ package final class EventLoop {
         isRunning = false
     }
 
-    /// Makes the next turn follow without waiting: something happened after ``LoopOwner/endTurn(at:)`` that the owner
+    /// Makes the next turn follow without sleep, or after ``busyTurnInterval`` where the owner is busy: something happened after ``LoopOwner/endTurn(at:)`` that the owner
     /// should see.
     package func requestTurn() {
         turnIsRequested = true

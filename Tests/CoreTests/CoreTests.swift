@@ -247,6 +247,9 @@ struct DigitsTests {
         text.append(decimal: UInt64.max)
         text.append(decimal: -10)
         #expect(String(decoding: text, as: UTF8.self) == "0\(Int.min)\(UInt64.max)-10")
+        var queue = ByteQueue()
+        for number in [0, Int.min, Int.max, -10] { queue.append(decimal: number) }
+        #expect(String(decoding: queue.copy(), as: UTF8.self) == "0\(Int.min)\(Int.max)-10")
     }
 
     @Test("a byte is a hexadecimal digit if and only if it stands for one")

@@ -79,8 +79,10 @@ package struct ResultEncoder: Sendable {
                     messageID: delivery.messageID, to: &$0)
             }
             var name: [UInt8] = []
-            id?.append(to: &name)
-            if let position { name += Self.suffix(position) }
+            if let id {
+                id.append(to: &name)
+                name += position.map(Self.suffix) ?? []
+            }
             writer.content.append(ResultEvent.json(around: json, id: name[...]))
         case .gorush:
             writer.content.append(GorushFeedback(report, notification, position: position ?? 0, of: delivery).json)

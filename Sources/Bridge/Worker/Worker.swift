@@ -95,7 +95,8 @@ package final class Worker: PipelineDoors {
         pipeline.probeSoon(at: now)
     }
 
-    /// With so many deliveries in flight it pays to wait for more before the next turn; with fewer, hardly anything would come.
+    /// With so many deliveries unsettled, those that are held included, it pays to wait for more before the next turn; with fewer,
+    /// hardly anything would come.
     package static let busyDeliveries = 8
 
     package var isBusy: Bool {

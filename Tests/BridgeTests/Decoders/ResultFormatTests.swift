@@ -70,4 +70,19 @@ struct ResultFormatTests {
         #expect(event.properties.headers == own.properties.headers)
         #expect(event.properties.type == own.properties.type)
     }
+
+    @Test("The events of a fan-out have the ids of its results")
+    func events() throws {
+        let sample = DecoderSample(
+            #"{"device-tokens":["\#(Self.token)","\#(DecoderSample.token2)"],"payload":{"aps":{"badge":1}}}"#,
+            decoder: "apns-json")
+        let report = Report(outcome: .accepted, status: 200)
+        let events = try Self.results(sample, .cloudevents, report)
+        #expect(events.count == 2)
+        for event in events {
+            let id = try #require(string(event.properties.messageID))
+            #expect(string(event.body)?.hasPrefix(#"{"specversion":"1.0","id":"\#(id)","source""#) == true)
+        }
+        #expect(events[0].properties.messageID != events[1].properties.messageID)
+    }
 }

@@ -50,6 +50,22 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
+    @Test("a worker collects what comes while eight deliveries are unsettled, and not below")
+    func busy() throws {
+        let world = try World(script: "token 1a7e*: delay 10s")
+        try world.start()
+        // A first answer, before which a connection has one stream.
+        try world.request(Self.body())
+        for _ in 1..<Worker.busyDeliveries { try world.request(Self.body("1a7e")) }
+        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == Worker.busyDeliveries - 1 })
+        #expect(world.worker?.isBusy == false)
+        try world.request(Self.body("1a7e"))
+        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == Worker.busyDeliveries })
+        #expect(world.worker?.isBusy == true)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.worker?.isBusy == false)
+    }
+
     // MARK: APNs
 
     @Test(

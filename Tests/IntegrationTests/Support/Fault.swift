@@ -112,13 +112,21 @@ final class FaultScene {
     /// the load, and one request more waits for it: then it has a result to publish afterwards for certain.
     func alarm() throws {
         run.worker.signal(SIGSTOP)
+        let before = Self.blocks(of: run.worker)
         try run.sendOneMore {
             try broker.control("set_vm_memory_high_watermark", "0.00001")
             run.worker.signal(SIGCONT)
-            try run.worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the broker blocks publishing") }
+            try eventually("the worker's word for it; \(run.worker.report)", within: .seconds(60)) {
+                Self.blocks(of: run.worker) > before ? true : nil
+            }
             Thread.sleep(forTimeInterval: 2)
             try broker.control("set_vm_memory_high_watermark", "0.3")
         }
+    }
+
+    /// How often it has said that the broker blocks it.
+    private static func blocks(of worker: ChildProcess) -> Int {
+        worker.text(.errors).split(separator: "\n").count { $0.contains("the broker blocks publishing") }
     }
 
     /// Deletes the queues in a moment in which the worker holds all that was in them, and makes them anew.

@@ -60,7 +60,7 @@ final class FaultRun {
     }
 
     /// Publishes a request that is not of the load, and waits for its result, which goes to a queue of its own: no sum
-    /// has it.
+    /// has it, unless a broker that is killed brings it back later.
     ///
     /// - Parameter meanwhile: runs when the broker has the request.
     func sendOneMore(_ meanwhile: () throws -> Void = {}) throws {
