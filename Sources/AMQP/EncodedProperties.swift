@@ -146,25 +146,9 @@ extension PublicationProperties {
     /// Reads back what was written.
     package init(_ encoded: EncodedProperties) {
         do {
-            var reader = WireReader(encoded.bytes)
-            let flags = PropertyFlags(rawValue: try reader.integer())
-            func text(_ flag: PropertyFlags) throws(AMQPError) -> ArraySlice<UInt8>? {
-                flags.contains(flag) ? try reader.shortString() : nil
-            }
-            contentType = try text(.contentType)
-            contentEncoding = try text(.contentEncoding)
-            if flags.contains(.headers) { headers = try reader.longString() }
-            persistent = flags.contains(.deliveryMode)
-            if persistent { _ = try reader.integer(UInt8.self) }
-            if flags.contains(.priority) { priority = try reader.integer() }
-            correlationID = try text(.correlationID)
-            replyTo = try text(.replyTo)
-            expiration = try text(.expiration)
-            messageID = try text(.messageID)
-            if flags.contains(.timestamp) { timestamp = try reader.integer() }
-            type = try text(.type)
-            userID = try text(.userID)
-            appID = try text(.appID)
+            let properties = try MessageProperties(decoding: encoded.bytes)
+            self = try PublicationProperties(properties)
+            persistent = properties.deliveryMode != nil
         } catch {
             preconditionFailure("what was written is well formed: \(error)")
         }

@@ -63,8 +63,8 @@ package final class EventLoop {
         isRunning = false
     }
 
-    /// Makes the next turn follow without sleep, or after ``busyTurnInterval`` where the owner is busy: something happened after ``LoopOwner/endTurn(at:)`` that the owner
-    /// should see.
+    /// Makes the next turn follow without sleep, or after ``busyTurnInterval`` where the owner is busy: something happened
+    /// after ``LoopOwner/endTurn(at:)`` that the owner should see.
     package func requestTurn() {
         turnIsRequested = true
     }

@@ -119,6 +119,7 @@ final class FaultScene {
             try eventually("the worker's word for it; \(run.worker.report)", within: .seconds(60)) {
                 Self.blocks(of: run.worker) > before ? true : nil
             }
+            // How long the alarm lasts: a part of the fault, and no wait for anything.
             Thread.sleep(forTimeInterval: 2)
             try broker.control("set_vm_memory_high_watermark", "0.3")
         }
