@@ -99,7 +99,7 @@ let package = Package(
         tests("CoreTests", ["Core", "Files"]),
         tests("EventLoopTests", ["EventLoop", "Core"]),
         tests("TLSTests", ["TLS", "Core"]),
-        tests("HTTP2Tests", ["HTTP2", "Core"]),
+        tests("HTTP2Tests", ["HTTP2", "Core", "CNghttp2"]),
         tests("ProxyTests", ["Proxy", "Core"]),
         tests("AMQPTests", ["AMQP", "Core", "EventLoop", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),

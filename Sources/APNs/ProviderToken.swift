@@ -1,14 +1,24 @@
 package import Core
+import HTTP2
 package import TLS
 
 /// A provider token as it stands in `authorization`.
 package struct ProviderToken: Equatable, Sendable {
     /// `bearer <token>`: a secret.
     package let headerValue: [UInt8]
+    /// The field with this value, as it goes into each request's header block.
+    let field: HeaderLiteral
     /// Counts the tokens of one source.
     package let generation: UInt32
     /// `iat`, in whole seconds.
     package let issuedAt: WallTime
+
+    fileprivate init(headerValue: [UInt8], generation: UInt32, issuedAt: WallTime) {
+        self.headerValue = headerValue
+        field = HeaderLiteral(.authorization, headerValue.span)
+        self.generation = generation
+        self.issuedAt = issuedAt
+    }
 }
 
 /// The provider tokens of one signing key, for all workers of the process: they all send the same one.

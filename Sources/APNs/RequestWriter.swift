@@ -3,8 +3,7 @@ import HTTP2
 
 /// Writes the header blocks of one connection's requests.
 ///
-/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it (nghttp2 sees to
-/// that); `apns-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their names' sake, and stay out
+/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it; `apns-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their names' sake, and stay out
 /// afterwards; everything else goes in.
 ///
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
@@ -25,13 +24,13 @@ struct RequestWriter {
 
     mutating func write(_ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: HTTP2ClientSession) {
         http2.beginRequest()
-        http2.add(":method", request.method)
-        http2.add(":scheme", "https")
+        http2.add(.method, request.method)
+        http2.add(.scheme, "https")
         scratch.removeAll(keepingCapacity: true)
         request.appendPath(to: &scratch)
-        http2.add(":path", scratch.span)
-        http2.add(":authority", authority.span)
-        if let authorization { http2.add("authorization", authorization.headerValue.span) }
+        http2.add(.path, scratch.span, indexing: .without)
+        http2.add(.authority, authority.span)
+        if let authorization { http2.add(authorization.field) }
         scratch.removeAll(keepingCapacity: true)
         request.id.append(to: &scratch)
         switch request.target {
@@ -68,7 +67,7 @@ struct RequestWriter {
 
     private static func onlyOnce(_ isKnown: inout Bool) -> HTTP2ClientSession.Indexing {
         defer { isKnown = true }
-        return isKnown ? .never : .indexed
+        return isKnown ? .without : .indexed
     }
 }
 

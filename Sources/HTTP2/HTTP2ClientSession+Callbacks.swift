@@ -103,8 +103,7 @@ extension HTTP2ClientSession {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             messageReceived(header)
         case NGHTTP2_SETTINGS.rawValue where !header.has(NGHTTP2_FLAG_ACK):
-            settingsReceived = true
-            events.append(.settings)
+            unsafe settingsReceived(frame.pointee.settings)
         case NGHTTP2_PING.rawValue where header.has(NGHTTP2_FLAG_ACK):
             unsafe events.append(.pong(frame.pointee.ping.opaque))
         case NGHTTP2_GOAWAY.rawValue:
@@ -112,6 +111,17 @@ extension HTTP2ClientSession {
         default:
             break
         }
+    }
+
+    /// nghttp2 tells a header table that was made smaller and larger again in one frame as two entries.
+    private func settingsReceived(_ frame: nghttp2_settings) {
+        for index in unsafe 0..<frame.niv {
+            let entry = unsafe frame.iv[index]
+            guard entry.settings_id == Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue) else { continue }
+            headerEncoder.peerAllows(table: entry.value)
+        }
+        settingsReceived = true
+        events.append(.settings)
     }
 
     private func messageReceived(_ header: nghttp2_frame_hd) {

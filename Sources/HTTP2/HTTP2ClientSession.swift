@@ -33,11 +33,13 @@ package final class HTTP2ClientSession {
         package init() {}
     }
 
-    /// What HPACK may do with a field.
+    /// What HPACK does with a field. Source: RFC 7541.
     package enum Indexing: Sendable {
-        /// Into the table, except `authorization` and `:path`, which nghttp2 keeps out of it by itself.
+        /// Into the table, or a reference to it (sections 6.1 and 6.2.1).
         case indexed
-        /// "Literal never indexed" (RFC 7541, section 6.2.3).
+        /// A literal that stays out of the table (section 6.2.2).
+        case without
+        /// A literal that stays out of the tables of intermediaries as well (section 6.2.3).
         case never
     }
 
@@ -80,7 +82,8 @@ package final class HTTP2ClientSession {
     let raw: RawSession
     var streams = Slab<Stream>()
     var events = EventQueue<Event>()
-    private var fields = HeaderBlock()
+    var unsentHeaders = UnsentHeaders()
+    var headerEncoder = HeaderEncoder()
     /// Requests without an end yet.
     package internal(set) var openStreams = 0
     /// Whether the peer's SETTINGS have arrived.
@@ -127,26 +130,17 @@ package final class HTTP2ClientSession {
     ///
     /// - Throws: after GOAWAY has been appended, when the peer broke the protocol.
     package func drain(into output: inout ByteQueue, upTo limit: Int = .max) throws(HTTP2Error) {
-        try raw.drain(into: &output, upTo: limit)
+        try raw.drain(into: &output, upTo: limit) { frame, output in
+            if let stream = RawSession.streamOfHeaders(frame) {
+                appendHeaders(stream: stream, flags: frame[4], to: &output)
+            } else {
+                output.append(frame)
+            }
+        }
         if let termination { throw termination }
     }
 
     // MARK: Requests
-
-    /// Starts a new header block.
-    package func beginRequest() {
-        fields.removeAll()
-    }
-
-    /// Adds a field; the name in lower case, pseudo-header fields first.
-    package func add(_ name: StaticString, _ value: Span<UInt8>, indexing: Indexing = .indexed) {
-        fields.add(name, value, isSensitive: indexing == .never)
-    }
-
-    /// Adds a field whose value is known at compile time.
-    package func add(_ name: StaticString, _ value: StaticString, indexing: Indexing = .indexed) {
-        fields.add(name, value, isSensitive: indexing == .never)
-    }
 
     /// Sends the header block that was built, and the body as the peer's windows allow.
     ///
@@ -161,31 +155,29 @@ package final class HTTP2ClientSession {
         guard !goawayReceived, termination == nil else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue))
         }
-        // nghttp2 would refuse the stream later, which looks as if it may be sent again.
-        guard fields.size <= Self.maximumHeaderBlock else {
+        guard unsentHeaders.size <= Self.maximumHeaderBlock else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue))
         }
         let slot = streams.insert(Stream(handle: handle, requestBody: body ?? []))
-        let result = unsafe fields.withFields { (fields, count) -> Int32 in
-            let streamData = unsafe RawSession.streamData(slot: slot)
-            guard body != nil else {
-                return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, nil, streamData)
-            }
-            var provider = unsafe nghttp2_data_provider(
-                source: nghttp2_data_source(fd: Int32(bitPattern: slot)), read_callback: Self.readBody)
-            return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, &provider, streamData)
-        }
+        let result = submit(slot, hasBody: body != nil)
         guard result >= 0 else {
             streams.remove(slot)
             throw HTTP2Error(library: result)
         }
         streams.update(slot) { $0.id = result }
+        unsentHeaders.end(stream: result)
         openStreams += 1
         return result
     }
 
-    /// What nghttp2 sends as one header block, in bytes, with room for how it estimates.
-    private static let maximumHeaderBlock = 60 * 1024
+    /// Without fields: those take the place of nghttp2's empty block in ``drain(into:upTo:)``.
+    private func submit(_ slot: UInt32, hasBody: Bool) -> Int32 {
+        let streamData = unsafe RawSession.streamData(slot: slot)
+        guard hasBody else { return unsafe nghttp2_submit_request(raw.pointer, nil, nil, 0, nil, streamData) }
+        var provider = unsafe nghttp2_data_provider(
+            source: nghttp2_data_source(fd: Int32(bitPattern: slot)), read_callback: Self.readBody)
+        return unsafe nghttp2_submit_request(raw.pointer, nil, nil, 0, &provider, streamData)
+    }
 
     /// Ends a stream by RST_STREAM; its reset event is there at once. Nothing happens if it has ended already.
     package func cancel(stream id: Int32, code: HTTP2ErrorCode = .cancel) throws(HTTP2Error) {

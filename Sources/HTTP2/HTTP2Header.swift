@@ -27,6 +27,15 @@ extension [HTTP2Header] {
     }
 }
 
+extension Span<UInt8> {
+    func isEqual(to other: Span<UInt8>) -> Bool {
+        guard count == other.count, count > 0 else { return count == other.count }
+        return unsafe withUnsafeBufferPointer { here in
+            unsafe other.withUnsafeBufferPointer { unsafe memcmp(here.baseAddress!, $0.baseAddress!, count) == 0 }
+        }
+    }
+}
+
 extension [UInt8] {
     /// Whether borrowed bytes are these.
     func isEqual(to bytes: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -232,7 +232,7 @@ package final class HTTP2ServerSession {
         let digits: [3 of UInt8] = [
             zero + UInt8(status / 100), zero + UInt8(status / 10 % 10), zero + UInt8(status % 10),
         ]
-        fields.add(":status", digits.span, isSensitive: false)
+        fields.add(":status", digits.span)
         for header in headers { fields.add(header) }
     }
 

@@ -1,10 +1,10 @@
 import CNghttp2
 import Core
 
-/// The header fields of the message that is being built, in nghttp2's own layout, in memory that is used again for the
-/// next message.
+/// The header fields of the answer that is being built, in nghttp2's own layout, in memory that is used again for the
+/// next answer.
 ///
-/// Text that is known at compile time is referred to. Everything else is copied here, because a span ends with the call
+/// Names that are known at compile time are referred to. Everything else is copied here, because a span ends with the call
 /// that lent it, and once more by nghttp2 when the message is submitted.
 @safe
 struct HeaderBlock: ~Copyable {
@@ -17,8 +17,6 @@ struct HeaderBlock: ~Copyable {
     private var text: UnsafeMutablePointer<UInt8>
     private var textCapacity = 1024
     private var textCount = 0
-    /// The size of the block as SETTINGS_MAX_HEADER_LIST_SIZE counts it, in bytes.
-    private(set) var size = 0
 
     init() {
         unsafe fields = .allocate(capacity: fieldCapacity)
@@ -33,23 +31,14 @@ struct HeaderBlock: ~Copyable {
     mutating func removeAll() {
         fieldCount = 0
         textCount = 0
-        size = 0
     }
 
-    mutating func add(_ name: StaticString, _ value: Span<UInt8>, isSensitive: Bool) {
+    mutating func add(_ name: StaticString, _ value: Span<UInt8>) {
         let start = unsafe copy(value)
         unsafe append(
             nghttp2_nv(
                 name: UnsafeMutablePointer(mutating: name.utf8Start), value: start, namelen: name.utf8CodeUnitCount,
-                valuelen: value.count, flags: Self.flags(isSensitive) | Self.keepsName))
-    }
-
-    mutating func add(_ name: StaticString, _ value: StaticString, isSensitive: Bool) {
-        unsafe append(
-            nghttp2_nv(
-                name: UnsafeMutablePointer(mutating: name.utf8Start),
-                value: UnsafeMutablePointer(mutating: value.utf8Start), namelen: name.utf8CodeUnitCount,
-                valuelen: value.utf8CodeUnitCount, flags: Self.flags(isSensitive) | Self.keepsName | Self.keepsValue))
+                valuelen: value.count, flags: Self.keepsName))
     }
 
     mutating func add(_ header: HTTP2Header) {
@@ -67,11 +56,6 @@ struct HeaderBlock: ~Copyable {
     }
 
     private static var keepsName: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue) }
-    private static var keepsValue: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue) }
-
-    private static func flags(_ isSensitive: Bool) -> UInt8 {
-        isSensitive ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
-    }
 
     private mutating func append(_ field: nghttp2_nv) {
         if fieldCount == fieldCapacity {
@@ -83,7 +67,6 @@ struct HeaderBlock: ~Copyable {
         }
         unsafe fields[fieldCount] = field
         fieldCount += 1
-        size += unsafe field.namelen + field.valuelen + Self.overhead
     }
 
     private mutating func copy(_ bytes: Span<UInt8>) -> UnsafeMutablePointer<UInt8> {
@@ -107,9 +90,7 @@ struct HeaderBlock: ~Copyable {
             if unsafe fields[index].flags & Self.keepsName == 0 {
                 unsafe fields[index].name = text + (fields[index].name - old)
             }
-            if unsafe fields[index].flags & Self.keepsValue == 0 {
-                unsafe fields[index].value = text + (fields[index].value - old)
-            }
+            unsafe fields[index].value = text + (fields[index].value - old)
         }
         unsafe old.deallocate()
     }

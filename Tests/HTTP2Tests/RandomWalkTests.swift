@@ -69,10 +69,10 @@ private final class Walk {
 
     private func submit() throws {
         client.beginRequest()
-        client.add(":method", "POST")
-        client.add(":scheme", "https")
-        client.add(":authority", "api.push.apple.com")
-        client.add(":path", Array("/3/device/\(submitted)").span)
+        client.add(.method, "POST")
+        client.add(.scheme, "https")
+        client.add(.authority, "api.push.apple.com")
+        client.add(.path, Array("/3/device/\(submitted)").span)
         let size = [nil, 0, 10, 4096, 20_000].randomElement(using: &random)!
         do throws(HTTP2Error) {
             streams.append(try client.submit(body: size.map { payload($0)[...] }, handle: submitted))

@@ -184,11 +184,11 @@ struct SimulatorEngineTests {
             provider.http.beginRequest()
             for header in Samples.headers() {
                 switch header.nameText {
-                case ":method": provider.http.add(":method", header.value.span)
-                case ":scheme": provider.http.add(":scheme", header.value.span)
-                case ":path": provider.http.add(":path", header.value.span)
+                case ":method": provider.http.add(.method, header.value.span)
+                case ":scheme": provider.http.add(.scheme, header.value.span)
+                case ":path": provider.http.add(.path, header.value.span, indexing: .without)
                 case "host": provider.http.add("host", header.value.span)
-                case "authorization": provider.http.add("authorization", header.value.span)
+                case "authorization": provider.http.add(.authorization, header.value.span, indexing: .never)
                 default: continue
                 }
             }
