@@ -62,7 +62,8 @@ package struct EncodedProperties: Sendable {
     }
 }
 
-/// Writes properties one by one, in AMQP's order, and then perhaps the body behind them.
+/// Writes properties one by one, in AMQP's order, and then perhaps the body behind them; one message after the other, in the same
+/// memory.
 package struct PropertyWriter: ~Copyable {
     /// The properties, and behind them the body.
     package var content: ByteQueue
@@ -130,7 +131,7 @@ package struct PropertyWriter: ~Copyable {
         size = content.count
     }
 
-    /// Properties and body, in one block of their size.
+    /// Properties and body, in one block of their size. What is written from now on belongs to the next message.
     package mutating func finish() -> (properties: EncodedProperties, body: ArraySlice<UInt8>) {
         if size == nil { endProperties() }
         let size = size!
@@ -138,7 +139,18 @@ package struct PropertyWriter: ~Copyable {
         let properties = EncodedProperties(
             block: block, size: size, messageIDOffset: messageIDOffset, correlationIDOffset: correlationIDOffset,
             overlong: overlong)
+        reset()
         return (properties, block[size...])
+    }
+
+    private mutating func reset() {
+        content.removeAll()
+        size = nil
+        flags = PropertyFlags()
+        overlong = nil
+        messageIDOffset = 0
+        correlationIDOffset = 0
+        content.append(bigEndian: flags.rawValue)
     }
 }
 

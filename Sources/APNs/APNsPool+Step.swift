@@ -205,7 +205,7 @@ extension APNsPool {
         let fresh = connections.firstIndex { $0.serial >= freshSerial } ?? connections.count
         var token: ProviderToken?
         var isRebinding = !rebinding.isEmpty
-        while let ticket = (isRebinding ? rebinding.first : nil) ?? line.first {
+        while let ticket = nextInLine(isRebinding: isRebinding) {
             let entry = entries[ticket]
             if isExpired(entry, at: now) {
                 leaveLine(ticket)
@@ -225,6 +225,11 @@ extension APNsPool {
             }
             if rebinding.isEmpty { isRebinding = false }
         }
+    }
+
+    private func nextInLine(isRebinding: Bool) -> Ticket? {
+        if isRebinding, let ticket = rebinding.first { return ticket }
+        return line.first
     }
 
     /// Something waits in the line: what is it that no connection has?

@@ -220,14 +220,17 @@ package final class APNsPool {
     /// - Parameter isProbe: whether it goes out on a fresh connection instead, because those that there are may be bound to
     ///   what is refused. If it is accepted there, the older ones are replaced.
     @discardableResult
-    package func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool = false, at now: Instant) -> Ticket {
+    package func submit(
+        _ request: consuming APNsRequest, handle: UInt32, isProbe: Bool = false, at now: Instant
+    ) -> Ticket {
         precondition(!isDraining, "a pool that drains takes no more requests")
+        let priority = request.priority ?? .immediate
         let ticket = entries.insert(Entry(handle: handle, request: request, isProbe: isProbe))
         if isProbe {
             wantFreshConnection()
             rebinding.append(ticket)
         } else {
-            line.append(ticket, priority: request.priority ?? .immediate)
+            line.append(ticket, priority: priority)
         }
         counters.submitted += 1
         nextDeadline = now

@@ -18,6 +18,7 @@ package struct APNsRequest: Sendable {
     package var id: NotificationID
     package var payload: ArraySlice<UInt8>
 
+    @inlinable @inline(__always)
     package init(
         target: Notification.Target, topic: ArraySlice<UInt8>, pushType: PushType, priority: Priority? = nil,
         expiration: Int64? = nil, collapseID: ArraySlice<UInt8>? = nil, id: NotificationID, payload: ArraySlice<UInt8>

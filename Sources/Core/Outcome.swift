@@ -68,6 +68,7 @@ package struct Report: Sendable {
     package var detail: String?
     package var channel: ChannelReport?
 
+    @inlinable @inline(__always)
     package init(
         outcome: Outcome, status: UInt16? = nil, reason: RejectionReason? = nil, timestamp: Int64? = nil,
         uniqueID: [UInt8]? = nil, attempts: Int = 0, processed: Processed = .no, detail: String? = nil

@@ -26,7 +26,7 @@ public struct Slab<Element> {
 
     /// Puts an element into the table, under a handle that is free.
     @inlinable
-    public mutating func insert(_ element: Element) -> Handle {
+    public mutating func insert(_ element: consuming Element) -> Handle {
         guard let handle = free.popLast() else {
             slots.append(element)
             return Handle(slots.count - 1)

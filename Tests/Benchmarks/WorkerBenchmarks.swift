@@ -106,7 +106,7 @@ private final class OpenDoors: PipelineDoors {
         return published
     }
 
-    func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
+    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
         submitted.append(handle)
         return handle
     }

@@ -68,7 +68,9 @@ package final class DirectNotification: PipelineDoors {
     // MARK: PipelineDoors
 
     /// - Parameter pool: an app.
-    package func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
+    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment)
+        -> UInt32
+    {
         let app = configuration.apps[pool]
         do throws(TLSError) {
             exchange = (

@@ -200,27 +200,33 @@ extension Pipeline {
     }
 
     func start(
-        _ notification: Notification, position: Int?, id: NotificationID, finding: String?,
+        _ notification: consuming Notification, position: Int?, id: NotificationID, finding: String?,
         of request: InFlightRequest, at now: Moment
     ) {
-        func end(_ report: Report) {
-            conclude(request, notification, position: position, id: id, report: report, at: now)
-        }
-        let match: AppTable.Match
         switch apps.resolve(notification) {
-        case .success(let found): match = found
-        case .failure(let failure): return end(Report(outcome: .invalid, detail: failure.detail))
+        case .failure(let failure):
+            let report = Report(outcome: .invalid, detail: failure.detail)
+            conclude(request, notification, position: position, id: id, report: report, at: now)
+        case .success(let match):
+            if let report = refusal(of: notification, finding: finding, request) {
+                return conclude(request, notification, position: position, id: id, report: report, at: now)
+            }
+            let entry = InFlightNotification(
+                request: request, notification: notification, position: position, id: id, match: match)
+            entry.finding = finding
+            send(notifications.insert(entry), at: now)
         }
-        if let finding, settings.validation == .strict { return end(Report(outcome: .invalid, detail: finding)) }
-        guard !request.delivery.redelivered || notification.target.maySendAgain else {
-            // Whoever had it before us may have sent it.
-            let detail =
-                "redelivered: the channel may have been created already; list the channels before asking again"
-            return end(Report(outcome: .undelivered, processed: .unknown, detail: detail))
-        }
-        let entry = InFlightNotification(
-            request: request, notification: notification, position: position, id: id, match: match)
-        entry.finding = finding
-        send(notifications.insert(entry), at: now)
+    }
+
+    /// Why a notification is not sent though its app is known; `nil` if it is.
+    private func refusal(
+        of notification: borrowing Notification, finding: String?, _ request: InFlightRequest
+    ) -> Report? {
+        if let finding, settings.validation == .strict { return Report(outcome: .invalid, detail: finding) }
+        guard request.delivery.redelivered, !notification.target.maySendAgain else { return nil }
+        // Whoever had it before us may have sent it.
+        return Report(
+            outcome: .undelivered, processed: .unknown,
+            detail: "redelivered: the channel may have been created already; list the channels before asking again")
     }
 }

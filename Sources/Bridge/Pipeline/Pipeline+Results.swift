@@ -3,14 +3,13 @@ import Core
 /// From an outcome to the settlement.
 extension Pipeline {
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
-    func finish(_ handle: UInt32, _ report: Report, givesFeedback: Bool = true, at now: Moment) {
+    func finish(_ handle: UInt32, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment) {
         conclude(notifications.remove(handle), report, givesFeedback: givesFeedback, at: now)
     }
 
     func conclude(
-        _ entry: InFlightNotification, _ report: Report, givesFeedback: Bool = true, at now: Moment
+        _ entry: InFlightNotification, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
-        var report = report
         if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
         conclude(
             entry.request, entry.notification, position: entry.position, id: entry.id, app: entry, report: report,
@@ -33,8 +32,10 @@ extension Pipeline {
 
     func conclude(
         _ request: InFlightRequest, _ notification: Notification?, position: Int?, id: NotificationID?,
-        app: InFlightNotification? = nil, report: Report, givesFeedback: Bool = true, at now: Moment
+        app: InFlightNotification? = nil, report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
+        let failure =
+            settings.callsForDeadLetter(report.outcome) ? InFlightRequest.Failure(id: id, report: copy report) : nil
         counters.outcomes[Int(report.outcome.rawValue)] += 1
         tally.count(app: app?.app, notification?.pushType, report.outcome, report.reason)
         let delivery = request.delivery
@@ -52,12 +53,10 @@ extension Pipeline {
                 publish(result.publication(to: feedback), for: request, .feedback, at: now)
             }
         }
-        if settings.callsForDeadLetter(report.outcome) {
+        if let failure {
             request.failures += 1
             if let position { request.failed.append(position) }
-            if request.firstFailure == nil {
-                request.firstFailure = InFlightRequest.Failure(id: id, report: report)
-            }
+            if request.firstFailure == nil { request.firstFailure = failure }
         }
         closeOne(of: request, at: now)
     }

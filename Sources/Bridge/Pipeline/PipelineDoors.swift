@@ -8,7 +8,7 @@ package protocol PipelineDoors: AnyObject {
     /// or ``Pipeline/lost(_:_:at:)``. Returns the pool's name for it.
     ///
     /// - Parameter isProbe: whether it needs a connection that APNs binds anew.
-    func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32
+    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32
 
     /// Takes a notification back from a pool; `false` if it was sent already, and then its end comes back.
     func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool

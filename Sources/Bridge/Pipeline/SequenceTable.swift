@@ -11,7 +11,7 @@ package struct SequenceTable<Element> {
     package private(set) var count = 0
 
     /// Numbers rise by one as long as the table is not empty.
-    package mutating func insert(_ element: Element, at sequence: UInt64) {
+    package mutating func insert(_ element: consuming Element, at sequence: UInt64) {
         if count == 0 {
             oldest = sequence
         } else {
@@ -24,10 +24,9 @@ package struct SequenceTable<Element> {
     }
 
     package mutating func remove(_ sequence: UInt64) -> Element {
-        guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)] else {
+        guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)].take() else {
             preconditionFailure("each publish ends once")
         }
-        ring[slot(sequence)] = nil
         count -= 1
         while oldest < next, ring[slot(oldest)] == nil { oldest += 1 }
         return element

@@ -17,8 +17,8 @@ package struct EncodedResult: Sendable {
     }
 }
 
-/// Writes what became of a notification, for whoever asked for it.
-package struct ResultEncoder: Sendable {
+/// Writes what became of a notification, for whoever asked for it. One result after the other uses the same memory for it.
+package final class ResultEncoder {
     private static let contentType = ArraySlice("application/json".utf8)
     private static let type = ArraySlice("harebell.result".utf8)
     /// What nearly all results have in their headers and in the middle of their body, made once.
@@ -31,6 +31,8 @@ package struct ResultEncoder: Sendable {
         write(&queue)
         return queue.copy()
     }
+
+    private var writer = PropertyWriter()
 
     package init() {}
 
@@ -47,7 +49,6 @@ package struct ResultEncoder: Sendable {
         topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery,
         format: Configuration.ResultFormat = .harebell
     ) -> EncodedResult {
-        var writer = PropertyWriter()
         let contentType =
             switch format {
             case .harebell, .gorush: Self.contentType

@@ -335,7 +335,9 @@ package final class Worker: PipelineDoors {
 
     // MARK: PipelineDoors
 
-    package func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
+    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment)
+        -> UInt32
+    {
         self[pool].submit(request, handle: handle, isProbe: isProbe, at: now.instant)
     }
 

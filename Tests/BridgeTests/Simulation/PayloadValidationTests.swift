@@ -163,7 +163,9 @@ struct PayloadValidationTests {
 private final class NoDoors: PipelineDoors {
     var canPublish: Bool { false }
     func publish(_ publication: Publication) throws(AMQPError) -> UInt64 { 0 }
-    func submit(_ request: APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 { 0 }
+    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
+        0
+    }
     func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
     func isConnected(pool: Int) -> Bool { true }
     func take(_ intake: Intake) {}
