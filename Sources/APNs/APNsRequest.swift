@@ -18,6 +18,7 @@ package struct APNsRequest: Sendable {
     package var id: NotificationID
     package var payload: ArraySlice<UInt8>
 
+    // In line, because the call would copy and destroy every field of what it has made.
     @inlinable @inline(__always)
     package init(
         target: Notification.Target, topic: ArraySlice<UInt8>, pushType: PushType, priority: Priority? = nil,

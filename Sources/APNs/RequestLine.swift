@@ -31,6 +31,7 @@ package struct RequestLine: Sendable {
     }
 
     /// The request that goes next; without a request in between, it stays the same.
+    // In line, because for the call the whole line would be copied.
     @inline(__always)
     package var first: UInt32? {
         if let handle = ahead.first { return handle }

@@ -41,6 +41,7 @@ package struct Notification: Sendable {
     /// Source: "Sending notification requests to APNs", `apns-collapse-id`.
     package static let maximumCollapseID = 64
 
+    // In line, because the call would copy and destroy every field of what it has made.
     @inlinable @inline(__always)
     package init(
         target: Target, topic: ArraySlice<UInt8>? = nil, pushType: PushType, priority: Priority? = nil,

@@ -68,6 +68,7 @@ package struct Report: Sendable {
     package var detail: String?
     package var channel: ChannelReport?
 
+    // In line, because the call would copy and destroy every field of what it has made.
     @inlinable @inline(__always)
     package init(
         outcome: Outcome, status: UInt16? = nil, reason: RejectionReason? = nil, timestamp: Int64? = nil,

@@ -4,7 +4,8 @@ import Core
 /// The header blocks of requests, which are ours and not nghttp2's.
 extension HTTP2ClientSession {
     /// The most that the fields of a request may weigh, in bytes, counted as in RFC 9113, section 6.5.2, which is more than
-    /// they take: one frame of the smallest SETTINGS_MAX_FRAME_SIZE holds them.
+    /// they take: one frame of the smallest SETTINGS_MAX_FRAME_SIZE, 16,384 bytes, holds them and what is said of the table before
+    /// them, so that there is never a CONTINUATION.
     static let maximumHeaderBlock = 16_000
 
     /// Starts a new header block.
@@ -27,8 +28,10 @@ extension HTTP2ClientSession {
         unsentHeaders.add(literal)
     }
 
-    /// Writes the HEADERS frame of a stream, with the flags that nghttp2 gave it. One frame is enough, and every peer takes it.
+    /// Writes the HEADERS frame of a stream, with the flags that nghttp2 gave it.
     func appendHeaders(stream: Int32, flags: UInt8, to output: inout ByteQueue) {
+        let known = UInt8(NGHTTP2_FLAG_END_STREAM.rawValue | NGHTTP2_FLAG_END_HEADERS.rawValue)
+        precondition(flags | known == known, "a request has no padding and no priority")
         let start = output.count
         output.append(bigEndian: 0 as UInt32)
         output.append(flags)

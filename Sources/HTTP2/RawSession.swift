@@ -85,7 +85,8 @@ struct RawSession: ~Copyable {
         }
     }
 
-    /// The stream of a HEADERS frame; `nil` for what else nghttp2 gives to be sent.
+    /// The stream of a HEADERS frame; `nil` for what else nghttp2 gives to be sent, which for a client are whole frames: none is
+    /// larger than nghttp2's buffer.
     static func streamOfHeaders(_ frame: Span<UInt8>) -> Int32? {
         // The connection preface has something else in that place.
         guard frame[3] == UInt8(NGHTTP2_HEADERS.rawValue) else { return nil }

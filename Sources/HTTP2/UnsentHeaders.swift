@@ -36,7 +36,10 @@ struct UnsentHeaders: ~Copyable {
 
     /// Starts a block; one that was begun and did not become a request is forgotten.
     mutating func begin() {
-        if openFields > 0 { end(stream: 0) }
+        fields.removeLast(openFields)
+        text.removeLast(openBytes)
+        openFields = 0
+        openBytes = 0
         size = 0
     }
 

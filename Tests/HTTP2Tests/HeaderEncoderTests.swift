@@ -17,9 +17,9 @@ struct HeaderEncoderTests {
         return output.copy()
     }
 
-    @Test("writes the RFC's own requests byte for byte")
-    func appendixC3() {
-        // RFC 7541, appendix C.3: requests without Huffman coding.
+    @Test("refers to the static table, and to what it put into its own")
+    func references() {
+        // After RFC 7541, appendix C.3: requests without Huffman coding.
         var encoder = HeaderEncoder()
         let common: [(HeaderName, String, HTTP2ClientSession.Indexing)] = [
             (.method, "GET", .indexed), (.scheme, "http", .indexed),
@@ -88,6 +88,27 @@ struct HeaderEncoderTests {
             let decoded = try decoder.decode(block)
             #expect(decoded == fields.map { HTTP2Header($0.0.text.description, $0.1) })
         }
+    }
+
+    @Test("A table that the peer made smaller and larger again in one frame is empty")
+    func emptied() throws {
+        let pair = try Pair()
+        try pair.post(1)
+        try pair.settle()
+        try pair.server.raw.submitSettings([
+            (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 0), (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 4096),
+        ])
+        try pair.settle()
+        for handle in 2...3 {
+            try pair.post(UInt32(handle))
+            try pair.settle()
+        }
+        let requests = pair.requests().map(\.request)
+        #expect(requests.count == 3 && Set(requests.map(\.headers)).count == 1)
+        let topic = requests.map { request in
+            zip(request.headers, request.representations).first { $0.0.nameText == "apns-topic" }?.1
+        }
+        #expect(topic == [.incrementalIndexing, .incrementalIndexing, .indexed])
     }
 
     @Test("A literal is the field, never indexed and shorter than its text, in whichever block")

@@ -16,6 +16,7 @@ private final class Walk {
     /// Client's streams, dead or alive, and requests that the server has not answered.
     private var streams: [Int32] = []
     private var waiting: [(stream: Int32, body: [UInt8])] = []
+    private var fields: [Int32: [HTTP2Header]] = [:]
     private var mayGo = false
     private var isGoing = false
 
@@ -73,9 +74,22 @@ private final class Walk {
         client.add(.scheme, "https")
         client.add(.authority, "api.push.apple.com")
         client.add(.path, Array("/3/device/\(submitted)").span)
+        var expected = [
+            HTTP2Header(":method", "POST"), HTTP2Header(":scheme", "https"),
+            HTTP2Header(":authority", "api.push.apple.com"), HTTP2Header(":path", "/3/device/\(submitted)"),
+        ]
+        for _ in 0..<Int.random(in: 0...3, using: &random) {
+            let name = (["apns-topic", "apns-id", "apns-priority"] as [HeaderName]).randomElement(using: &random)!
+            let value = ["1", "com.example.app", String(repeating: "x", count: 900)].randomElement(using: &random)!
+            let indexing = [HTTP2ClientSession.Indexing.indexed, .without, .never].randomElement(using: &random)!
+            client.add(name, Array(value).span, indexing: indexing)
+            expected.append(HTTP2Header(name.text.description, value))
+        }
         let size = [nil, 0, 10, 4096, 20_000].randomElement(using: &random)!
         do throws(HTTP2Error) {
-            streams.append(try client.submit(body: size.map { payload($0)[...] }, handle: submitted))
+            let stream = try client.submit(body: size.map { payload($0)[...] }, handle: submitted)
+            streams.append(stream)
+            fields[stream] = expected
             submitted += 1
         } catch {
             #expect(error.code == .startStreamNotAllowed && client.goawayReceived)
@@ -114,6 +128,7 @@ private final class Walk {
         while let event = server.nextEvent() {
             switch event {
             case .request(let stream, let request):
+                #expect(request.headers == fields[stream])
                 #expect(request.body == payload(request.body.count))
                 waiting.append((stream, request.body))
             case .closed(let stream, _): waiting.removeAll { $0.stream == stream }

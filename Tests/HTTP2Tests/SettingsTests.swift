@@ -99,5 +99,10 @@ struct SettingsTests {
         let error = #expect(throws: HTTP2Error.self) { try pair.post(3, path: String(repeating: "x", count: 70_000)) }
         #expect(error?.code == .frameSizeError && error?.blame == .local)
         #expect(pair.client.openStreams == 1)
+        try pair.post(4, path: "/next")
+        try pair.settle()
+        #expect(
+            pair.requests().map { $0.request.headers.value(of: ":path")?.text } == ["/next"], "and nothing of the third"
+        )
     }
 }

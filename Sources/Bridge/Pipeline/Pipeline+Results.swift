@@ -34,8 +34,9 @@ extension Pipeline {
         _ request: InFlightRequest, _ notification: Notification?, position: Int?, id: NotificationID?,
         app: InFlightNotification? = nil, report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
+        let isFailure = settings.callsForDeadLetter(report.outcome)
         let failure =
-            settings.callsForDeadLetter(report.outcome) ? InFlightRequest.Failure(id: id, report: copy report) : nil
+            isFailure && request.firstFailure == nil ? InFlightRequest.Failure(id: id, report: copy report) : nil
         counters.outcomes[Int(report.outcome.rawValue)] += 1
         tally.count(app: app?.app, notification?.pushType, report.outcome, report.reason)
         let delivery = request.delivery
@@ -53,7 +54,7 @@ extension Pipeline {
                 publish(result.publication(to: feedback), for: request, .feedback, at: now)
             }
         }
-        if let failure {
+        if isFailure {
             request.failures += 1
             if let position { request.failed.append(position) }
             if request.firstFailure == nil { request.firstFailure = failure }
