@@ -39,8 +39,7 @@ extension Span<UInt8> {
 extension [UInt8] {
     /// Whether borrowed bytes are these.
     func isEqual(to bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard count == bytes.count, let start = bytes.baseAddress else { return isEmpty && bytes.isEmpty }
-        return unsafe withUnsafeBufferPointer { unsafe memcmp($0.baseAddress!, start, bytes.count) == 0 }
+        unsafe span.isEqual(to: Span(_unsafeElements: bytes))
     }
 }
 

@@ -10,8 +10,6 @@ import Core
 struct HeaderEncoder {
     /// The most that the dynamic table takes, in bytes, however large the peer lets it be: the default of the RFC.
     static let maximumTable = 4096
-    /// What an entry takes besides its name and value, in bytes.
-    private static let entryOverhead = 32
     /// The first place of the dynamic table, behind the static one.
     private static let firstDynamicIndex = 62
 
@@ -21,7 +19,12 @@ struct HeaderEncoder {
         var start: Int
         let count: Int
 
-        var size: Int { name.count + count + HeaderEncoder.entryOverhead }
+        var size: Int { Self.size(name, valueCount: count) }
+
+        /// In bytes, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them (RFC 7541, section 4.1).
+        static func size(_ name: HeaderName, valueCount: Int) -> Int {
+            name.count + valueCount + HeaderBlock.overhead
+        }
     }
 
     /// Oldest first.
@@ -72,7 +75,7 @@ struct HeaderEncoder {
     }
 
     private mutating func insert(_ name: HeaderName, _ value: Span<UInt8>, _ output: inout ByteQueue) {
-        let entrySize = name.count + value.count + Self.entryOverhead
+        let entrySize = Entry.size(name, valueCount: value.count)
         // A larger one would only empty the table (RFC 7541, section 4.4).
         guard entrySize <= capacity else {
             return Self.append(name, at: index(of: name), value, prefix: 4, pattern: 0, to: &output)

@@ -13,8 +13,8 @@ struct SessionMemory: ~Copyable {
     private static let step = 16
     /// Blocks above `step` times so many bytes are malloc's alone; nghttp2's few buffers for frames and tables are.
     private static let lists = 32
-    /// The most blocks that wait in one list. A stream takes nine, of eight sizes between 32 and 300 bytes: so a connection keeps
-    /// some 300 KiB at most for later streams.
+    /// The most blocks that wait in one list: those of all lists together are 2.2 MiB at the very most, and a stream takes blocks of
+    /// a few sizes only.
     static let maximumWaiting = 256
 
     @unsafe
