@@ -176,10 +176,7 @@ package final class AMQPEngine: Engine {
 
     package func drain(into output: inout ByteQueue) {
         writeAcknowledgements()
-        guard let tls else {
-            self.output.withBytes { output.append($0) }
-            return self.output.removeAll()
-        }
+        guard let tls else { return output.append(moving: &self.output) }
         if tls.isEstablished {
             do throws(TLSError) {
                 try tls.write(from: &self.output)

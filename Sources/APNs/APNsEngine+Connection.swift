@@ -46,19 +46,23 @@ extension APNsEngine {
         return result
     }
 
-    /// Turns everything that HTTP/2 has to say into full TLS records.
-    func writeAll() throws(APNsError) {
+    /// Turns what HTTP/2 has to say into full TLS records, as many as ``plaintextPart`` fills.
+    ///
+    /// - Returns: whether there may be more.
+    func writePart() throws(APNsError) -> Bool {
         do throws(HTTP2Error) {
-            try http2.drain(into: &plaintext)
+            try http2.drain(into: &plaintext, upTo: Self.plaintextPart)
         } catch {
             throw APNsError(http2: error)
         }
-        guard !plaintext.isEmpty else { return }
+        guard !plaintext.isEmpty else { return false }
+        let hasMore = plaintext.count >= Self.plaintextPart
         do throws(TLSError) {
             try tls.write(from: &plaintext)
         } catch {
             throw APNsError(tls: error)
         }
+        return hasMore
     }
 
     func takeHTTP2Events() {
@@ -192,7 +196,7 @@ extension APNsEngine {
             } catch {
                 throw APNsError(http2: error)
             }
-            try writeAll()
+            while try writePart() {}
         } catch {
             // The connection has ended already; what it still wanted to say does not change how.
             plaintext.removeAll()

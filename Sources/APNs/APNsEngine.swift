@@ -84,6 +84,9 @@ package final class APNsEngine: Engine {
     var events = EventQueue<Event>()
     /// Between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
+    /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A burst of
+    /// requests lies in memory once more as ciphertext, and not three times.
+    static let plaintextPart = 32 * 1024
     var isAuthenticated: Bool
     var goaway: Goaway?
     /// When the engine was last called.
@@ -227,7 +230,7 @@ package final class APNsEngine: Engine {
     package func drain(into output: inout ByteQueue) {
         if machine.speaksHTTP2 {
             do throws(APNsError) {
-                try writeAll()
+                while try writePart() { tls.drain(into: &output) }
                 takeHTTP2Events()
             } catch {
                 takeHTTP2Events()

@@ -7,7 +7,7 @@
 @safe
 package struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.
-    package static let retainedCapacity = 512 * 1024
+    package static let retainedCapacity = 128 * 1024
 
     @usableFromInline var base: UnsafeMutablePointer<UInt8>
     @usableFromInline var capacity: Int
@@ -61,7 +61,7 @@ package struct ByteQueue: ~Copyable {
         tail = 0
         if capacity > Self.retainedCapacity {
             unsafe base.deallocate()
-            capacity = 4096
+            capacity = Self.retainedCapacity
             unsafe base = .allocate(capacity: capacity)
         }
     }
@@ -95,6 +95,13 @@ package struct ByteQueue: ~Copyable {
             unsafe (base + tail).update(from: source.baseAddress!, count: count)
         }
         tail += count
+    }
+
+    /// Moves everything in `other` to the end of this queue. Where this one is empty the two change places, and no byte is copied.
+    package mutating func append(moving other: inout ByteQueue) {
+        guard !isEmpty else { return swap(&self, &other) }
+        other.withBytes { append($0) }
+        other.removeAll()
     }
 
     @inlinable

@@ -13,9 +13,9 @@ struct SessionMemory: ~Copyable {
     private static let step = 16
     /// Blocks above `step` times so many bytes are malloc's alone; nghttp2's few buffers for frames and tables are.
     private static let lists = 32
-    /// The most blocks that wait in one list: those of all lists together are 2.2 MiB at the very most, and a stream takes blocks of
+    /// The most blocks that wait in one list: those of all lists together are 1.1 MiB at the very most, and a stream takes blocks of
     /// a few sizes only.
-    static let maximumWaiting = 256
+    static let maximumWaiting = 128
 
     @unsafe
     private struct List {

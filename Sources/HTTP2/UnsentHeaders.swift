@@ -10,8 +10,11 @@ struct UnsentHeaders: ~Copyable {
         let name: HeaderName?
         let indexing: HTTP2ClientSession.Indexing
         /// Of the value, or the whole literal, in bytes.
-        let count: Int
+        let count: Int32
     }
+
+    /// How many fields they have memory for when they are empty: those of some two hundred requests.
+    private static let retainedFields = 2048
 
     private struct Block {
         let stream: Int32
@@ -45,20 +48,20 @@ struct UnsentHeaders: ~Copyable {
 
     mutating func add(_ name: HeaderName, _ value: Span<UInt8>, _ indexing: HTTP2ClientSession.Indexing) {
         text.append(value)
-        add(Field(name: name, indexing: indexing, count: value.count))
+        add(Field(name: name, indexing: indexing, count: Int32(value.count)))
         size += name.count + value.count + HeaderBlock.overhead
     }
 
     mutating func add(_ literal: borrowing HeaderLiteral) {
         text.append(literal.bytes)
-        add(Field(name: nil, indexing: .never, count: literal.bytes.count))
+        add(Field(name: nil, indexing: .never, count: Int32(literal.bytes.count)))
         size += literal.size
     }
 
     private mutating func add(_ field: Field) {
         fields.append(field)
         openFields += 1
-        openBytes += field.count
+        openBytes += Int(field.count)
     }
 
     /// The block that was built belongs to a stream, whose number is higher than those before it.
@@ -86,8 +89,8 @@ struct UnsentHeaders: ~Copyable {
             var offset = 0
             for index in writtenFields..<writtenFields + block.fields {
                 let field = fields[index]
-                let value = text.extracting(offset..<offset + field.count)
-                offset += field.count
+                let value = text.extracting(offset..<offset + Int(field.count))
+                offset += value.count
                 if let name = field.name {
                     encoder.append(name, value, field.indexing, to: &output)
                 } else {
@@ -97,12 +100,15 @@ struct UnsentHeaders: ~Copyable {
         }
     }
 
-    /// Half of the arrays at most is what was written.
+    /// Half of the arrays at most is what was written; empty, they give back what a burst made of them.
     private mutating func forgetWritten() {
         guard writtenBlocks * 2 >= blocks.count else { return }
         blocks.removeFirst(writtenBlocks)
         fields.removeFirst(writtenFields)
         writtenBlocks = 0
         writtenFields = 0
+        guard fields.isEmpty, fields.capacity > Self.retainedFields else { return }
+        blocks = []
+        fields = []
     }
 }

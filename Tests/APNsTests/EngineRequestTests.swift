@@ -142,6 +142,26 @@ struct EngineRequestTests {
             ])
     }
 
+    @Test("A burst leaves whole in one drain, however many parts it is written in")
+    func burst() throws {
+        let link = try Link()
+        link.open()
+        // More than a part in headers alone, and several in payloads: as much as the windows let pass.
+        let requests = UInt32(1)...600
+        for number in requests { try link.submit(Fixture.request(number, payload: 100), as: number) }
+        var output = ByteQueue()
+        link.engine.drain(into: &output)
+        #expect(output.copy().count > 3 * 32 * 1024)
+        var rest = ByteQueue()
+        link.engine.drain(into: &rest)
+        #expect(rest.copy().isEmpty)
+        output.withBytes { link.server.receive($0, at: link.now) }
+        link.pump()
+        #expect(link.news() == ["ready"] + requests.map { "replied \($0): 200" })
+        let ids = link.server.received.map { $0.header("apns-id") }
+        #expect(ids == requests.map { Fixture.request($0).id.description })
+    }
+
     @Test("The answer's timestamp and unique id are kept")
     func answer() throws {
         let link = try Link()

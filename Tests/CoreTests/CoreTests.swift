@@ -60,6 +60,31 @@ struct ByteQueueTests {
         #expect(queue.copy() == expected)
     }
 
+    @Test("what is moved comes behind what is there, and both queues work on", arguments: [0, 1, 5000], [0, 1, 5000])
+    func moving(held: Int, moved: Int) {
+        func bytes(_ count: Int, from start: UInt8) -> [UInt8] {
+            (0..<count).map { start &+ UInt8(truncatingIfNeeded: $0) }
+        }
+        var queue = ByteQueue()
+        var other = ByteQueue()
+        queue.append("abc")
+        other.append("d")
+        queue.append(bytes(held, from: 10))
+        other.append(bytes(moved, from: 90))
+        // So that neither begins where its memory does.
+        queue.consume(3)
+        other.consume(1)
+
+        queue.append(moving: &other)
+        #expect(queue.copy() == bytes(held, from: 10) + bytes(moved, from: 90))
+        #expect(other.copy().isEmpty)
+
+        other.append("ef")
+        queue.append("g")
+        #expect(other.copy() == Array("ef".utf8))
+        #expect(queue.copy().count == held + moved + 1 && queue.copy().last == UInt8(ascii: "g"))
+    }
+
     @Test("numbers are appended and overwritten in network byte order")
     func bigEndian() {
         var queue = ByteQueue()
