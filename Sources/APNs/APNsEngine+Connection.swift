@@ -46,22 +46,26 @@ extension APNsEngine {
         return result
     }
 
-    /// Turns what HTTP/2 has to say into full TLS records, as many as ``plaintextPart`` fills.
+    /// Encrypts the next part of what HTTP/2 has to say.
     ///
     /// - Returns: whether there may be more.
     func writePart() throws(APNsError) -> Bool {
+        var failure: HTTP2Error?
         do throws(HTTP2Error) {
             try http2.drain(into: &plaintext, upTo: Self.plaintextPart)
         } catch {
-            throw APNsError(http2: error)
+            failure = error
         }
-        guard !plaintext.isEmpty else { return false }
         let hasMore = plaintext.count >= Self.plaintextPart
-        do throws(TLSError) {
-            try tls.write(from: &plaintext)
-        } catch {
-            throw APNsError(tls: error)
+        // Where HTTP/2 failed, this is the GOAWAY that tells the peer why.
+        if !plaintext.isEmpty {
+            do throws(TLSError) {
+                try tls.write(from: &plaintext)
+            } catch {
+                throw APNsError(tls: error)
+            }
         }
+        if let failure { throw APNsError(http2: failure) }
         return hasMore
     }
 
@@ -192,7 +196,7 @@ extension APNsEngine {
         guard tls.isEstablished else { return }
         do throws(APNsError) {
             do throws(HTTP2Error) {
-                try http2.goaway()
+                try http2.terminate()
             } catch {
                 throw APNsError(http2: error)
             }

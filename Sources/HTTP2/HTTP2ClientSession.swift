@@ -203,10 +203,11 @@ package final class HTTP2ClientSession {
         try raw.submitPing(opaque)
     }
 
-    /// Tells the peer that this end is done; the streams that are open may still end.
-    package func goaway(code: HTTP2ErrorCode = .noError) throws(HTTP2Error) {
+    /// Tells the peer that this is the end. Nothing follows that GOAWAY, neither what is left of bodies nor requests that are not
+    /// written yet.
+    package func terminate(code: HTTP2ErrorCode = .noError) throws(HTTP2Error) {
         goawaysSubmitted += 1
-        try raw.submitGoaway(lastStreamID: 0, code: code, debugData: [])
+        try raw.terminate(code: code)
     }
 
     package func nextEvent() -> Event? {

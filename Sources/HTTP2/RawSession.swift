@@ -133,6 +133,10 @@ struct RawSession: ~Copyable {
             })
     }
 
+    func terminate(code: HTTP2ErrorCode) throws(HTTP2Error) {
+        try check(unsafe nghttp2_session_terminate_session(pointer, code.rawValue))
+    }
+
     func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
         try check(unsafe nghttp2_submit_rst_stream(pointer, 0, stream, code.rawValue))
     }

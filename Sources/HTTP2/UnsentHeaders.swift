@@ -107,7 +107,7 @@ struct UnsentHeaders: ~Copyable {
         fields.removeFirst(writtenFields)
         writtenBlocks = 0
         writtenFields = 0
-        guard fields.isEmpty, fields.capacity > Self.retainedFields else { return }
+        guard blocks.isEmpty, fields.isEmpty, fields.capacity > Self.retainedFields else { return }
         blocks = []
         fields = []
     }

@@ -62,6 +62,8 @@ struct EngineLossTests {
                     try link.server.tls.write([UInt8](repeating: 0xFF, count: 64).span)
                     link.server.tls.drain(into: &queue)
                     queue.withBytes { link.engine.receive($0, at: link.now) }
+                    link.pump()
+                    #expect(link.server.hasGoaway, "the peer is told")
                 }
             ),
             (
@@ -85,6 +87,22 @@ struct EngineLossTests {
             #expect(detail.contains(word))
             #expect(link.losses.count == 1)
         }
+    }
+
+    @Test("Of a request that is said not to have been sent, nothing leaves with the last words")
+    func lastWords() throws {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { _, _ in }
+        try link.submit(as: 1)
+        link.pump()
+        // As where the socket takes nothing for so long that the connection is given up.
+        try link.submit(as: 2)
+        while let deadline = link.engine.nextDeadline { link.engine.expire(at: deadline) }
+        link.pump()
+        #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: stalled"])
+        #expect(link.server.received.map(\.stream) == [1])
+        #expect(link.server.hasGoaway)
     }
 
     @Test("Wherever the wire is cut, each request ends once, and 'not processed' is never said of one that arrived")

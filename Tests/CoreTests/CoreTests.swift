@@ -1,4 +1,4 @@
-import Core
+@testable import Core
 import Testing
 
 @Suite("Time")
@@ -83,6 +83,20 @@ struct ByteQueueTests {
         queue.append("g")
         #expect(other.copy() == Array("ef".utf8))
         #expect(queue.copy().count == held + moved + 1 && queue.copy().last == UInt8(ascii: "g"))
+    }
+
+    @Test("an empty queue keeps what it may, and gives back what a burst took")
+    func retained() {
+        for (count, capacity) in [
+            (100_000, 131_072), (131_073, ByteQueue.retainedCapacity), (1_000_000, ByteQueue.retainedCapacity),
+        ] {
+            var queue = ByteQueue()
+            queue.append([UInt8](repeating: 1, count: count))
+            queue.consume(count - 1)
+            #expect(queue.capacity >= count, "it is not empty")
+            queue.consume(1)
+            #expect(queue.capacity == capacity)
+        }
     }
 
     @Test("numbers are appended and overwritten in network byte order")

@@ -94,7 +94,7 @@ package final class Application: LoopOwner {
 
     /// Runs until every worker has ended, or is given up.
     package func run(worker body: @escaping WorkerThread.Body = WorkerThread.run) throws(EventLoopError) -> End {
-        // Twice, so that what reading the configuration needs and what starting needs are not there at the same time.
+        // And again when the workers are ready, so that what reading needs and what starting needs are not there at the same time.
         ProgramCode.unmap()
         let handled: [Int32] = [SIGTERM, SIGINT, SIGHUP]
         SignalSource.ignoreBrokenPipes()

@@ -108,8 +108,7 @@ package final class ProcessConversation: ProgramEngine {
     }
 
     package func drain(into output: inout ByteQueue) {
-        self.output.withBytes { output.append($0) }
-        self.output.removeAll()
+        output.append(moving: &self.output)
     }
 
     package var wantsDisconnect: Bool { isEnding && output.isEmpty }
