@@ -120,8 +120,8 @@ package final class HTTP2ClientSession {
 
     /// Takes bytes from the peer.
     ///
-    /// - Throws: when the connection is of no more use. Let ``drain(into:upTo:)`` write the last words, then
-    ///   ``abandon(code:)``.
+    /// - Throws: when the connection is of no more use: ``abandon(code:)``, then ``terminate(code:)``, and let
+    ///   ``drain(into:upTo:)`` write the last words.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
         try raw.receive(bytes)
     }
@@ -189,7 +189,7 @@ package final class HTTP2ClientSession {
     /// Ends every request that has no end yet: the connection is lost.
     ///
     /// Requests that nghttp2 never wrote end with `REFUSED_STREAM`, for the peer cannot have worked on them; the others
-    /// with `code`. The session is of no more use afterwards.
+    /// with `code`. Afterwards only ``terminate(code:)`` and ``drain(into:upTo:)`` are of use.
     package func abandon(code: HTTP2ErrorCode) {
         goawayReceived = true
         for slot in streams.handles {
@@ -204,7 +204,7 @@ package final class HTTP2ClientSession {
     }
 
     /// Tells the peer that this is the end. Nothing follows that GOAWAY, neither what is left of bodies nor requests that are not
-    /// written yet.
+    /// written yet; nor do resets and acknowledgements that wait.
     package func terminate(code: HTTP2ErrorCode = .noError) throws(HTTP2Error) {
         goawaysSubmitted += 1
         try raw.terminate(code: code)
