@@ -91,7 +91,7 @@ package final class HTTP2ClientSession {
     /// Whether the peer said that it takes no more requests.
     package internal(set) var goawayReceived = false
     var termination: HTTP2Error?
-    private var goawaysSubmitted = 0
+    private var isTerminated = false
 
     /// The connection preface and SETTINGS leave with the first ``drain(into:upTo:)``.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
@@ -120,7 +120,7 @@ package final class HTTP2ClientSession {
 
     /// Takes bytes from the peer.
     ///
-    /// - Throws: when the connection is of no more use: ``abandon(code:)``, then ``terminate(code:)``, and let
+    /// - Throws: when the connection is of no more use: ``abandon(code:)``, then ``terminate()``, and let
     ///   ``drain(into:upTo:)`` write the last words.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
         try raw.receive(bytes)
@@ -189,7 +189,7 @@ package final class HTTP2ClientSession {
     /// Ends every request that has no end yet: the connection is lost.
     ///
     /// Requests that nghttp2 never wrote end with `REFUSED_STREAM`, for the peer cannot have worked on them; the others
-    /// with `code`. Afterwards only ``terminate(code:)`` and ``drain(into:upTo:)`` are of use.
+    /// with `code`. Afterwards only ``terminate()`` and ``drain(into:upTo:)`` are of use.
     package func abandon(code: HTTP2ErrorCode) {
         goawayReceived = true
         for slot in streams.handles {
@@ -205,9 +205,9 @@ package final class HTTP2ClientSession {
 
     /// Tells the peer that this is the end. Nothing follows that GOAWAY, neither what is left of bodies nor requests that are not
     /// written yet; nor do resets and acknowledgements that wait.
-    package func terminate(code: HTTP2ErrorCode = .noError) throws(HTTP2Error) {
-        goawaysSubmitted += 1
-        try raw.terminate(code: code)
+    package func terminate() throws(HTTP2Error) {
+        isTerminated = true
+        try raw.terminate()
     }
 
     package func nextEvent() -> Event? {
@@ -277,10 +277,7 @@ package final class HTTP2ClientSession {
 
     /// Remembers that nghttp2 closed the connection by itself; it never asks, it only sends GOAWAY.
     func goawaySent(code: HTTP2ErrorCode, reason: [UInt8]) {
-        guard goawaysSubmitted == 0 else {
-            goawaysSubmitted -= 1
-            return
-        }
+        guard !isTerminated else { return }
         termination = HTTP2Error(terminatedBy: code, reason: String(decoding: reason, as: UTF8.self))
     }
 }

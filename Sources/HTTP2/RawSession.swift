@@ -133,8 +133,8 @@ struct RawSession: ~Copyable {
             })
     }
 
-    func terminate(code: HTTP2ErrorCode) throws(HTTP2Error) {
-        try check(unsafe nghttp2_session_terminate_session(pointer, code.rawValue))
+    func terminate() throws(HTTP2Error) {
+        try check(unsafe nghttp2_session_terminate_session(pointer, NGHTTP2_NO_ERROR.rawValue))
     }
 
     func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {

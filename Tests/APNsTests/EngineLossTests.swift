@@ -8,14 +8,20 @@ import Testing
 struct EngineLossTests {
     @Test("A request that never left is certainly not processed when the connection is lost")
     func neverWritten() throws {
+        let link = try linkWithUnsentRequest()
+        link.cut()
+        #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: transport"])
+    }
+
+    /// Request 1 has arrived and gets no answer, request 2 has not left.
+    private func linkWithUnsentRequest() throws -> Link {
         let link = try Link()
         link.open()
         link.server.onRequest = { _, _ in }
         try link.submit(as: 1)
         link.pump()
         try link.submit(as: 2)
-        link.cut()
-        #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: transport"])
+        return link
     }
 
     @Test("A loss says how far the request had come, and what GOAWAY said before")
@@ -91,13 +97,8 @@ struct EngineLossTests {
 
     @Test("Of a request that is said not to have been sent, nothing leaves with the last words")
     func lastWords() throws {
-        let link = try Link()
-        link.open()
-        link.server.onRequest = { _, _ in }
-        try link.submit(as: 1)
-        link.pump()
+        let link = try linkWithUnsentRequest()
         // As where the socket takes nothing for so long that the connection is given up.
-        try link.submit(as: 2)
         while let deadline = link.engine.nextDeadline { link.engine.expire(at: deadline) }
         link.pump()
         #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: stalled"])

@@ -157,8 +157,7 @@ package final class BrokerEngine: Engine {
     }
 
     package func drain(into output: inout ByteQueue) {
-        self.output.withBytes { output.append($0) }
-        self.output.removeAll()
+        output.append(moving: &self.output)
     }
 
     package var wantsDisconnect: Bool { phase == .closed && output.isEmpty }
