@@ -9,13 +9,10 @@ package import Core
 /// participants, and they refer back to it without owning it: a network is of no use after its loop.
 package final class EventLoop {
     /// The most sockets that one turn reads; the others wait for the next turn, which follows without sleep, or after
-    /// ``busyTurnInterval``.
+    /// ``LoopOwner/turnInterval``.
     package static let eventsPerTurn = 256
     /// The loop turns at least this often, so that whoever watches ``turns`` sees it alive.
     package static let longestSleep = Duration.seconds(10)
-    /// How far apart the turns of a busy owner begin at least. What arrives meanwhile is read, answered and written at once:
-    /// a turn costs several system calls on our side and as many on the peers', whether it moves one message or fifty.
-    package static let busyTurnInterval = Duration.milliseconds(1)
 
     /// A registered descriptor.
     private struct Watch {
@@ -63,14 +60,15 @@ package final class EventLoop {
         isRunning = false
     }
 
-    /// Makes the next turn follow without sleep, or after ``busyTurnInterval`` where the owner is busy: something happened
-    /// after ``LoopOwner/endTurn(at:)`` that the owner should see.
+    /// Makes the next turn follow without sleep, or after ``LoopOwner/turnInterval``: something happened after
+    /// ``LoopOwner/endTurn(at:)`` that the owner should see.
     package func requestTurn() {
         turnIsRequested = true
     }
 
     private func turn(_ owner: any LoopOwner) throws(EventLoopError) {
-        if owner.isBusy { SystemClock.sleep(until: now.instant + Self.busyTurnInterval) }
+        let interval = owner.turnInterval
+        if interval > .zero { SystemClock.sleep(until: now.instant + interval) }
         let deadline = earliestDeadline(owner)
         let ready: Int
         do {

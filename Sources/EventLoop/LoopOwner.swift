@@ -11,12 +11,13 @@ package protocol LoopOwner: AnyObject {
     /// The end of a turn, before output is flushed: takes the engines' events and gives them new work.
     func endTurn(at now: Moment)
 
-    /// Whether so much is under way that turns may be ``EventLoop/busyTurnInterval`` apart; asked once per turn.
-    var isBusy: Bool { get }
+    /// How far apart turns begin at least; asked once per turn. What arrives meanwhile is read, answered and written at once:
+    /// a turn costs several system calls on our side and as many on the peers', whether it moves one message or fifty.
+    var turnInterval: Duration { get }
 }
 
 extension LoopOwner {
-    package var isBusy: Bool { false }
+    package var turnInterval: Duration { .zero }
 }
 
 /// A part of the loop's own that has deadlines and output: a network, a listener.

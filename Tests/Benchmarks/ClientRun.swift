@@ -58,7 +58,7 @@ final class ClientRun: LoopOwner {
 
     var nextDeadline: Instant? { pool.nextDeadline }
 
-    var isBusy: Bool { submitted - answered >= Self.inFlight / 2 }
+    var turnInterval: Duration { submitted - answered >= Self.inFlight / 2 ? .milliseconds(1) : .zero }
 
     func expire(at now: Moment) {
         pool.step(at: now)

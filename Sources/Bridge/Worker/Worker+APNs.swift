@@ -79,6 +79,7 @@ extension Worker {
     }
 
     func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
+        pace = TurnPace(plan.configuration)
         let numbers = plan.pools.indices.map { index in
             let wanted = plan.pools[index]
             return roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)

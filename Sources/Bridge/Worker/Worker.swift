@@ -31,6 +31,7 @@ package final class Worker: PipelineDoors {
     private var hasDelivered: [Bool]
     private var ramps: [PrefetchRamp]
     private var intake = Intake.full
+    var pace: TurnPace
     private var nextCount = Instant.distantPast
     private(set) var isPublisherOpen = false
     private var isReady = false
@@ -68,6 +69,7 @@ package final class Worker: PipelineDoors {
         self.log = log
         self.now = now
         self.ramps = ramps
+        pace = TurnPace(plan.configuration)
         hasDelivered = Array(repeating: false, count: settings.queues.count)
         consuming = Array(repeating: false, count: settings.queues.count)
         pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: seed)
@@ -95,12 +97,9 @@ package final class Worker: PipelineDoors {
         pipeline.probeSoon(at: now)
     }
 
-    /// With so many deliveries unsettled, those that are held included, it pays to wait for more before the next turn; with fewer,
-    /// hardly anything would come.
-    package static let busyDeliveries = 8
-
-    package var isBusy: Bool {
-        pipeline.counters.unsettled >= Self.busyDeliveries
+    /// How far apart turns begin at least.
+    package var turnInterval: Duration {
+        pace.interval(unsettled: pipeline.counters.unsettled)
     }
 
     package func nextEvent() -> Event? {

@@ -81,8 +81,8 @@ package final class WorkerThread: LoopOwner {
         worker.expire(at: now)
     }
 
-    package var isBusy: Bool {
-        worker.isBusy
+    package var turnInterval: Duration {
+        worker.turnInterval
     }
 
     package func endTurn(at now: Moment) {

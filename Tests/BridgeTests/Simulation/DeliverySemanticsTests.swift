@@ -56,14 +56,14 @@ struct DeliverySemanticsTests {
         try world.start()
         // A first answer, before which a connection has one stream.
         try world.request(Self.body())
-        for _ in 1..<Worker.busyDeliveries { try world.request(Self.body("1a7e")) }
-        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == Worker.busyDeliveries - 1 })
-        #expect(world.worker?.isBusy == false)
+        for _ in 1..<TurnPace.busyDeliveries { try world.request(Self.body("1a7e")) }
+        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == TurnPace.busyDeliveries - 1 })
+        #expect(world.worker?.turnInterval == .zero)
         try world.request(Self.body("1a7e"))
-        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == Worker.busyDeliveries })
-        #expect(world.worker?.isBusy == true)
+        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == TurnPace.busyDeliveries })
+        #expect(world.worker?.turnInterval == TurnPace.shortest)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.worker?.isBusy == false)
+        #expect(world.worker?.turnInterval == .zero)
     }
 
     // MARK: APNs
