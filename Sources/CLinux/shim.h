@@ -2,6 +2,7 @@
 #pragma once
 #include <pthread.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>

@@ -18,6 +18,7 @@ struct RunCommand: ConfiguredCommand {
     @OptionGroup var configuration: ConfigurationOption
 
     func run(_ registry: DecoderRegistry) throws {
+        AllocatorCaches.enlarge()
         let settings = try configuration.loadWithCredentials(registry).0.configuration
         let plan: AppPlan
         do {

@@ -17,6 +17,30 @@ extension ProcessTests {
             return try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) })
         }
 
+        /// A variable of a process' environment, as it began.
+        private static func variable(_ name: String, of process: ChildProcess) throws -> String? {
+            let environment = try #require(
+                FileManager.default.contents(atPath: "/proc/\(process.processID)/environ"))
+            return String(decoding: environment, as: UTF8.self).split(separator: "\0")
+                .first { $0.hasPrefix("\(name)=") }.map { String($0.dropFirst(name.count + 1)) }
+        }
+
+        @Test("a worker runs with the allocator's caches that it needs, or with those that its environment names")
+        func caches() throws {
+            let stage = try Stage()
+            for (environment, expected) in [
+                ([:], "glibc.malloc.tcache_count=512"),
+                (["GLIBC_TUNABLES": "glibc.malloc.tcache_count=9"], "glibc.malloc.tcache_count=9"),
+            ] {
+                let worker = try stage.launch(environment: environment)
+                try worker.waitForLine("ready")
+                #expect(try Self.variable("GLIBC_TUNABLES", of: worker) == expected)
+                worker.signal(SIGTERM)
+                #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            }
+            try stage.removeQueues()
+        }
+
         // How much of the code is mapped again with each place that runs is the kernel's choice: sixteen pages, or as much as its
         // cache of the file holds in one piece. So the numbers are compared generously, and not after a reload, which needs more.
         @Test("a worker that is ready has unmapped the code that only reading its configuration needed, and works on")
