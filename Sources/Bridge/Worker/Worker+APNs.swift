@@ -74,12 +74,12 @@ extension Worker {
         var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
         settings.queues = pipeline.settings.queues
         pipeline.settings = settings
+        pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
         handOver()
     }
 
     func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
-        pace = TurnPace(plan.configuration)
         let numbers = plan.pools.indices.map { index in
             let wanted = plan.pools[index]
             return roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
