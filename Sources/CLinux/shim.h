@@ -25,7 +25,12 @@ extern int pidfd_open(pid_t process, unsigned int flags);
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern const char *sigabbrev_np(int signal);
 
-// Where the linker put the program's code.
-extern const char __executable_start, etext;
-static inline const void *harebell_code_start(void) { return &__executable_start; }
-static inline const void *harebell_code_end(void) { return &etext; }
+// link.h, likewise: an object that the dynamic linker has loaded, the program itself among them.
+#include <elf.h>
+struct harebell_object {
+    Elf64_Addr base;
+    const char *name;
+    const Elf64_Phdr *segments;
+    Elf64_Half count;
+};
+extern int dl_iterate_phdr(int (*visit)(struct harebell_object *object, size_t size, void *context), void *context);

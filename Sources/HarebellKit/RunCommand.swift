@@ -18,7 +18,8 @@ struct RunCommand: ConfiguredCommand {
     @OptionGroup var configuration: ConfigurationOption
 
     func run(_ registry: DecoderRegistry) throws {
-        AllocatorCaches.enlarge()
+        // What the dynamic linker has read, so that it is not there together with what reading a configuration needs.
+        ProgramCode.unmap()
         let settings = try configuration.loadWithCredentials(registry).0.configuration
         let plan: AppPlan
         do {

@@ -1,16 +1,15 @@
-import TestSupport
+/// A shared library in C, compiled for one test.
+package struct CompiledLibrary {
+    package let folder: TemporaryDirectory
+    package let path: String
 
-/// A decoder in C, compiled for one test.
-struct CompiledLibrary {
-    let folder: TemporaryDirectory
-    let path: String
-
-    private static let repository = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+    private static let repository = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
 
     /// - Parameters:
     ///   - source: the path of the C file, from the repository's root.
     ///   - definitions: macros.
-    init(_ source: String, _ definitions: [String] = []) throws {
+    ///   - options: of the compiler, besides.
+    package init(_ source: String, _ definitions: [String] = [], options: [String] = []) throws {
         folder = try TemporaryDirectory()
         path = folder.file("decoder.so")
         try ChildProcess.run(
@@ -20,11 +19,11 @@ struct CompiledLibrary {
                 "-Werror",
                 "-O1", "-fPIC", "-shared", "-o", path, "-I\(Self.repository)/Sources/CHarebellDecoder/include",
                 "\(Self.repository)/\(source)",
-            ] + definitions.map { "-D\($0)" })
+            ] + definitions.map { "-D\($0)" } + options)
     }
 
-    /// One that does all that a library must not do, see the file.
-    static func unruly(_ definitions: String...) throws -> CompiledLibrary {
+    /// A decoder that does all that a library must not do, see the file.
+    package static func unruly(_ definitions: String...) throws -> CompiledLibrary {
         try CompiledLibrary("Tests/DecoderLibraries/unruly.c", definitions)
     }
 }
