@@ -43,6 +43,8 @@ let package = Package(
         .systemLibrary(name: "CHarebellDecoder"),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+        // The allocator of what is linked with it.
+        .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
         // Layer 2: the words.
         library("Core"),
         library("Files"),
@@ -71,7 +73,7 @@ let package = Package(
         library(
             "HarebellKit",
             [
-                "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
+                "CJemalloc", "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -86,11 +88,12 @@ let package = Package(
         .executableTarget(
             name: "delay-relay", dependencies: ["TestSupport", "Core"], path: "Tests/RelayTool", swiftSettings: rules),
         // What an operation costs, in instructions and allocations: see docs/benchmarks.md.
-        .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
+        .target(name: "AllocationCounter", dependencies: ["CJemalloc"], path: "Tests/AllocationCounter"),
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS", "EventLoop", "Core",
+                "AllocationCounter", "CJemalloc", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS",
+                "EventLoop", "Core",
                 "XorcMessages", .product(name: "SwiftProtobuf", package: "swift-protobuf"),
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),

@@ -18,9 +18,6 @@ public enum Harebell {
     /// reads messages with them, `check` holds their options against what they say of them, `decode` tries them, and
     /// `config --reference` lists their options.
     ///
-    /// What a program does before this call it does twice where the command is `run`, which starts it anew with larger caches
-    /// of the allocator, unless `GLIBC_TUNABLES` is set.
-    ///
     /// Two formats with one name, a name that cannot be a key of the configuration, or an option with a default that it
     /// does not take itself are mistakes in the program: it says so and ends with exit code 70.
     ///
