@@ -22,8 +22,8 @@ package enum ProgramCode {
         let segments = unsafe UnsafeBufferPointer(start: object.segments, count: Int(object.count))
         guard unsafe !segments.contains(where: { unsafe isRelocated($0, object) }) else { return }
         let page = UInt(getpagesize())
-        for unsafesegment in unsafe segments
-        where segment.p_type == UInt32(PT_LOAD) && segment.p_flags & UInt32(PF_W) == 0 {
+        let fromFile = unsafe segments.filter { $0.p_type == UInt32(PT_LOAD) && $0.p_flags & UInt32(PF_W) == 0 }
+        for segment in fromFile {
             let lower = unsafe UInt(object.base + segment.p_vaddr)
             let start = (lower + page - 1) / page * page
             let end = (lower + UInt(segment.p_memsz)) / page * page
