@@ -3,9 +3,10 @@
 /// Appending is amortised O(n), consuming is O(1). The buffer grows by doubling and gives its memory back when it is
 /// empty and larger than ``retainedCapacity``, so that one burst does not stay in memory for ever.
 ///
-/// What appends is inlinable: frames and results are written piece by piece, most of them of a few bytes.
+/// What appends is inlinable: frames and results are written piece by piece, most of them of a few bytes; and public, because the
+/// compiler takes a body from another module only where it is.
 @safe
-package struct ByteQueue: ~Copyable {
+public struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.
     package static let retainedCapacity = 128 * 1024
 
@@ -25,18 +26,18 @@ package struct ByteQueue: ~Copyable {
 
     /// The number of bytes in the queue.
     @inlinable
-    package var count: Int {
+    public var count: Int {
         tail - head
     }
 
     @inlinable
-    package var isEmpty: Bool {
+    public var isEmpty: Bool {
         head == tail
     }
 
     /// Lends the bytes in the queue, oldest first.
     @inlinable
-    package func withBytes<Result, Failure: Error>(
+    public func withBytes<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe body(Span(_unsafeStart: UnsafePointer(base + head), count: tail - head))
@@ -69,7 +70,7 @@ package struct ByteQueue: ~Copyable {
     /// Makes room for `count` more bytes, fills it by `body`, and keeps as many as `body` says it wrote.
     @inlinable
     @discardableResult
-    package mutating func append<Failure: Error>(
+    public mutating func append<Failure: Error>(
         upTo count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Int
     ) throws(Failure) -> Int {
         reserve(count)
@@ -80,14 +81,14 @@ package struct ByteQueue: ~Copyable {
     }
 
     @inlinable
-    package mutating func append(_ byte: UInt8) {
+    public mutating func append(_ byte: UInt8) {
         reserve(1)
         unsafe base[tail] = byte
         tail += 1
     }
 
     @inlinable
-    package mutating func append(_ bytes: Span<UInt8>) {
+    public mutating func append(_ bytes: Span<UInt8>) {
         let count = bytes.count
         guard count > 0 else { return }
         reserve(count)
@@ -105,23 +106,23 @@ package struct ByteQueue: ~Copyable {
     }
 
     @inlinable
-    package mutating func append(_ text: StaticString) {
+    public mutating func append(_ text: StaticString) {
         unsafe append(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     @inlinable
-    package mutating func append(_ bytes: [UInt8]) {
+    public mutating func append(_ bytes: [UInt8]) {
         append(bytes.span)
     }
 
     @inlinable
-    package mutating func append(_ bytes: ArraySlice<UInt8>) {
+    public mutating func append(_ bytes: ArraySlice<UInt8>) {
         append(bytes.span)
     }
 
     /// Appends in network byte order.
-    @inlinable
-    package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
+    @inlinable @inline(__always)
+    public mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         let size = MemoryLayout<Integer>.size
         reserve(size)
         unsafe UnsafeMutableRawPointer(base + tail).storeBytes(of: value.bigEndian, as: Integer.self)
@@ -129,8 +130,8 @@ package struct ByteQueue: ~Copyable {
     }
 
     /// Overwrites bytes that are in the queue already, in network byte order; `offset` counts from the oldest byte.
-    @inlinable
-    package mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
+    @inlinable @inline(__always)
+    public mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
         precondition(
             offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only what is in the queue is overwritten")
         unsafe UnsafeMutableRawPointer(base + head + offset).storeBytes(of: value.bigEndian, as: Integer.self)

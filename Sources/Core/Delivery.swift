@@ -15,6 +15,9 @@ public struct Delivery: Sendable {
         @usableFromInline
         package var range: Range<Int> { Int(lower)..<Int(upper) }
 
+        /// Whether it is absent or has no bytes.
+        var isEmpty: Bool { lower == upper || lower == .max }
+
         init(lower: UInt32, upper: UInt32) {
             self.lower = lower
             self.upper = upper
@@ -192,6 +195,21 @@ public struct Delivery: Sendable {
         for header in content.headers {
             if let name = name(storage.span.extracting(header.name.range)) { body(name, value(of: header)) }
         }
+    }
+
+    /// Whether there is a `message_id`, and not an empty one.
+    package var hasMessageID: Bool { !content.layout.messageID.isEmpty }
+
+    /// Visits what a message is told apart by: `message_id`, `correlation_id`, exchange, routing key, body; what it does not have
+    /// as empty. Whoever asks for one after the other counts a reference to the block for each.
+    package func forEachIdentifyingField(_ visit: (Span<UInt8>) -> Void) {
+        let storage = content.storage
+        func lend(_ field: Field) { visit(storage.span.extracting(field.isEmpty ? 0..<0 : field.range)) }
+        lend(content.layout.messageID)
+        lend(content.layout.correlationID)
+        lend(content.layout.exchange)
+        lend(content.layout.routingKey)
+        lend(content.layout.body)
     }
 
     /// The same message with a part of its body as the body, for a format within another. Nothing is copied.

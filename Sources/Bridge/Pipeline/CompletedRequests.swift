@@ -19,20 +19,11 @@ package struct RedeliveryKey: Hashable {
         hash.combine(UInt64(truncatingIfNeeded: delivery.queue))
         hash.combine(delivery.timestamp == nil ? 0 : 1)
         hash.combine(delivery.timestamp ?? 0)
-        hash.combine(delivery.messageID)
-        hash.combine(delivery.correlationID)
-        hash.combine(delivery.exchange)
-        hash.combine(delivery.routingKey)
-        hash.combine(delivery.body)
+        delivery.forEachIdentifyingField { hash.combine($0) }
         // The copy that comes back from a retry queue is not a redelivery of what was parked.
         hash.combine(UInt64(truncatingIfNeeded: history.copy))
         self.hash = hash.value
-        isNamed = Self.isNamed(delivery)
-    }
-
-    /// Whether the producer gave a message an id.
-    static func isNamed(_ delivery: borrowing Delivery) -> Bool {
-        delivery.messageID?.isEmpty == false
+        isNamed = delivery.hasMessageID
     }
 }
 
@@ -136,12 +127,5 @@ package struct CompletedRequests {
         olderSuspects.removeAll()
         unacknowledged.removeAll()
         forgetAt = .distantFuture
-    }
-}
-
-extension ContentHash {
-    fileprivate mutating func combine(_ bytes: ArraySlice<UInt8>?) {
-        let bytes = bytes ?? []
-        combine(bytes.span)
     }
 }

@@ -41,7 +41,7 @@ package final class InFlightRequest {
         self.arrived = arrived
         let history = RequestHistory(delivery)
         self.history = history
-        namedKey = RedeliveryKey.isNamed(delivery) ? RedeliveryKey(delivery, history) : nil
+        namedKey = delivery.hasMessageID ? RedeliveryKey(delivery, history) : nil
     }
 
     /// What its redeliveries look like.
