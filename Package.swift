@@ -43,7 +43,7 @@ let package = Package(
         .systemLibrary(name: "CHarebellDecoder"),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
-        // The allocator of what is linked with it.
+        // The allocator of every program that it is linked into.
         .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
         // Layer 2: the words.
         library("Core"),
@@ -92,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "CJemalloc", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS",
+                "AllocationCounter", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS",
                 "EventLoop", "Core",
                 "XorcMessages", .product(name: "SwiftProtobuf", package: "swift-protobuf"),
                 .product(name: "Logging", package: "swift-log"),

@@ -119,6 +119,7 @@ package struct PropertyWriter: ~Copyable {
         append(.deliveryMode, 2 as UInt8)
     }
 
+    // In line, because the call would look the integer's type up at run time.
     @inline(__always)
     package mutating func append(_ flag: PropertyFlags, _ value: (some FixedWidthInteger)?) {
         guard let value else { return }

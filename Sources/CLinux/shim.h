@@ -25,12 +25,14 @@ extern int pidfd_open(pid_t process, unsigned int flags);
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern const char *sigabbrev_np(int signal);
 
-// link.h, likewise: an object that the dynamic linker has loaded, the program itself among them.
+// link.h, likewise; of the structure the members that all versions have.
 #include <elf.h>
-struct harebell_object {
-    Elf64_Addr base;
-    const char *name;
-    const Elf64_Phdr *segments;
-    Elf64_Half count;
+#ifndef __USE_GNU
+struct dl_phdr_info {
+    Elf64_Addr dlpi_addr;
+    const char *dlpi_name;
+    const Elf64_Phdr *dlpi_phdr;
+    Elf64_Half dlpi_phnum;
 };
-extern int dl_iterate_phdr(int (*visit)(struct harebell_object *object, size_t size, void *context), void *context);
+extern int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data);
+#endif

@@ -3,8 +3,8 @@
 /// Appending is amortised O(n), consuming is O(1). The buffer grows by doubling and gives its memory back when it is
 /// empty and larger than ``retainedCapacity``, so that one burst does not stay in memory for ever.
 ///
-/// What appends is inlinable: frames and results are written piece by piece, most of them of a few bytes; and public, because the
-/// compiler takes a body from another module only where it is.
+/// What reads and appends is inlinable: frames and results are written piece by piece, most of them of a few bytes; and public,
+/// because the compiler takes a body from another module only where it is.
 @safe
 public struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.
@@ -30,6 +30,7 @@ public struct ByteQueue: ~Copyable {
         tail - head
     }
 
+    /// Whether there are no bytes in the queue.
     @inlinable
     public var isEmpty: Bool {
         head == tail
@@ -80,6 +81,7 @@ public struct ByteQueue: ~Copyable {
         return written
     }
 
+    /// Appends one byte.
     @inlinable
     public mutating func append(_ byte: UInt8) {
         reserve(1)
@@ -87,6 +89,7 @@ public struct ByteQueue: ~Copyable {
         tail += 1
     }
 
+    /// Appends a copy of borrowed bytes.
     @inlinable
     public mutating func append(_ bytes: Span<UInt8>) {
         let count = bytes.count
@@ -105,16 +108,19 @@ public struct ByteQueue: ~Copyable {
         other.removeAll()
     }
 
+    /// Appends the UTF-8 of a string known at compile time.
     @inlinable
     public mutating func append(_ text: StaticString) {
         unsafe append(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// Appends a copy of an array.
     @inlinable
     public mutating func append(_ bytes: [UInt8]) {
         append(bytes.span)
     }
 
+    /// Appends a copy of a slice.
     @inlinable
     public mutating func append(_ bytes: ArraySlice<UInt8>) {
         append(bytes.span)

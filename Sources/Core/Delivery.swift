@@ -16,7 +16,7 @@ public struct Delivery: Sendable {
         package var range: Range<Int> { Int(lower)..<Int(upper) }
 
         /// Whether it is absent or has no bytes.
-        var isEmpty: Bool { lower == upper || lower == .max }
+        var isEmpty: Bool { lower == upper }
 
         init(lower: UInt32, upper: UInt32) {
             self.lower = lower

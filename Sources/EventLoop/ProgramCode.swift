@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
 
-/// The code of the program and of its libraries, which the system maps from their files.
+/// The code of the program and of its libraries, and their constants, which the system maps from their files.
 package enum ProgramCode {
-    /// Takes all code out of the process' resident memory; what runs again is mapped again, from the page cache, where processes
-    /// share it.
+    /// Takes all of it out of the process' resident memory; what is needed again is mapped again, from the page cache, where
+    /// processes share it.
     ///
     /// To be called whenever a configuration was read: that goes through libraries of which a message needs nothing, and the
-    /// kernel maps up to sixteen pages around each that is touched. Nothing is lost but a debugger's breakpoints, because segments
-    /// that may not be written are as they are in the file; an object whose code was changed when it was loaded is left alone.
-    /// Source: madvise(2), `MADV_DONTNEED`; dl_iterate_phdr(3).
+    /// kernel maps up to sixteen pages around each that is touched. Segments that may not be written are as they are in the file, so
+    /// that nothing is lost but what others wrote there behind the linker's back: a debugger's breakpoints, a tracer's probes.
+    /// An object that the linker itself wrote into is left alone. Source: madvise(2), `MADV_DONTNEED`; dl_iterate_phdr(3).
     package static func unmap() {
         unsafe _ = dl_iterate_phdr(
             { object, _, _ in
@@ -18,13 +18,15 @@ package enum ProgramCode {
             }, nil)
     }
 
-    private static func unmap(_ object: harebell_object) {
-        let segments = unsafe UnsafeBufferPointer(start: object.segments, count: Int(object.count))
+    /// Allocates nothing, because it runs under the dynamic linker's lock.
+    private static func unmap(_ object: dl_phdr_info) {
+        let segments = unsafe UnsafeBufferPointer(start: object.dlpi_phdr, count: Int(object.dlpi_phnum))
         guard unsafe !segments.contains(where: { unsafe isRelocated($0, object) }) else { return }
         let page = UInt(getpagesize())
-        let fromFile = unsafe segments.filter { $0.p_type == UInt32(PT_LOAD) && $0.p_flags & UInt32(PF_W) == 0 }
-        for segment in fromFile {
-            let lower = unsafe UInt(object.base + segment.p_vaddr)
+        for index in segments.indices {
+            let segment = unsafe segments[index]
+            guard segment.p_type == UInt32(PT_LOAD), segment.p_flags & UInt32(PF_W) == 0 else { continue }
+            let lower = unsafe UInt(object.dlpi_addr &+ segment.p_vaddr)
             let start = (lower + page - 1) / page * page
             let end = (lower + UInt(segment.p_memsz)) / page * page
             guard start < end else { continue }
@@ -34,9 +36,10 @@ package enum ProgramCode {
     }
 
     /// Whether a segment is the dynamic section, and says that what may not be written has been (`DT_TEXTREL`).
-    private static func isRelocated(_ segment: Elf64_Phdr, _ object: harebell_object) -> Bool {
+    private static func isRelocated(_ segment: Elf64_Phdr, _ object: dl_phdr_info) -> Bool {
         guard segment.p_type == UInt32(PT_DYNAMIC),
-            var entry = unsafe UnsafePointer<Elf64_Dyn>(bitPattern: UInt(object.base + segment.p_vaddr))
+            // An address below the one that an object was linked for is a sum that wraps.
+            var entry = unsafe UnsafePointer<Elf64_Dyn>(bitPattern: UInt(object.dlpi_addr &+ segment.p_vaddr))
         else { return false }
         while unsafe entry.pointee.d_tag != Int64(DT_NULL) {
             let value = unsafe entry.pointee.d_un.d_val

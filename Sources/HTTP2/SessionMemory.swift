@@ -5,8 +5,7 @@ import Glibc
 /// back wait for the next stream.
 ///
 /// An allocator has such lists as well, of fewer blocks, which all that a thread allocates goes through: a turn that ends a
-/// hundred streams overflows them. A tenth of the CPU and 1 MB of memory, with jemalloc (docs/benchmarks.md). Not for more than one
-/// thread.
+/// hundred streams overflows them (docs/benchmarks.md has what that costs). Not for more than one thread.
 @safe
 struct SessionMemory: ~Copyable {
     /// Sizes are rounded up to multiples of this, in bytes, which is also what comes before each block: its list's number.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jemalloc/jemalloc.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 // A benchmark has one thread.
 static uint64_t count;
@@ -26,7 +27,10 @@ void *calloc(size_t number, size_t size) {
 
 void *realloc(void *memory, size_t size) {
     count++;
-    return memory == NULL ? mallocx(some(size), 0) : rallocx(memory, some(size), 0);
+    if (memory == NULL) return mallocx(some(size), 0);
+    if (size > 0) return rallocx(memory, size, 0);
+    free(memory);
+    return NULL;
 }
 
 void *aligned_alloc(size_t alignment, size_t size) {

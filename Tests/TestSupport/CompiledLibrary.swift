@@ -11,7 +11,7 @@ package struct CompiledLibrary {
     ///   - options: of the compiler, besides.
     package init(_ source: String, _ definitions: [String] = [], options: [String] = []) throws {
         folder = try TemporaryDirectory()
-        path = folder.file("decoder.so")
+        path = folder.file("library.so")
         try ChildProcess.run(
             "/bin/sh",
             [

@@ -74,7 +74,7 @@ struct LibraryDecoderTests {
                 """
                 queues: [{ name: q, decoder: mine }]
                 apps: [{ topic: com.example.app, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
-                decoders: [{ name: mine, library: { file: decoder.so, options: '{"topic":"t"}' } }]
+                decoders: [{ name: mine, library: { file: library.so, options: '{"topic":"t"}' } }]
                 """, to: "harebell.yaml")
             let configuration = try ConfigurationDocument.load(path: file).configuration
             let decoder = try #require(DecoderSet(configuration)["mine"])
