@@ -6,8 +6,8 @@
 package struct TurnPace {
     /// With so many deliveries unsettled, those that are held included, it pays to wait for more before the next turn; with fewer,
     /// hardly anything would come.
-    package static let busyDeliveries = 8
-    package static let shortest = Duration.milliseconds(1)
+    package static let busyDeliveries = 4
+    package static let shortest = Duration.microseconds(500)
     package static let longest = Duration.milliseconds(4)
     /// How much each unsettled delivery adds.
     package static let perDelivery = Duration.microseconds(4)

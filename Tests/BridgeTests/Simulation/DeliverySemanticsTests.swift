@@ -50,7 +50,7 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
-    @Test("a worker collects what comes while eight deliveries are unsettled, and not below")
+    @Test("a worker collects what comes while four deliveries are unsettled, and not below")
     func busy() throws {
         let world = try World(script: "token 1a7e*: delay 10s")
         try world.start()
