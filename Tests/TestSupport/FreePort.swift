@@ -1,9 +1,22 @@
 import Glibc
+import Synchronization
 
-/// A TCP port of 127.0.0.1 that nobody listens on.
+/// The ports that ``freePort()`` has handed out in this process.
+private let handedOut = Mutex<Set<UInt16>>([])
+
+/// A TCP port of 127.0.0.1 that nobody listens on, and another one at each call.
 ///
-/// The kernel hands such ports out in turn, so the next caller gets another one; whoever wants it has to be ready to find it taken all the same.
+/// The kernel picks such ports at random, so that one it just gave can come again; one that was handed out is passed over.
+/// Another process may take the port before it is used: whoever wants it has to be ready to find it taken.
 package func freePort() throws -> UInt16 {
+    while true {
+        let port = try unusedPort()
+        if handedOut.withLock({ $0.insert(port).inserted }) { return port }
+    }
+}
+
+/// A TCP port of 127.0.0.1 that nobody listens on, as the kernel picks it.
+private func unusedPort() throws -> UInt16 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw TestSupportError("socket: errno \(errno)") }
     defer { close(descriptor) }
