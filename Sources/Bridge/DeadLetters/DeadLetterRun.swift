@@ -80,7 +80,12 @@ package final class DeadLetterRun {
         var isRenewal = false
     }
 
-    enum Question { case lock, length, watch }
+    enum Question {
+        case lock, length, watch
+        /// Whether there is really none: RabbitMQ also says that a quorum queue has 0 messages if the queue does not answer
+        /// within 250 ms. Source: rabbit_quorum_queue.erl, `stat/2`.
+        case emptiness
+    }
 
     /// On the way from the last delivery to the end of the consumer.
     enum Departure { case taking, stopping, stopped }
@@ -208,19 +213,27 @@ package final class DeadLetterRun {
             (lock.durable, lock.exclusive, lock.autoDelete) = (false, true, true)
             control.request(.declareQueue(lock), at: now)
         case .length, .watch: control.request(.inspectQueue(settings.queue), at: now)
+        case .emptiness: control.request(.get(queue: settings.queue), at: now)
         }
     }
 
     func answered(_ reply: ControlReply) {
         guard let asked = question, end == nil else { return }
         question = nil
-        if asked != .watch { lastProgress = now }
+        if !isReading { lastProgress = now }
         switch (asked, reply) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
+        // A queue with a single active consumer gives nothing to anybody else: its count has to do.
+        case (.emptiness, .refused(let error)) where error.code == .resourceLocked: finish(.complete)
         case (_, .refused(let error)): finish(.failed(error.message))
         case (.lock, _): ask(.length)
+        case (.length, .declared(_, 0, _)): ask(.emptiness)
         case (.length, .declared(_, let messages, _)): start(Int(messages))
         case (.watch, .declared(_, let messages, _)): watched(ready: Int(messages))
+        case (.emptiness, .empty): finish(.complete)
+        case (.emptiness, .got(let delivery, let remaining, _)):
+            control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
+            if isReading { lastDelivery = now } else { start(Int(remaining) + 1) }
         default: finish(.failed("the broker answers something else"))
         }
     }
@@ -228,7 +241,6 @@ package final class DeadLetterRun {
     func start(_ count: Int) {
         tally.atStart = count
         isReading = true
-        guard count > 0 else { return finish(.complete) }
         consumer.start(at: now)
         publisher.start(at: now)
         nextWatch = now + Self.watchInterval
@@ -245,6 +257,6 @@ package final class DeadLetterRun {
         {
             return finish(.aborted)
         }
-        if ready == 0, isIdle, now >= lastDelivery + Self.quiet { finish(.complete) }
+        if ready == 0, isIdle, now >= lastDelivery + Self.quiet { ask(.emptiness) }
     }
 }

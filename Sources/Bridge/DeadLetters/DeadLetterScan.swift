@@ -13,6 +13,9 @@ package final class DeadLetterScan {
         case failed(String)
     }
 
+    /// The second makes sure of a length of 0, as in a ``DeadLetterRun``.
+    private enum Question { case length, emptiness }
+
     /// Messages that one connection holds.
     package static let window = 50_000
     /// How long the broker may leave anything without an answer.
@@ -33,7 +36,7 @@ package final class DeadLetterScan {
     private let control: AMQPConnection
     private var windows: [AMQPConnection] = []
     private var received = 0
-    private var isAsking = false
+    private var question: Question?
     private var isCounted = false
     private var isCancelling = false
     private var now: Instant
@@ -103,8 +106,7 @@ package final class DeadLetterScan {
         while let event = control.nextEvent(at: now) {
             switch event {
             case .engine(.opened) where !isCounted && end == nil: look()
-            case .engine(.replied(.declared(_, let messages, _))): counted(Int(messages))
-            case .engine(.replied(.refused(let error))): finish(.failed(error.message))
+            case .engine(.replied(let reply)): answered(reply)
             case .disconnected(_, let error, _): lost(error)
             default: break
             }
@@ -114,20 +116,36 @@ package final class DeadLetterScan {
     private func look() {
         // Its loss has not been told yet.
         guard control.isOpen else { return }
-        isAsking = true
+        question = .length
         control.request(.inspectQueue(queue), at: now)
     }
 
-    private func counted(_ messages: Int) {
-        isAsking = false
-        guard isCounted else {
-            isCounted = true
-            lastProgress = now
-            atStart = messages
-            return messages == 0 ? finish(.complete) : openWindow()
+    private func answered(_ reply: ControlReply) {
+        guard let asked = question, end == nil else { return }
+        question = nil
+        switch (asked, reply) {
+        case (.length, .declared(_, 0, _)):
+            guard !isCounted || now >= lastProgress + Self.quiet else { return }
+            question = .emptiness
+            control.request(.get(queue: queue), at: now)
+        case (.length, .declared(_, let messages, _)): counted(Int(messages))
+        // None, or none that others do not hold.
+        case (.emptiness, .empty): finish(.complete)
+        case (.emptiness, .got(let delivery, let remaining, _)):
+            control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
+            counted(Int(remaining) + 1)
+        case (.emptiness, .refused(let error)) where error.code == .resourceLocked: finish(.complete)
+        case (_, .refused(let error)): finish(.failed(error.message))
+        default: finish(.failed("the broker answers something else"))
         }
-        // Others hold the rest.
-        if messages == 0, now >= lastProgress + Self.quiet { finish(.complete) }
+    }
+
+    private func counted(_ messages: Int) {
+        guard !isCounted else { return }
+        isCounted = true
+        lastProgress = now
+        atStart = messages
+        openWindow()
     }
 
     private func openWindow() {
@@ -178,7 +196,7 @@ package final class DeadLetterScan {
             return finish(.failed(lastLoss?.description ?? "the broker does not answer"))
         }
         if isCounted, received == window { openWindow() }
-        if now >= nextLook, !isAsking, control.isOpen {
+        if now >= nextLook, question == nil, control.isOpen {
             nextLook = now + Self.quiet
             look()
         }
@@ -186,7 +204,7 @@ package final class DeadLetterScan {
 
     private func lost(_ error: AMQPError) {
         lastLoss = error
-        isAsking = false
+        question = nil
         if seen > 0 || !error.isTransient { finish(.failed(error.description)) }
     }
 

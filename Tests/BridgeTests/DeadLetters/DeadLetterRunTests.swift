@@ -376,6 +376,40 @@ struct DeadLetterRunTests {
         #expect(run.tally == DeadLetterTally())
     }
 
+    @Test("A length of 0 that a slow queue did not say itself hides nothing from a run or a scan")
+    func slowQueue() throws {
+        try world.put(0..<30)
+        world.broker.countsNothing = true
+        var seen: Set<Int> = []
+        let scan = world.scan { delivery, _ in
+            seen.insert(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
+            return true
+        }
+        #expect(scan.end == .complete)
+        #expect(seen == Set(0..<30))
+        #expect(world.broker.unsettledCount == 0)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.atStart == 30)
+        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+        #expect(Set(world.numbers(DeadLetterWorld.target)) == Set(0..<30))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("An empty queue with a single active consumer, which refuses to be asked for a message, is done with as well")
+    func singleActiveConsumer() throws {
+        world.broker.delete(DeadLetterWorld.dead)
+        world.broker.declare(DeadLetterWorld.dead, arguments: ["x-single-active-consumer": .boolean(true)])
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally == DeadLetterTally())
+        let scan = world.scan { _, _ in true }
+        #expect(scan.end == .complete)
+        #expect(scan.seen == 0)
+    }
+
     @Test("A scan sees everything and changes nothing, or stops where it is told to")
     func scan() throws {
         try world.put(0..<300)

@@ -108,6 +108,8 @@ package final class Broker {
     package var heartbeat: UInt16 = 60
     /// A busy quorum queue: its channels put acks aside until it has answered two commands, and forget them when they end.
     package var putsAcksAside = false
+    /// A quorum queue that does not answer in time: whoever asks is told that it has no messages.
+    package var countsNothing = false
     /// While true, confirms wait for ``BrokerEngine/releaseConfirms(_:multiple:acked:)``.
     package var holdsConfirms = false
     /// Called for whatever a checker may want to know.

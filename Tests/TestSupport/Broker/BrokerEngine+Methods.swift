@@ -155,7 +155,7 @@ extension BrokerEngine {
         let queue = broker.declare(name, arguments: arguments)
         writeMethod(50, 11) { frame in
             frame.append(short: name)
-            frame.append(UInt32(queue.messages.count))
+            frame.append(broker.countsNothing ? 0 : UInt32(queue.messages.count))
             frame.append(UInt32(queue.consumerCount))
         }
         return true
@@ -252,6 +252,10 @@ extension BrokerEngine {
 
     private func get(_ name: String) -> Bool {
         guard let queue = broker.queues[name] else { return missing(name) }
+        if case .boolean(true) = queue.arguments["x-single-active-consumer"] {
+            closeChannel(code: 405, text: "RESOURCE_LOCKED - cannot obtain access to locked queue '\(name)'")
+            return true
+        }
         guard let message = broker.take(from: queue) else {
             writeMethod(60, 72) { $0.append(short: "") }
             return true
