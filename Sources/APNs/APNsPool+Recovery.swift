@@ -108,10 +108,10 @@ extension APNsPool {
         return true
     }
 
-    /// From now on no connection counts as fresh that has been opened already; one that is still being opened is bound to
-    /// nothing yet.
+    /// From now on no connection counts as fresh that was given a request. One that was not is as good as a new one, and where
+    /// connects are rare there may be no other for long.
     func wantFreshConnection() {
-        guard let newest = connections.last(where: { !$0.engine.phase.isOpening }) else { return }
+        guard let newest = connections.last(where: \.isBound) else { return }
         freshSerial = max(freshSerial, newest.serial + 1)
     }
 

@@ -260,6 +260,7 @@ extension APNsPool {
         do throws(APNsError) {
             try connection.engine.submit(entry.request, handle: ticket, authorization: token, at: now)
             entry.sentAt = now
+            connection.isBound = true
             surplus.sent()
             entry.tokenGeneration = token?.generation ?? 0
         } catch {

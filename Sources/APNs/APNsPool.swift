@@ -120,6 +120,8 @@ package final class APNsPool {
         var limiter: RateLimiter
         var brake: ErrorBrake?
         var readyAt: Instant?
+        /// Whether it was given a request, which binds it to the team, the key and the bundle IDs of that one.
+        var isBound = false
         /// Whether its first request was not answered in time.
         var isWarmUpOver = false
         /// Answers that tell that the connection was worth it.

@@ -226,6 +226,24 @@ struct PoolRefusalTests {
         #expect(world.endings == 3)
     }
 
+    @Test("A connection that was given nothing yet is fresh enough for a probe, and one that was is not")
+    func unusedConnection() throws {
+        let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...1 }
+        world.pass(.seconds(1))
+        #expect(world.servers.count == 1)
+        world.refusesConnects = true
+        world.pool.submit(Fixture.request(0), handle: 0, isProbe: true, at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(world.replies[0]?.status == 200)
+        world.pool.submit(Fixture.request(1), handle: 1, isProbe: true, at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(world.replies[1] == nil && world.pool.waitingCount == 1)
+        world.refusesConnects = false
+        world.pass(.seconds(60))
+        #expect(world.replies[1]?.status == 200)
+        #expect(world.servers.map(\.received.count) == [1, 1])
+    }
+
     @Test("A drain ends the trying: what is refused then is told as it is")
     func drained() throws {
         let world = try usedWorld()

@@ -296,7 +296,10 @@ final class Checker {
         if isFirstProcess, !expectations.publisherTrouble, fate.copies > request.results {
             complain("\(request.name) has \(fate.copies) results instead of \(request.results)")
         }
-        for (id, outcomes) in fate.results where outcomes.count > 1 && isFirstProcess && !fate.isForgotten {
+        // Nor of a request that was perhaps parked twice, because a confirm never came: each copy ends for itself.
+        let isParkedOnce = fate.parked == fate.parkings.count
+        for (id, outcomes) in fate.results
+        where outcomes.count > 1 && isFirstProcess && !fate.isForgotten && isParkedOnce {
             complain("notification \(id) of \(request.name) has several outcomes: \(outcomes)")
         }
         guard !expectations.apnsTrouble, !expectations.missingQueues else { return }

@@ -152,8 +152,8 @@ final class Simulation {
         }
         world.pass(max(start + span - world.network.now, .zero))
         try heal()
-        if !world.pass(atMost: .seconds(3600), until: { world.isQuiet }) {
-            checker.complain("an hour after the last fault not everything is finished: \(counters)")
+        if !world.pass(atMost: patience, until: { world.isQuiet }) {
+            checker.complain("\(patience) after the last fault not everything is finished: \(counters)")
         }
         // Acknowledgements that are under way.
         world.pass(.seconds(1))
@@ -165,6 +165,12 @@ final class Simulation {
                 requestsAreHeldUp: trouble.holdsRequestsUp))
         drain(within: .seconds(10))
         return checker.complaints
+    }
+
+    /// How long what is left may take once there is no trouble any more: an hour, and each attempt at the last level of the ladder.
+    private var patience: Duration {
+        let retry = world.configuration.retry
+        return .seconds(3600) + (retry.delays.max() ?? .zero) * retry.maximumAttempts
     }
 
     private var counters: String {
