@@ -105,7 +105,7 @@ package final class DeadLetterScan {
     private func takeControlEvents() {
         while let event = control.nextEvent(at: now) {
             switch event {
-            case .engine(.opened) where !isCounted && end == nil: look()
+            case .engine(.opened) where !isCounted && end == nil: ask(.length)
             case .engine(.replied(let reply)): answered(reply)
             case .disconnected(_, let error, _): lost(error)
             default: break
@@ -113,11 +113,14 @@ package final class DeadLetterScan {
         }
     }
 
-    private func look() {
+    private func ask(_ question: Question) {
         // Its loss has not been told yet.
         guard control.isOpen else { return }
-        question = .length
-        control.request(.inspectQueue(queue), at: now)
+        self.question = question
+        switch question {
+        case .length: control.request(.inspectQueue(queue), at: now)
+        case .emptiness: control.request(.get(queue: queue), at: now)
+        }
     }
 
     private func answered(_ reply: ControlReply) {
@@ -125,9 +128,7 @@ package final class DeadLetterScan {
         question = nil
         switch (asked, reply) {
         case (.length, .declared(_, 0, _)):
-            guard !isCounted || now >= lastProgress + Self.quiet else { return }
-            question = .emptiness
-            control.request(.get(queue: queue), at: now)
+            if !isCounted || now >= lastProgress + Self.quiet { ask(.emptiness) }
         case (.length, .declared(_, let messages, _)): counted(Int(messages))
         // None, or none that others do not hold.
         case (.emptiness, .empty): finish(.complete)
@@ -198,7 +199,7 @@ package final class DeadLetterScan {
         if isCounted, received == window { openWindow() }
         if now >= nextLook, question == nil, control.isOpen {
             nextLook = now + Self.quiet
-            look()
+            ask(.length)
         }
     }
 
