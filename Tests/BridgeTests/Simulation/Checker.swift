@@ -30,6 +30,9 @@ final class Checker {
 
         /// Whether the request itself and all of its copies are settled.
         var isOver: Bool { acknowledgements > parked }
+        /// Whether each parking left one copy. Where nobody knew whether the first had arrived there are two, and each ends for
+        /// itself.
+        var isParkedOnce: Bool { parked == parkings.count }
     }
 
     private static let failures: Set<String> = ["rejected", "invalid", "undelivered"]
@@ -206,8 +209,7 @@ final class Checker {
         if fates[name]?.parkings.insert(Int(parkings)).inserted == false {
             // Nobody knew whether the first one had arrived: both are sent.
             permitted += fate.request.deviceTokens.count
-        } else if Int(attempts) < fate.attempts, fate.parked == fate.parkings.count {
-            // Of two copies that are sent, each counts for itself.
+        } else if Int(attempts) < fate.attempts, fate.isParkedOnce {
             complain("\(name) is parked after \(attempts) attempts, and had \(fate.attempts) before")
         }
         fates[name]?.attempts = max(fate.attempts, Int(attempts))
@@ -227,7 +229,7 @@ final class Checker {
             guard let position = id.split(separator: "-").last.flatMap({ Int($0) }) else { return false }
             return done?.contains(position) != true
         }
-        if !ended.isEmpty, world.workers == 1, fate.parked == fate.parkings.count {
+        if !ended.isEmpty, world.workers == 1, fate.isParkedOnce {
             complain("\(fate.request.name) is parked with notifications that have a result: \(ended)")
         }
     }
@@ -296,10 +298,8 @@ final class Checker {
         if isFirstProcess, !expectations.publisherTrouble, fate.copies > request.results {
             complain("\(request.name) has \(fate.copies) results instead of \(request.results)")
         }
-        // Nor of a request that was perhaps parked twice, because a confirm never came: each copy ends for itself.
-        let isParkedOnce = fate.parked == fate.parkings.count
         for (id, outcomes) in fate.results
-        where outcomes.count > 1 && isFirstProcess && !fate.isForgotten && isParkedOnce {
+        where outcomes.count > 1 && isFirstProcess && !fate.isForgotten && fate.isParkedOnce {
             complain("notification \(id) of \(request.name) has several outcomes: \(outcomes)")
         }
         guard !expectations.apnsTrouble, !expectations.missingQueues else { return }
