@@ -5,8 +5,9 @@ package import Core
 ///
 /// After ``breakerThreshold`` failures in a row the circuit breaker is open: attempts are the backoff's limit apart until
 /// one succeeds. Connections that APNs ends before they could prove their use are free at first, since all of a pool's
-/// connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures. What is left of a minute's
-/// attempts once half of them are used up is spread over it.
+/// connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures, but
+/// the next attempt is at most ``longestPauseAfterEarlyEnd`` away while the breaker is closed: a fresh connection may well
+/// serve what waits. Once half of a minute's attempts are used up, the others are spread over what is left of it.
 ///
 /// Source: APNs Provider API, "Best Practices for Managing Connections".
 package struct Dialer {
@@ -14,6 +15,9 @@ package struct Dialer {
     package let maximumPerMinute: Int
     /// Attempts in a row that led to nothing.
     package private(set) var failures = 0
+
+    /// The longest pause after the peer accepted a connection and ended it early.
+    package static let longestPauseAfterEarlyEnd = Duration.seconds(5)
 
     package let breakerThreshold: Int
     package let toleratedFarewells: Int
@@ -46,12 +50,15 @@ package struct Dialer {
 
     /// The earliest instant for the next attempt; it may have passed.
     package var nextAttempt: Instant {
-        let half = max(1, maximumPerMinute / 2)
-        guard attempts.count >= half, let newest = attempts.last else { return notBefore }
-        let spread = newest + .nanoseconds(60_000_000_000 / Int64(maximumPerMinute))
-        let paced = max(notBefore, min(spread, attempts[attempts.count - half] + .seconds(60)))
-        guard attempts.count == maximumPerMinute, let oldest = attempts.first else { return paced }
-        return max(paced, oldest + .seconds(60))
+        guard let newest = attempts.last else { return notBefore }
+        let minute = Duration.seconds(60)
+        let recent = attempts.drop { $0 + minute <= newest }
+        guard recent.count >= max(1, maximumPerMinute / 2), let oldest = recent.first else { return notBefore }
+        let free = maximumPerMinute - recent.count
+        // The last attempt of a minute leaves as long a gap behind it as the others.
+        let spread = (oldest + minute - newest).nanoseconds / Int64(free + 1)
+        let steady = minute.nanoseconds / Int64(maximumPerMinute)
+        return max(notBefore, newest + .nanoseconds(max(spread, steady)))
     }
 
     package mutating func attempted(at now: Instant) {
@@ -63,8 +70,14 @@ package struct Dialer {
 
     /// An attempt led to no connection, or to one that brought nothing.
     package mutating func failed(at now: Instant, using random: inout some RandomNumberGenerator) {
+        pause(atMost: backoff.limit, at: now, using: &random)
+    }
+
+    private mutating func pause(
+        atMost limit: Duration, at now: Instant, using random: inout some RandomNumberGenerator
+    ) {
         failures += 1
-        let wait = backoff.next(using: &random)
+        let wait = min(backoff.next(using: &random), limit)
         notBefore = now + (isBreakerOpen ? backoff.limit : wait)
     }
 
@@ -74,7 +87,7 @@ package struct Dialer {
     package mutating func leftEarly(at now: Instant, using random: inout some RandomNumberGenerator) -> Bool {
         farewells += 1
         guard farewells > toleratedFarewells else { return false }
-        failed(at: now, using: &random)
+        pause(atMost: Self.longestPauseAfterEarlyEnd, at: now, using: &random)
         return true
     }
 

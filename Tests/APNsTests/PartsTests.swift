@@ -120,11 +120,45 @@ struct DialerTests {
             dialer.attempted(at: now)
             attempts.append(now)
         }
-        #expect(Array(attempts.prefix(6)) == [0, 0, 0, 10, 20, 30].map { Instant.seconds($0) })
+        #expect(Array(attempts.prefix(6)) == [0, 0, 0, 15, 30, 45].map { Instant.seconds($0) })
         for (earlier, later) in zip(attempts.dropFirst(6), attempts.dropFirst(7)) {
             #expect(later - earlier >= .seconds(10))
         }
         #expect(attempts[19] - attempts[0] <= .seconds(190))
+    }
+
+    @Test("However attempts are used up, the next one is never further away than two that are spread over a minute")
+    func gap() {
+        for maximum in [2, 5, 30, 100] {
+            var dialer = Dialer(maximumPerMinute: maximum, backoff: Backoff())
+            var now = Instant.seconds(0)
+            for _ in 0..<maximum * 4 {
+                let next = max(now, dialer.nextAttempt)
+                // Rounding adds a nanosecond for each attempt.
+                let share = Duration.nanoseconds(60_000_000_000 / Int64(maximum - maximum / 2 + 1) + Int64(maximum))
+                #expect(next - now <= share)
+                now = next
+                dialer.attempted(at: now)
+            }
+        }
+    }
+
+    @Test(
+        "While the breaker is closed, connections that the peer ends early put the next attempt off by 5 seconds at most"
+    )
+    func earlyEnds() {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        var dialer = Dialer(
+            maximumPerMinute: 1000, backoff: Backoff(base: .milliseconds(500), limit: .seconds(30)),
+            breakerThreshold: 10, toleratedFarewells: 8)
+        for _ in 0..<8 { #expect(!dialer.leftEarly(at: .seconds(100), using: &random)) }
+        for _ in 0..<9 {
+            #expect(dialer.leftEarly(at: .seconds(100), using: &random))
+            #expect(dialer.nextAttempt <= .seconds(105), "seed \(seed)")
+        }
+        #expect(dialer.leftEarly(at: .seconds(100), using: &random))
+        #expect(dialer.isBreakerOpen && dialer.nextAttempt == .seconds(130))
     }
 
     @Test("Failures put the next attempt off, a success forgets them")
