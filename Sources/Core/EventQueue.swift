@@ -20,6 +20,18 @@ public struct EventQueue<Event> {
         head == events.count
     }
 
+    /// How many events wait.
+    @inlinable
+    public var count: Int {
+        events.count - head
+    }
+
+    /// The next event, which stays.
+    @inlinable
+    public var first: Event? {
+        head < events.count ? events[head] : nil
+    }
+
     /// Adds an event after all others.
     @inlinable
     public mutating func append(_ event: consuming Event) {

@@ -39,7 +39,7 @@ enum WorkerBenchmarks {
                         }
                         while doors.confirmed < doors.published {
                             doors.confirmed += 1
-                            pipeline.confirmed(doors.confirmed, .acked, at: now)
+                            pipeline.confirmed(doors.confirmed, .acked, on: .queues, at: now)
                         }
                     }
                     meter.result += doors.settled
@@ -99,9 +99,11 @@ private final class OpenDoors: PipelineDoors {
     var confirmed: UInt64 = 0
     private(set) var settled = 0
 
-    var canPublish: Bool { true }
+    func canPublish(_ lane: PublishLane) -> Bool { true }
 
-    func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
+    func connect(_ lane: PublishLane) {}
+
+    func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
         published += 1
         return published
     }

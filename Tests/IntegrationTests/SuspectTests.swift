@@ -12,7 +12,8 @@ extension ProcessTests {
     struct SuspectTests {
         private static let count = 300
         private static let noQueue = "harebell-test-nobody"
-        private static let badReply = "amq.rabbitmq.reply-to.g2dkABByZXBseUAxMjcuMC4wLjE.nonsense"
+        /// Well formed, but of a node that the broker does not know.
+        private static let badReply = DirectReplies.name(node: "reply@1")
 
         /// Every tenth request is one of these.
         private enum Kind: Int, CaseIterable {

@@ -95,7 +95,7 @@ extension Configuration {
         package var routingKey: String
     }
 
-    /// What becomes of results whose request has no `reply_to`.
+    /// Where results go that have no reply queue, or whose reply queue refuses them.
     package struct Results: Sendable, Equatable {
         package enum Publish: String, Sendable, CaseIterable {
             case all, failures, none
@@ -104,6 +104,8 @@ extension Configuration {
         /// `nil` for nowhere.
         package var route: Route?
         package var publish: Publish
+        /// How long a reply queue may refuse a result before it goes elsewhere.
+        package var refused = Duration.seconds(30)
     }
 
     package struct Retry: Sendable, Equatable {

@@ -76,8 +76,10 @@ struct ConfigurationBuilder {
     }
 
     private func results() -> Configuration.Results {
-        guard let route = optionalRoute("results") else { return Configuration.Results(route: nil, publish: .none) }
-        return Configuration.Results(route: route, publish: choice("results.publish"))
+        var results = Configuration.Results(route: optionalRoute("results"), publish: .none)
+        if results.route != nil { results.publish = choice("results.publish") }
+        if let refused = values.integer("results.refused_seconds") { results.refused = .seconds(refused) }
+        return results
     }
 
     private func optionalRoute(_ section: String) -> Configuration.Route? {

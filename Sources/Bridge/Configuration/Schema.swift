@@ -90,6 +90,9 @@ extension Setting {
             "results.publish", .choice(Configuration.Results.Publish.allCases.map(\.rawValue)), default: "all",
             "Which of these results are published; those with a reply_to always are."),
         Setting(
+            "results.refused_seconds", .integer(1...600), default: "30",
+            "How long a reply queue may refuse a result before it goes here, or with its request to the dead letters."),
+        Setting(
             "feedback", .section, default: "null",
             "Where unregistered results are published as well, so that one service forgets dead tokens; null for nowhere."
         ),

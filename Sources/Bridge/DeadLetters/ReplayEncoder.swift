@@ -5,8 +5,8 @@ package import Core
 package enum ReplayEncoder {
     /// What became of the request before; a worker that replays it starts afresh.
     private static let fate = [
-        "harebell-outcome", "harebell-status", "harebell-reason", "harebell-detail", "harebell-attempts",
-        "harebell-failed-at", "harebell-worker", "harebell-decoder",
+        "harebell-outcome", "harebell-status", "harebell-reason", "harebell-detail", "harebell-result",
+        "harebell-attempts", "harebell-failed-at", "harebell-worker", "harebell-decoder",
         // Of a copy that the broker took out of a retry queue.
         "harebell-parked", "harebell-deferred", "harebell-processed", "harebell-expires-at",
     ]

@@ -90,10 +90,12 @@ package final class DirectNotification: PipelineDoors {
 
     package func take(_ intake: Intake) {}
 
-    package var canPublish: Bool { true }
+    package func canPublish(_ lane: PublishLane) -> Bool { true }
+
+    package func connect(_ lane: PublishLane) {}
 
     /// Takes the result. It is never confirmed, so nothing comes after it: no dead letter, no settlement.
-    package func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
+    package func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
         let headers = try FieldTable(decoding: publication.properties.headers ?? [])
         result = HandmadeResult(json: publication.body) { name in
             guard case .text(let text) = headers[name.description] else { return nil }

@@ -38,8 +38,13 @@ package struct Health: Sendable, Equatable {
     package private(set) var apps: [App] = []
     package private(set) var publishing = 0
     package private(set) var isBlocked = false
+    /// Queues of the configuration that have refused publishes for longer than ``refusalPatience``.
+    package private(set) var refusing: Set<String> = []
     /// Why it is not ready, a sentence each; empty when it is.
     package private(set) var missing: [String] = []
+
+    /// How long a queue may refuse publishes before the process is not ready: a queue that changes its leader refuses some.
+    package static let refusalPatience = Duration.seconds(10)
 
     package init(_ observation: Observation) {
         workers = observation.workers.count
@@ -53,6 +58,10 @@ package struct Health: Sendable, Equatable {
     private mutating func add(_ snapshot: WorkerSnapshot) {
         publishing += snapshot.isPublisherOpen ? 1 : 0
         isBlocked = isBlocked || snapshot.isBlocked
+        for (destination, since) in snapshot.refusing.since
+        where snapshot.takenAt.instant - since > Self.refusalPatience {
+            refusing.insert(destination.name)
+        }
         for queue in snapshot.queues {
             let index = queues.firstIndex { $0.name == queue.name } ?? queues.count
             if index == queues.count { queues.append(Queue(name: queue.name)) }
@@ -101,6 +110,7 @@ package struct Health: Sendable, Equatable {
         if publishing < workers {
             missing.append("the publishing connection of \(workers - publishing) workers is not open")
         }
+        for queue in refusing.sorted() { missing.append("\(queue) refuses publishes") }
         if isBlocked { missing.append("the broker blocks publishing") }
         if !apps.isEmpty, !apps.contains(where: \.isUsable) { missing.append("no app is usable") }
     }

@@ -95,9 +95,9 @@ extension Metric {
     // MARK: Results and settlements
 
     static let results = [
-        retries, duplicatesAvoided, uncertain, deadLetters, returned, refusedPublishes, quarantined, unsettled,
-        oldestUnsettled,
-        unconfirmed, consuming, publishing, brokerBlocked,
+        retries, duplicatesAvoided, uncertain, deadLetters, returned, refusedPublishes, refusedRequests,
+        divertedResults,
+        refusingQueues, quarantined, unsettled, oldestUnsettled, unconfirmed, consuming, publishing, brokerBlocked,
     ]
 
     static let retries = Metric(
@@ -126,6 +126,23 @@ extension Metric {
     static let refusedPublishes = Metric(
         "harebell_refused_publishes_total", .counter, "Publishes that the broker refused; each is repeated.",
         advice: "A queue is full (`x-overflow: reject-publish`), or the broker in trouble.")
+    static let refusedRequests = Metric(
+        "harebell_refused_requests", .gauge, "Requests whose results wait for a reply queue that refuses them.",
+        advice: """
+            At most a tenth of the prefetch, each for at most `results.refused_seconds`. Find the reply queue in the log; \
+            its consumer is too slow.
+            """)
+    static let divertedResults = Metric(
+        "harebell_diverted_results_total", .counter,
+        "Results that went to `results`, or to the dead letters, because their reply queue kept refusing them.",
+        advice: "The producer does not see these results in its reply queue. Tell the producer that the queue is full.")
+    static let refusingQueues = Metric(
+        "harebell_queue_refusing", .gauge, by: ["destination"],
+        "Worker threads for which a queue of the configuration refuses publishes.",
+        advice: """
+            Alert on it: requests are held until the queue of results, feedback, dead letters or retries accepts them. Consume \
+            from it, or raise its `max-length`.
+            """)
     static let quarantined = Metric(
         "harebell_quarantined_publishes_total", .counter, "Publishes over which the broker closed the connection.",
         advice: "They are taken out, and go another way or wait. The log has the broker's words.")

@@ -126,6 +126,11 @@ package struct MetricsPage {
         write(.deadLetters, sum: { $0.counters.deadLetters })
         write(.returned, sum: { $0.counters.returned })
         write(.refusedPublishes, sum: { $0.counters.refusedPublishes })
+        write(.refusedRequests, sum: { $0.refused })
+        write(.divertedResults, sum: { $0.counters.divertedResults })
+        var refusing: [String: Int] = [:]
+        for destination in snapshots.flatMap(\.refusing.since.keys) { refusing[destination.name, default: 0] += 1 }
+        write(.refusingQueues, refusing.mapValues { .integer($0) })
         write(.quarantined, sum: { $0.counters.quarantined })
         write(.unsettled, sum: { $0.counters.unsettled })
         write(.oldestUnsettled, .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))

@@ -24,11 +24,15 @@ package final class InFlightRequest {
     let namedKey: RedeliveryKey?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
+    /// Its results that the reply queue refuses.
+    var refused: [PendingPublication] = []
 
     /// What became of a notification that calls for a dead letter. An object, because hardly a request has one.
     final class Failure {
         let id: NotificationID?
         let report: Report
+        /// Bodies of the results that no queue took.
+        var results: [ArraySlice<UInt8>] = []
 
         init(id: NotificationID?, report: Report) {
             self.id = id

@@ -17,13 +17,25 @@ final class PendingPublication {
     let request: InFlightRequest
     let publication: Publication
     let kind: Kind
+    var lane: PublishLane
+    /// When a direct reply began to wait for its connection.
+    var waitingSince = Instant.distantPast
     var refusals = 0
     /// How often the broker closed the connection while this was outstanding alone.
     var closes = 0
+    /// Since when its reply queue has refused it, and whether it waits to be published again.
+    var refusedSince: Instant?
+    var isWaiting = false
 
-    init(request: InFlightRequest, publication: Publication, kind: Kind) {
+    init(request: InFlightRequest, publication: Publication, kind: Kind, lane: PublishLane) {
         self.request = request
         self.publication = publication
         self.kind = kind
+        self.lane = lane
+    }
+
+    /// Whether it goes to the place that its request names.
+    var isReply: Bool {
+        if case .result = kind, request.delivery.replyTo?.isEmpty == false { true } else { false }
     }
 }

@@ -106,9 +106,7 @@ extension Pipeline {
     /// Every request that is not settled, some of them more than once.
     private func openRequests() -> [InFlightRequest] {
         var requests = notifications.handles.map { notifications[$0].request }
-        requests += unpublished.elements.map(\.request)
-        requests += unconfirmed.elements.map(\.request)
-        requests += suspects.elements.map(\.request)
+        requests += outlets.flatMap(\.elements).map(\.request)
         for entry in later.elements {
             switch entry {
             case .republish(let pending): requests.append(pending.request)

@@ -10,73 +10,111 @@ extension Pipeline {
     ) {
         request.open += 1
         counters.unconfirmed += 1
-        publish(PendingPublication(request: request, publication: publication, kind: kind), at: now)
+        let lane = proven.lane(of: publication)
+        let pending = PendingPublication(
+            request: request, publication: publication, kind: kind, lane: lane ?? .unprovenReplies)
+        guard lane != nil else {
+            return returned(pending, "reply_to is not the name of a direct reply that a broker made", at: now)
+        }
+        publish(pending, at: now)
     }
 
     /// Publishes after what waits already.
     func publish(_ pending: PendingPublication, at now: Moment) {
-        if pending.closes > 0 { suspect(pending) } else { unpublished.append(pending) }
-        publishWaiting(at: now)
+        pending.isWaiting = false
+        if pending.lane != .queues { pending.lane = proven.lane(of: pending.publication) ?? pending.lane }
+        let lane = pending.lane
+        if lane != .queues {
+            if case .refused(let reply) = outlets[lane.rawValue].suspects.verdict(on: pending, at: now.instant) {
+                return quarantine(pending, reply, at: now)
+            }
+            guard !isFull(lane, at: now) else { return returned(pending, Self.noDirectReplies, at: now) }
+        }
+        pending.waitingSince = now.instant
+        if pending.closes > 0 { suspect(pending) } else { outlets[lane.rawValue].unpublished.append(pending) }
+        publishWaiting(lane, at: now)
     }
 
     /// Something like this, or this, was taken out before: it goes alone, and one more close is enough to know.
     private func suspect(_ pending: PendingPublication) {
         pending.closes = SuspectPublishes.closesUntilQuarantine - 1
-        suspects.append(pending)
+        outlets[pending.lane.rawValue].suspects.append(pending)
     }
 
-    /// Publishes what waits for the publishing connection, as far as that takes it.
+    private static let noDirectReplies = "direct replies cannot be published now"
+
+    /// Whether no more direct replies may wait for their connection. One that works takes them at once.
+    private func isFull(_ lane: PublishLane, at now: Moment) -> Bool {
+        let outlet = outlets[lane.rawValue]
+        return now.instant < outlet.troubledUntil && outlet.waiting >= refusedResults.limit
+    }
+
+    /// Publishes what waits for the publishing connections, as far as they take it.
     package func publishWaiting(at now: Moment) {
-        while doors.canPublish, !suspects.isTrying {
-            if suspects.isEmpty {
-                guard let pending = unpublished.popFirst() else { return }
-                switch suspects.verdict(on: pending, at: now.instant) {
+        for lane in PublishLane.allCases { publishWaiting(lane, at: now) }
+    }
+
+    private func publishWaiting(_ lane: PublishLane, at now: Moment) {
+        let index = lane.rawValue
+        while doors.canPublish(lane), !outlets[index].suspects.isTrying {
+            if outlets[index].suspects.isEmpty {
+                guard let pending = outlets[index].unpublished.popFirst() else { return }
+                if lane == .unprovenReplies, proven.lane(of: pending.publication) == .provenReplies {
+                    publish(pending, at: now)
+                    continue
+                }
+                switch outlets[index].suspects.verdict(on: pending, at: now.instant) {
                 case .open: write(pending, at: now)
                 case .doubtful: suspect(pending)
                 case .refused(let reply): quarantine(pending, reply, at: now)
                 }
             } else {
                 // What else is outstanding has to end first.
-                guard unconfirmed.count == 0, let suspect = suspects.next() else { return }
-                if case .refused(let reply) = suspects.verdict(on: suspect, at: now.instant) {
-                    suspects.dropCandidate()
+                guard outlets[index].unconfirmed.count == 0, let suspect = outlets[index].suspects.next() else {
+                    return
+                }
+                if case .refused(let reply) = outlets[index].suspects.verdict(on: suspect, at: now.instant) {
+                    outlets[index].suspects.dropCandidate()
                     quarantine(suspect, reply, at: now)
                 } else {
-                    suspects.tried()
+                    outlets[index].suspects.tried()
                     write(suspect, at: now)
                 }
             }
         }
+        if lane != .queues, outlets[index].waiting > 0 { doors.connect(lane) }
     }
 
     private func write(_ pending: PendingPublication, at now: Moment) {
+        let index = pending.lane.rawValue
         do {
-            unconfirmed.insert(pending, at: try doors.publish(pending.publication))
+            outlets[index].unconfirmed.insert(pending, at: try doors.publish(pending.publication, on: pending.lane))
         } catch {
             // It would fail for ever: no frame takes what a request brought along for its result.
-            if suspects.candidate === pending { suspects.dropCandidate() }
+            if outlets[index].suspects.candidate === pending { outlets[index].suspects.dropCandidate() }
             returned(pending, error.message, at: now)
         }
     }
 
     /// The broker has told the end of a publish.
-    package func confirmed(_ sequence: UInt64, _ confirmation: Confirmation, at now: Moment) {
-        let pending = unconfirmed.remove(sequence)
-        guard confirmation != .lost else { return suspects.lost(pending) }
-        if suspects.candidate === pending {
-            suspects.dropCandidate()
-            suspects.taken(pending.publication)
+    package func confirmed(_ sequence: UInt64, _ confirmation: Confirmation, on lane: PublishLane, at now: Moment) {
+        let index = lane.rawValue
+        let pending = outlets[index].unconfirmed.remove(sequence)
+        guard confirmation != .lost else { return outlets[index].suspects.lost(pending) }
+        if outlets[index].suspects.candidate === pending {
+            outlets[index].suspects.dropCandidate()
+            outlets[index].suspects.taken(pending.publication)
             pending.closes = 0
         }
+        if lane == .unprovenReplies { proven.accepted(pending.publication) }
         switch confirmation {
         case .acked:
             counters.unconfirmed -= 1
+            refusedResults.ended(pending)
+            if !refusing.isEmpty { accepted(pending) }
             if case .retry = pending.kind { pending.request.parked = [] }
             closeOne(of: pending.request, at: now)
-        case .nacked:
-            counters.refusedPublishes += 1
-            pending.refusals += 1
-            later.insert(.republish(pending), due: now.instant + settings.pauseAfterRefusal(pending.refusals))
+        case .nacked: refused(pending, at: now)
         case .lost: break
         case .returned(let code, let text):
             counters.returned += 1
@@ -84,37 +122,145 @@ extension Pipeline {
         }
     }
 
-    /// The publishing connection is gone: what had no confirm is published again. If the broker closed it over a publish,
-    /// each goes alone, until it is known which one that was.
-    package func publisherLost(_ error: AMQPError, at now: Moment) {
-        let (lost, wasAlone) = suspects.takeLost()
-        guard error.isAboutPublish else {
-            if !wasAlone { for pending in lost { unpublished.append(pending) } }
+    /// The queue of a publish refuses it for now. A result goes elsewhere if its reply queue keeps refusing it; anything else
+    /// has nowhere else to go.
+    private func refused(_ pending: PendingPublication, at now: Moment) {
+        counters.refusedPublishes += 1
+        pending.refusals += 1
+        let pause = settings.pauseAfterRefusal(pending.refusals)
+        guard pending.isReply else {
+            if refusing.refused(pending.publication, at: now.instant) {
+                log.error(
+                    "a queue of the configuration refuses publishes: their requests are held until it accepts them",
+                    metadata: ["exchange": "\(pending.exchange)", "routing_key": "\(pending.routingKey)"])
+            }
+            later.insert(.republish(pending), due: now.instant + pause)
             return
         }
-        guard wasAlone, let suspect = suspects.candidate else {
+        let hopeless = refusedResults.refused(pending, at: now.instant)
+        if !hopeless.contains(where: { $0 === pending }) {
+            let due = refusedResults.nextTry(of: pending, after: pause, at: now.instant)
+            later.insert(.republish(pending), due: due)
+        }
+        giveUp(hopeless, at: now)
+    }
+
+    private func accepted(_ pending: PendingPublication) {
+        guard refusing.accepted(pending.publication) else { return }
+        log.notice(
+            "a queue of the configuration accepts publishes again",
+            metadata: ["exchange": "\(pending.exchange)", "routing_key": "\(pending.routingKey)"])
+    }
+
+    /// What was refused before is due to be published again.
+    func republish(_ pending: PendingPublication, at now: Moment) {
+        if refusedResults.isOverdue(pending, at: now.instant) {
+            giveUp([pending], at: now)
+        } else {
+            publish(pending, at: now)
+        }
+    }
+
+    /// Sends results elsewhere whose reply queue keeps refusing them.
+    private func giveUp(_ results: [PendingPublication], at now: Moment) {
+        guard !results.isEmpty else { return }
+        let all = Set(results.map(ObjectIdentifier.init))
+        later.removeAll { entry in
+            if case .republish(let pending) = entry { all.contains(ObjectIdentifier(pending)) } else { false }
+        }
+        for result in results {
+            counters.divertedResults += 1
+            if let heldBack = refusalLog.admit(at: now.instant) {
+                log.warning(
+                    "a reply queue refuses results: they go to the configured results, else to the dead letters",
+                    metadata: traced(
+                        result.request.delivery,
+                        ["routing_key": "\(result.routingKey)", "held_back": "\(heldBack)"]))
+            }
+            returned(result, "its reply queue refuses it", at: now)
+        }
+    }
+
+    /// The worker drains: results do not wait any longer for the reply queues that refuse them.
+    package func stopWaitingForReplyQueues(at now: Moment) {
+        giveUp(refusedResults.stop(), at: now)
+    }
+
+    /// When the next direct reply has waited too long for its connection; `nil` while none waits.
+    var nextOverdueReply: Instant? {
+        var earliest: Instant?
+        for lane in PublishLane.allCases where lane != .queues {
+            let outlet = outlets[lane.rawValue]
+            for since in [outlet.unpublished.first?.waitingSince, outlet.suspects.waitingSince] {
+                guard let since else { continue }
+                earliest = min(earliest ?? .distantFuture, since + refusedResults.patience)
+            }
+        }
+        return earliest
+    }
+
+    /// Sends direct replies elsewhere that have waited too long for their connection.
+    func giveUpOverdueReplies(at now: Moment) {
+        for lane in PublishLane.allCases where lane != .queues {
+            let index = lane.rawValue
+            func isOverdue(_ since: Instant?) -> Bool {
+                since.map { $0 + refusedResults.patience <= now.instant } ?? false
+            }
+            var overdue: [PendingPublication] = []
+            while isOverdue(outlets[index].unpublished.first?.waitingSince),
+                let pending = outlets[index].unpublished.popFirst()
+            {
+                overdue.append(pending)
+            }
+            while isOverdue(outlets[index].suspects.waitingSince), let pending = outlets[index].suspects.popWaiting() {
+                overdue.append(pending)
+            }
+            for pending in overdue { returned(pending, Self.noDirectReplies, at: now) }
+        }
+    }
+
+    /// A publishing connection is gone: what had no confirm is published again. If the broker closed it over a publish,
+    /// each goes alone, until it is known which one that was.
+    package func publisherLost(_ lane: PublishLane, _ error: AMQPError, at now: Moment) {
+        let index = lane.rawValue
+        outlets[index].troubledUntil = now.instant + settings.quarantine
+        let (lost, wasAlone) = outlets[index].suspects.takeLost()
+        guard error.isAboutPublish else {
+            if !wasAlone { for pending in lost { outlets[index].unpublished.append(pending) } }
+            return
+        }
+        guard wasAlone, let suspect = outlets[index].suspects.candidate else {
             if !lost.isEmpty {
                 log.warning(
                     "the broker closed the connection over a publish: each that is unconfirmed goes again alone",
                     metadata: ["error": "\(error)", "unconfirmed": "\(lost.count)"])
             }
-            for pending in lost { suspects.append(pending) }
+            for pending in lost { outlets[index].suspects.append(pending) }
+            if lane != .queues { dropExcess(lane, at: now) }
             return
         }
         suspect.closes += 1
         guard suspect.closes >= SuspectPublishes.closesUntilQuarantine else { return }
-        suspects.dropCandidate()
-        suspects.refused(suspect.publication, error, until: now.instant + settings.quarantine)
+        outlets[index].suspects.dropCandidate()
+        outlets[index].suspects.refused(suspect.publication, error, until: now.instant + settings.quarantine)
         log.error(
             "the broker closes the connection over one publish: it is taken out",
             metadata: traced(
                 suspect.request.delivery,
-                [
-                    "error": "\(error)",
-                    "exchange": "\(String(decoding: suspect.publication.exchange, as: UTF8.self))",
-                    "routing_key": "\(String(decoding: suspect.publication.routingKey, as: UTF8.self))",
-                ]))
+                ["error": "\(error)", "exchange": "\(suspect.exchange)", "routing_key": "\(suspect.routingKey)"]))
         quarantine(suspect, error.message, at: now)
+    }
+
+    /// Sends direct replies elsewhere that would hold more than a tenth of the prefetch while each is tried alone.
+    private func dropExcess(_ lane: PublishLane, at now: Moment) {
+        let index = lane.rawValue
+        var excess: [PendingPublication] = []
+        while outlets[index].waiting > refusedResults.limit,
+            let pending = outlets[index].unpublished.popFirst() ?? outlets[index].suspects.popWaiting()
+        {
+            excess.append(pending)
+        }
+        for pending in excess { returned(pending, Self.noDirectReplies, at: now) }
     }
 
     /// The broker does not stand this publish. A result goes another way; a dead letter waits, for there is none.
@@ -132,6 +278,7 @@ extension Pipeline {
     /// No queue took a publish. A result goes where the configuration sends results, then to the dead letters with its
     /// request; what should have been parked ends; a dead letter waits until somebody makes its queue.
     func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
+        refusedResults.ended(pending)
         switch pending.kind {
         case .result(let report, let id):
             if let route = settings.results(for: report.outcome), pending.request.delivery.replyTo != nil {
@@ -161,6 +308,7 @@ extension Pipeline {
         }
     }
 
+    /// The request becomes a dead letter that holds its result.
     func abandonResult(
         _ pending: PendingPublication, _ report: Report, _ id: NotificationID?, _ reply: String, at now: Moment
     ) {
@@ -170,7 +318,14 @@ extension Pipeline {
             report.detail = "the result could not be routed (\(reply))" + (report.detail.map { "; \($0)" } ?? "")
             pending.request.firstFailure = InFlightRequest.Failure(id: id, report: report)
         }
+        pending.request.firstFailure?.results.append(pending.publication.body)
         if !settings.callsForDeadLetter(report.outcome) { pending.request.failures += 1 }
         closeOne(of: pending.request, at: now)
     }
+}
+
+extension PendingPublication {
+    /// For log lines.
+    fileprivate var exchange: String { String(decoding: publication.exchange, as: UTF8.self) }
+    fileprivate var routingKey: String { String(decoding: publication.routingKey, as: UTF8.self) }
 }

@@ -76,7 +76,7 @@ extension Pipeline {
         guard request.open == 0 else { return }
         if let failure = request.firstFailure {
             request.firstFailure = nil
-            deadLetter(request, id: failure.id, report: failure.report, at: now)
+            deadLetter(request, failure, at: now)
         } else if !request.parked.isEmpty {
             publishRetry(request, at: now)
         } else {
@@ -84,15 +84,16 @@ extension Pipeline {
         }
     }
 
-    func deadLetter(_ request: InFlightRequest, id: NotificationID?, report: Report, at now: Moment) {
+    func deadLetter(_ request: InFlightRequest, _ failure: InFlightRequest.Failure, at now: Moment) {
         counters.deadLetters += 1
-        var report = report
+        var report = failure.report
         if request.notifications > 1 {
             let first = report.detail.map { ", first: \($0)" } ?? ""
             report.detail = "\(request.failures) of \(request.notifications) notifications failed\(first)"
         }
         let publication = settings.deadLetters.encode(
-            request.delivery, report: report, id: id, queue: settings.queues[request.delivery.queue].name,
+            request.delivery, report: report, results: failure.results, id: failure.id,
+            queue: settings.queues[request.delivery.queue].name,
             decoder: settings.queues[request.delivery.queue].decoderName, firstSeen: request.arrived.wall,
             done: request.doneBitmap(leaving: request.failed), now: now.wall)
         // What is parked may fail as well, and then has a dead letter of its own.

@@ -8,7 +8,9 @@ package import Logging
 /// the number of records, and with it everything that waits here.
 package final class Pipeline {
     // What a whole module sees at once is not checked for overlapping access at run time, so nothing here is `package`.
-    var settings: PipelineSettings
+    var settings: PipelineSettings {
+        didSet { refusedResults.patience = settings.refusedResults }
+    }
     var counters: PipelineCounters
     var timings = Timings()
     var tally = NotificationTally()
@@ -27,6 +29,7 @@ package final class Pipeline {
     var later = DeadlineQueue<Later>()
     var findingLog = LogLimit(interval: .seconds(60))
     var parkingLog = LogLimit(interval: .seconds(60))
+    var refusalLog = LogLimit(interval: .seconds(60))
     /// Retry queues that took nothing, each logged once.
     var missingRetryQueues: Set<String> = []
     /// Notifications that wait for their next try in this process, and how many may: the rest is parked, lest prefetch be
@@ -38,11 +41,11 @@ package final class Pipeline {
     /// Reasons that were logged, each once.
     var announced: Set<String> = []
 
-    var unconfirmed = SequenceTable<PendingPublication>()
-    /// What waits for the publishing connection, oldest first.
-    var unpublished = EventQueue<PendingPublication>()
-    /// What goes alone, because the broker may have closed the connection over it.
-    var suspects = SuspectPublishes()
+    /// One for each of ``PublishLane``.
+    var outlets = PublishLane.allCases.map { _ in PublishOutlet() }
+    var proven = ProvenRequesters()
+    var refusedResults: RefusedResults
+    var refusing = RefusingDestinations()
 
     /// When the waiting are looked at next; never where nothing waits.
     var nextLook = Instant.distantFuture
@@ -75,11 +78,19 @@ package final class Pipeline {
         counters = PipelineCounters(queues: settings.queues.count)
         prefetch = settings.queues.reduce(0) { $0 + Int($1.prefetch) }
         completed = CompletedRequests(prefetch: prefetch)
+        refusedResults = RefusedResults(
+            patience: settings.refusedResults, limit: max(1, prefetch / Self.refusedRequestsDivisor))
         maximumWaitingRetries = max(settings.queues.count, prefetch / Self.waitingRetriesDivisor)
     }
 
     /// A fifth of all that prefetch allows, and one of each queue: one that holds one at a time keeps their order by that.
     private static let waitingRetriesDivisor = 5
+
+    /// A tenth of all that prefetch allows may wait for reply queues that refuse results.
+    private static let refusedRequestsDivisor = 10
+
+    /// Publishes that wait, or are tried, alone.
+    package var suspects: Int { outlets.reduce(0) { $0 + $1.suspects.count } }
 
     /// Whether nothing is left to do for any delivery.
     package var isIdle: Bool {
@@ -98,8 +109,8 @@ package final class Pipeline {
     }
 
     package var nextDeadline: Instant? {
-        guard nextLook < .distantFuture else { return later.earliest }
-        return later.earliest.map { min($0, nextLook) } ?? nextLook
+        let earliest = min(later.earliest ?? .distantFuture, nextLook, nextOverdueReply ?? .distantFuture)
+        return earliest == .distantFuture ? nil : earliest
     }
 
     /// The most that one turn does of what is due; the rest is due in the next.
@@ -113,11 +124,12 @@ package final class Pipeline {
             case .retry(let handle):
                 waitingRetries -= 1
                 send(handle, at: now)
-            case .republish(let pending): publish(pending, at: now)
+            case .republish(let pending): republish(pending, at: now)
             case .decode(let request): decode(request, at: now)
             case .release(let app, let lane): budget -= release(app, lane, atMost: max(budget, 1), at: now)
             }
         }
         if nextLook <= now.instant { lookAtTheWaiting(at: now) }
+        giveUpOverdueReplies(at: now)
     }
 }

@@ -31,6 +31,8 @@ package struct PipelineCounters: Sendable {
     /// Publishes that no queue took.
     package var returned: UInt64 = 0
     package var refusedPublishes: UInt64 = 0
+    /// Results that went elsewhere because their reply queue kept refusing them.
+    package var divertedResults: UInt64 = 0
     /// Publishes that were taken out because the broker closes the connection over them.
     package var quarantined: UInt64 = 0
     /// Answers whose reason Apple does not document, or that had none.
@@ -66,6 +68,7 @@ package struct PipelineCounters: Sendable {
         deadLetters += other.deadLetters
         returned += other.returned
         refusedPublishes += other.refusedPublishes
+        divertedResults += other.divertedResults
         quarantined += other.quarantined
         unknownReasons += other.unknownReasons
         unsettled += other.unsettled

@@ -13,11 +13,14 @@ package protocol PipelineDoors: AnyObject {
     /// Takes a notification back from a pool; `false` if it was sent already, and then its end comes back.
     func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool
 
-    /// Whether the publishing connection takes publishes now.
-    var canPublish: Bool { get }
+    /// Whether a publishing connection takes publishes now.
+    func canPublish(_ lane: PublishLane) -> Bool
+
+    /// Opens a publishing connection unless it is open or opening already.
+    func connect(_ lane: PublishLane)
 
     /// Publishes and returns the sequence number that its confirm will carry.
-    func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64
+    func publish(_ publication: borrowing Publication, on lane: PublishLane) throws(AMQPError) -> UInt64
 
     /// Whether a connection of a pool takes requests.
     func isConnected(pool: Int) -> Bool

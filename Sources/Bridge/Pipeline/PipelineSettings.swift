@@ -57,6 +57,8 @@ package struct PipelineSettings: Sendable {
     /// The pause before a refused or returned publish is repeated: the first one, and the longest.
     package var refusalPause = Duration.milliseconds(500)
     package var longestRefusalPause = Duration.seconds(30)
+    /// How long a reply queue may refuse a result, or a direct reply may wait for its connection.
+    package var refusedResults = Duration.seconds(30)
     /// How long nothing goes where the broker closed the connection over it.
     package var quarantine = Duration.seconds(60)
 
@@ -101,6 +103,7 @@ extension PipelineSettings {
         self.processes = processes
         results = configuration.results.route.map { PublishRoute($0) }
         publishResults = configuration.results.publish
+        refusedResults = configuration.results.refused
         feedback = configuration.feedback.map { PublishRoute($0) }
         deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)
         ladder = RetryLadder(configuration.retry)

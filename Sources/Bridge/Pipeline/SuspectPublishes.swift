@@ -48,7 +48,7 @@ struct SuspectPublishes {
 
     /// Publishes that wait, or are tried, alone.
     var count: Int {
-        waiting.elements.count + (candidate == nil ? 0 : 1)
+        waiting.count + (candidate == nil ? 0 : 1)
     }
 
     /// Everything that is neither written nor in another line.
@@ -58,6 +58,16 @@ struct SuspectPublishes {
 
     mutating func append(_ pending: PendingPublication) {
         waiting.append(pending)
+    }
+
+    /// When the one that waits first began to wait.
+    var waitingSince: Instant? {
+        waiting.first?.waitingSince
+    }
+
+    /// Takes out the one that waits first.
+    mutating func popWaiting() -> PendingPublication? {
+        waiting.popFirst()
     }
 
     /// The next one to go alone; it stays the candidate until its end is known.

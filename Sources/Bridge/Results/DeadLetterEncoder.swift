@@ -5,6 +5,8 @@ package import Core
 package struct DeadLetterEncoder: Sendable {
     /// In bytes.
     static let maximumDetail = 1024
+    /// The results that no queue took, in bytes; what is beyond that is left out.
+    static let maximumResults = 65_536
     /// All headers together, in bytes: with the other properties they must fit into one frame, and the broker adds some.
     static let maximumHeaders = 111_072
 
@@ -18,23 +20,26 @@ package struct DeadLetterEncoder: Sendable {
     }
 
     /// - Parameters:
+    ///   - results: bodies of results that no queue took; the letter holds them, as an array if there are several.
     ///   - id: the `apns-id` of the notification that failed; `nil` if it never got one.
     ///   - queue: the name of the queue that the delivery came from.
     ///   - decoder: the name of the decoder that read it.
     ///   - firstSeen: when it arrived here; an earlier one in its headers, from a failure before, is kept.
     ///   - done: what a replay leaves out, because it has not failed; `nil` for nothing.
     package func encode(
-        _ delivery: Delivery, report: Report, id: NotificationID?, queue: String, decoder: String, firstSeen: WallTime,
+        _ delivery: Delivery, report: Report, results: [ArraySlice<UInt8>] = [], id: NotificationID?, queue: String,
+        decoder: String, firstSeen: WallTime,
         done: DoneBitmap? = nil, now: WallTime
     ) -> Publication {
         var properties = Republishing.properties(of: delivery)
         var report = report
         let original = properties.headers ?? FieldTable()
         for reduction in Reduction.allCases {
-            if reduction != .none { report.detail = nil }
-            var headers = reduction == .foreign ? FieldTable() : original
+            if reduction >= .detail { report.detail = nil }
+            var headers = reduction >= .foreign ? FieldTable() : original
             Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
             mark(&headers, report, id: id, decoder: decoder, now: now)
+            headers["harebell-result"] = reduction >= .results ? nil : Self.joined(results).map { .text($0) }
             headers[RequestHistory.Header.done] = done.map { .text($0.text) }
             for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
             properties.headers = headers
@@ -51,9 +56,25 @@ package struct DeadLetterEncoder: Sendable {
         preconditionFailure("our own headers fit into a frame")
     }
 
-    /// What goes if the headers do not fit: first the detail, then all headers of others.
-    private enum Reduction: CaseIterable {
-        case none, detail, foreign
+    /// What goes if the headers do not fit: first the detail, then the results, then all headers of others.
+    private enum Reduction: Int, CaseIterable, Comparable {
+        case none, detail, results, foreign
+
+        static func < (left: Reduction, right: Reduction) -> Bool {
+            left.rawValue < right.rawValue
+        }
+    }
+
+    /// One result as it is, several as a JSON array of as many as fit; `nil` for none.
+    private static func joined(_ results: [ArraySlice<UInt8>]) -> [UInt8]? {
+        guard results.count > 1 else { return results.first.map { Array($0) } }
+        var text: [UInt8] = []
+        for result in results where text.count + result.count + 2 <= maximumResults {
+            text.append(UInt8(ascii: text.isEmpty ? "[" : ","))
+            text += result
+        }
+        text.append(UInt8(ascii: "]"))
+        return text
     }
 
     private func mark(

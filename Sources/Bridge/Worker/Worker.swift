@@ -18,7 +18,8 @@ package final class Worker: PipelineDoors {
     }
 
     private let consumer: AMQPConnection
-    let publisher: AMQPConnection
+    /// One for each of ``PublishLane``; those for direct replies are opened when they are first needed.
+    private let publishers: [AMQPConnection]
     /// The numbers of the pools whose certificate was refused, and that have had no connection since.
     var refusedPools: Set<Int> = []
     var roster = PoolRoster<APNsPool>()
@@ -57,14 +58,16 @@ package final class Worker: PipelineDoors {
     ///   - contexts: for all of the plan's pools.
     package init(
         index: Int, settings: PipelineSettings, _ ramps: [PrefetchRamp], _ plan: AppPlan, _ contexts: AppPlan.Contexts,
-        consumer: AMQPConnection, publisher: AMQPConnection, decoders: [DecoderProcess] = [], log: Logger, seed: UInt64,
+        consumer: AMQPConnection, publishers: [AMQPConnection], decoders: [DecoderProcess] = [], log: Logger,
+        seed: UInt64,
         at now: Moment, makePool: @escaping MakePool
     ) {
         precondition(decoders.count == settings.processes.count, "each process of the settings runs")
         self.decoders = decoders
         self.index = index
         self.consumer = consumer
-        self.publisher = publisher
+        precondition(publishers.count == PublishLane.allCases.count, "each lane has a connection")
+        self.publishers = publishers
         self.makePool = makePool
         self.log = log
         self.now = now
@@ -75,7 +78,7 @@ package final class Worker: PipelineDoors {
         pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: seed)
         adopt(plan, contexts)
         consumer.start(at: now.instant)
-        publisher.start(at: now.instant)
+        connect(.queues)
     }
 
     package var counters: PipelineCounters {
@@ -132,7 +135,7 @@ package final class Worker: PipelineDoors {
             earliest = earliest.map { min($0, deadline) } ?? deadline
         }
         consider(consumer.nextDeadline)
-        consider(publisher.nextDeadline)
+        for publisher in publishers { consider(publisher.nextDeadline) }
         for case let pool? in roster.pools { consider(pool.nextDeadline) }
         if isWorking {
             consider(roster.nextDeadline)
@@ -145,7 +148,7 @@ package final class Worker: PipelineDoors {
 
     package func expire(at now: Moment) {
         consumer.expire(at: now.instant)
-        publisher.expire(at: now.instant)
+        for publisher in publishers { publisher.expire(at: now.instant) }
         step(at: now)
     }
 
@@ -241,23 +244,34 @@ package final class Worker: PipelineDoors {
     }
 
     private func takeConfirms() {
+        for lane in PublishLane.allCases { takeConfirms(lane) }
+        updateReadiness()
+    }
+
+    private func takeConfirms(_ lane: PublishLane) {
+        let publisher = publishers[lane.rawValue]
         while let event = publisher.nextEvent(at: now.instant) {
             switch event {
             case .engine where !isWorking: break
             case .engine(.confirmed(let sequence, let confirmation)):
-                pipeline.confirmed(sequence, confirmation, at: now)
-            case .engine(.opened): isPublisherOpen = true
+                pipeline.confirmed(sequence, confirmation, on: lane, at: now)
+            case .engine(.opened): if lane == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked): log.notice("the broker takes publishes again")
             case .disconnected(_, let error, _):
-                isPublisherOpen = false
-                pipeline.publisherLost(error, at: now)
-                if !error.isAboutPublish { brokerLost("publishing", error) }
+                if lane == .queues { isPublisherOpen = false }
+                pipeline.publisherLost(lane, error, at: now)
+                if error.isAboutPublish { break }
+                if lane == .queues {
+                    brokerLost("publishing", error)
+                } else {
+                    log.warning(
+                        "the connection for direct replies is lost; trying again", metadata: ["error": "\(error)"])
+                }
             case .engine, .closed: break
             }
         }
-        updateReadiness()
     }
 
     private func brokerLost(_ which: String, _ error: AMQPError) {
@@ -289,6 +303,7 @@ package final class Worker: PipelineDoors {
     package func startDrain(deadline: Instant) {
         guard drain.start(deadline: deadline) else { return }
         consumer.cancelConsumers(at: now.instant)
+        pipeline.stopWaitingForReplyQueues(at: now)
     }
 
     /// Closes everything now; what is unsettled goes back to its queue.
@@ -312,7 +327,7 @@ package final class Worker: PipelineDoors {
                 wasCutShort = true
             }
             drain.settled(at: now.instant)
-            publisher.close(at: now.instant)
+            for publisher in publishers { publisher.close(at: now.instant) }
             for case let pool? in roster.pools { pool.drain(at: now.instant) }
             for decoder in decoders { decoder.stop() }
             let queues = hasDelivered.indices.filter { hasDelivered[$0] && !wasCutShort }
@@ -325,7 +340,7 @@ package final class Worker: PipelineDoors {
         case .closing:
             // What APNs has not answered by the deadline is given up: its connections are not waited for.
             let isClosed =
-                consumer.isClosed && publisher.isClosed && decoders.allSatisfy(\.hasStopped)
+                consumer.isClosed && publishers.allSatisfy(\.isClosed) && decoders.allSatisfy(\.hasStopped)
                 && (wasCutShort || roster.pools.allSatisfy { $0?.isDrained ?? true })
             guard isClosed || drain.isOver(at: now.instant) else { return }
             drain.closed()
@@ -344,12 +359,21 @@ package final class Worker: PipelineDoors {
         self[pool].cancel(ticket, handle: handle)
     }
 
-    package var canPublish: Bool {
-        publisher.canPublish
+    package func canPublish(_ lane: PublishLane) -> Bool {
+        publishers[lane.rawValue].canPublish
     }
 
-    package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
-        try publisher.publish(publication)
+    package func connect(_ lane: PublishLane) {
+        publishers[lane.rawValue].start(at: now.instant)
+    }
+
+    package func publish(_ publication: borrowing Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
+        try publishers[lane.rawValue].publish(publication)
+    }
+
+    /// Whether the broker takes no publishes.
+    var isBlocked: Bool {
+        publishers.contains(where: \.isBlocked)
     }
 
     package func isConnected(pool: Int) -> Bool {

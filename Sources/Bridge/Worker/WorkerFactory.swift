@@ -26,17 +26,30 @@ package enum WorkerFactory {
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
             network: brokerNetwork, seed: random.next())
-        let publisher = try BrokerConnections.connection(
-            .publisher, name: "harebell publish \(WorkerName.text(index: index))", configuration.broker,
-            network: brokerNetwork, seed: random.next())
+        let publishers = try PublishLane.allCases.map { lane in
+            try BrokerConnections.connection(
+                .publisher, name: "harebell \(lane.activity) \(WorkerName.text(index: index))", configuration.broker,
+                network: brokerNetwork, seed: random.next())
+        }
         return Worker(
-            index: index, settings: settings, ramps, plan, contexts, consumer: consumer, publisher: publisher,
+            index: index, settings: settings, ramps, plan, contexts, consumer: consumer, publishers: publishers,
             decoders: settings.processes.map { process in
                 DecoderProcess(name: process.name, process.options, host: programs, log: log, at: now.instant)
             }, log: log, seed: random.next(), at: now
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(
                 wanted.limits, context: context, tokens: tokens, network: apnsNetwork, seed: random.next(), at: now)
+        }
+    }
+}
+
+extension PublishLane {
+    /// What the broker's management shows a connection to be for.
+    fileprivate var activity: String {
+        switch self {
+        case .queues: "publish"
+        case .provenReplies: "publish direct replies"
+        case .unprovenReplies: "publish first direct replies"
         }
     }
 }

@@ -60,6 +60,9 @@ package struct WorkerSnapshot: Sendable {
     package let orphans: Int
     package let suspects: Int
     package let isPublisherOpen: Bool
+    /// Requests whose results wait for a reply queue that refuses them.
+    package let refused: Int
+    package let refusing: RefusingDestinations
     /// The broker takes no publishes.
     package let isBlocked: Bool
     /// In the configuration's order.
@@ -107,7 +110,8 @@ extension Worker {
                     isConsuming: consuming[index], messages: messages(inQueue: index))
             },
             isSuspended: pipeline.isSuspended, remembered: pipeline.completed.count, orphans: pipeline.orphans.count,
-            suspects: pipeline.suspects.count, isPublisherOpen: isPublisherOpen, isBlocked: publisher.isBlocked,
+            suspects: pipeline.suspects, isPublisherOpen: isPublisherOpen,
+            refused: pipeline.refusedResults.count, refusing: pipeline.refusing, isBlocked: isBlocked,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications]
                 return WorkerSnapshot.App(

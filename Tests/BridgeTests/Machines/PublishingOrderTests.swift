@@ -11,9 +11,11 @@ private final class NarrowDoors: PipelineDoors {
     var room = 0
     private(set) var published: [String] = []
 
-    var canPublish: Bool { room > 0 }
+    func canPublish(_ lane: PublishLane) -> Bool { room > 0 }
 
-    func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
+    func connect(_ lane: PublishLane) {}
+
+    func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
         room -= 1
         published.append(String(decoding: publication.routingKey, as: UTF8.self))
         return UInt64(published.count)

@@ -161,8 +161,9 @@ struct PayloadValidationTests {
 }
 
 private final class NoDoors: PipelineDoors {
-    var canPublish: Bool { false }
-    func publish(_ publication: Publication) throws(AMQPError) -> UInt64 { 0 }
+    func canPublish(_ lane: PublishLane) -> Bool { false }
+    func connect(_ lane: PublishLane) {}
+    func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 { 0 }
     func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
         0
     }

@@ -205,8 +205,7 @@ extension Fault {
             load.isUnanswerable = { $0 % 400 == 5 }
             load.change = { [isUnanswerable = load.isUnanswerable] index, message in
                 guard isUnanswerable(index) else { return }
-                let nobody = "amq.rabbitmq.reply-to.g2dkABByZXBseUAxMjcuMC4wLjE.nonsense-\(index)"
-                message.properties.replyTo = ArraySlice(nobody.utf8)
+                message.properties.replyTo = ArraySlice(DirectReplies.name(node: "reply@\(index)").utf8)
             }
         }
         closing.limits = { FaultRun.Limits(duplicateResults: ($0.run.load.count / 400 + 1) * held) }

@@ -1,0 +1,116 @@
+import AMQP
+package import Core
+
+/// Results that their reply queue refuses (`x-overflow: reject-publish`), by the queue that refuses them.
+///
+/// Each is published again until the queue accepts it or it was refused for ``patience``. More than ``limit`` requests never
+/// wait for that: the reply queue that holds most of them gives one up, so a producer whose reply queue is full
+/// cannot take the place of the others. Source: rabbitmq.com/docs/maxlength (overflow behaviour).
+struct RefusedResults {
+    /// How long a result may be refused.
+    var patience: Duration
+    /// Requests that may wait for reply queues at a time.
+    let limit: Int
+    /// Requests that wait for reply queues.
+    private(set) var count = 0
+    /// By reply queue, the oldest first.
+    private var requests: [ArraySlice<UInt8>: [InFlightRequest]] = [:]
+    private var isStopped = false
+
+    init(patience: Duration, limit: Int) {
+        precondition(limit > 0, "some requests may wait")
+        self.patience = patience
+        self.limit = limit
+    }
+
+    /// A reply queue refused a result.
+    ///
+    /// - Returns: The results to give up now; this one may be among them. The others are published again.
+    mutating func refused(_ pending: PendingPublication, at now: Instant) -> [PendingPublication] {
+        let request = pending.request
+        let queue = pending.publication.routingKey
+        if pending.refusedSince == nil {
+            pending.refusedSince = now
+            if request.refused.isEmpty {
+                requests[queue, default: []].append(request)
+                count += 1
+            }
+            request.refused.append(pending)
+        }
+        pending.isWaiting = true
+        if isOverdue(pending, at: now) { return [pending] }
+        guard count > limit, let largest = requests.max(by: { $0.value.count < $1.value.count }) else { return [] }
+        guard largest.value.count > requests[queue]?.count ?? 0, let victim = largest.value.last else {
+            return [pending]
+        }
+        let waiting = victim.refused.filter(\.isWaiting)
+        return waiting.isEmpty ? [pending] : waiting
+    }
+
+    /// Whether a result is not to be published again.
+    func isOverdue(_ pending: PendingPublication, at now: Instant) -> Bool {
+        guard let since = pending.refusedSince else { return false }
+        return isStopped || now - since >= patience
+    }
+
+    /// When a result that is refused at `now` is to be published again after `pause`, or given up.
+    func nextTry(of pending: PendingPublication, after pause: Duration, at now: Instant) -> Instant {
+        guard let since = pending.refusedSince else { return now + pause }
+        return min(now + pause, since + patience)
+    }
+
+    /// A result is not refused any more: its queue accepted it, or it goes elsewhere.
+    mutating func ended(_ pending: PendingPublication) {
+        guard pending.refusedSince != nil else { return }
+        pending.refusedSince = nil
+        pending.isWaiting = false
+        let request = pending.request
+        request.refused.removeAll { $0 === pending }
+        guard request.refused.isEmpty else { return }
+        let queue = pending.publication.routingKey
+        requests[queue]?.removeAll { $0 === request }
+        if requests[queue]?.isEmpty == true { requests[queue] = nil }
+        count -= 1
+    }
+
+    /// From now on no result is published again after a refusal.
+    ///
+    /// - Returns: The results that wait for their next try.
+    mutating func stop() -> [PendingPublication] {
+        isStopped = true
+        return requests.values.flatMap { $0 }.flatMap { $0.refused.filter(\.isWaiting) }
+    }
+}
+
+/// Queues of the configuration that refuse publishes now, and since when. What goes to them has nowhere else to go.
+package struct RefusingDestinations: Sendable {
+    package struct Destination: Hashable, Sendable {
+        let exchange: ArraySlice<UInt8>
+        let routingKey: ArraySlice<UInt8>
+
+        /// The queue's name on the default exchange, else exchange and routing key.
+        package var name: String {
+            let key = String(decoding: routingKey, as: UTF8.self)
+            return exchange.isEmpty ? key : "\(String(decoding: exchange, as: UTF8.self))/\(key)"
+        }
+    }
+
+    package private(set) var since: [Destination: Instant] = [:]
+
+    package var isEmpty: Bool { since.isEmpty }
+
+    /// - Returns: whether it accepted publishes until now.
+    mutating func refused(_ publication: borrowing Publication, at now: Instant) -> Bool {
+        let destination = Destination(exchange: publication.exchange, routingKey: publication.routingKey)
+        guard since[destination] == nil else { return false }
+        since[destination] = now
+        return true
+    }
+
+    /// - Returns: whether it refused publishes until now.
+    mutating func accepted(_ publication: borrowing Publication) -> Bool {
+        guard !since.isEmpty else { return false }
+        let destination = Destination(exchange: publication.exchange, routingKey: publication.routingKey)
+        return since.removeValue(forKey: destination) != nil
+    }
+}
