@@ -53,7 +53,7 @@ let package = Package(
         library("TLS", ["COpenSSL", "Core", "Files"]),
         library("HTTP2", ["CNghttp2", "Core"]),
         library("Proxy", ["Core"]),
-        library("Libraries", ["CHarebellDecoder", "Core"]),
+        library("Libraries", ["CHarebellDecoder", "Core", "Files"]),
         .target(
             name: "XorcMessages", dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
             exclude: ["README.md", "xorc.proto"], swiftSettings: generatedRules),

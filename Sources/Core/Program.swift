@@ -4,9 +4,13 @@ package struct Program: Sendable, Equatable {
     package var command: [String]
     /// `NAME=value`; it has no others but `PATH` and `LANG`, as this program has them.
     package var environment: [String]
+    /// What messages call it.
+    package var name: String
 
-    package init(command: [String], environment: [String] = []) {
+    /// - Parameter name: `nil` takes the first word of the command.
+    package init(command: [String], environment: [String] = [], name: String? = nil) {
         precondition(!command.isEmpty, "a command begins with a program")
+        self.name = name ?? command[0]
         self.command = command
         self.environment = environment
     }

@@ -43,7 +43,7 @@ package final class ProgramProcesses: ProgramHost {
         do throws(SystemError) {
             running.append(try RunningProgram(program, engine, self))
         } catch {
-            let message = "cannot start \(program.command[0]): \(error.explanation)"
+            let message = "cannot start \(program.name): \(error.explanation)"
             engine.transportClosed(TransportError(code: .init(rawValue: error.name), message: message), at: now.instant)
             loop.requestTurn()
         }

@@ -1,5 +1,6 @@
 import Bridge
 import Core
+import Files
 import TLS
 
 /// What `harebell check` says about one app's key or certificate, to people and to programs.
@@ -16,7 +17,7 @@ struct CredentialReport {
 
     /// A line for the app and one for each topic of its certificate.
     var text: String {
-        let head = "app \(found.app.topic) (\(found.app.environment.rawValue)): "
+        let head = "app \(found.topic) (\(found.environment)): "
         switch found.credential {
         case .token(let keyFile, let keyID, let teamID, let isReadable):
             return head + "signing key \(keyID) of team \(teamID), \(keyFile)\(isReadable ? "" : " (not usable)")"
@@ -52,12 +53,13 @@ struct CredentialReport {
 
     var json: JSONAnswer {
         var members: [(String, JSONAnswer)] = [
-            ("topic", .text(found.app.topic)), ("environment", .text(found.app.environment.rawValue)),
+            ("topic", .text(found.topic)), ("environment", .text(found.environment)),
         ]
         switch found.credential {
         case .token(let keyFile, let keyID, let teamID, let isReadable):
             members += [
-                ("credential", .text("token")), ("readable", .boolean(isReadable)), ("key_file", .text(keyFile)),
+                ("credential", .text("token")), ("readable", .boolean(isReadable)),
+                ("key_file", .text(keyFile.description)),
                 ("key_id", .text(keyID)), ("team_id", .text(teamID)),
             ]
         case .certificate(nil):

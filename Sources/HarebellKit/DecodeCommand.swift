@@ -80,7 +80,7 @@ struct DecodeCommand: ConfiguredCommand {
                 return trial.isOver
             })
         guard let answer = trial.answer else {
-            complain("the decoder's program \(process.options.program.command[0]): \(trial.failure)")
+            complain("the decoder's program \(process.options.program.name): \(trial.failure)")
             throw Status.unavailable
         }
         return answer

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Core
 import EventLoop
+import Files
 import Glibc
 import Simulator
 import TLS
@@ -77,7 +78,8 @@ struct SimulateCommand: ParsableCommand {
         options.authorityFile = caFile
         options.configuration.environment = Environment(rawValue: environment) ?? .production
         if let certificate, let privateKey {
-            options.identity = .pem(certificateFile: certificate, privateKeyFile: privateKey)
+            options.identity = .pem(
+                certificateFile: FilePath(certificate), privateKeyFile: FilePath(privateKey))
         }
         do {
             if let publicKey, let keyID = keyId, let teamID = teamId {

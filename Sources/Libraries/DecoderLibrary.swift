@@ -1,4 +1,5 @@
 import CHarebellDecoder
+package import Files
 import Glibc
 
 /// A shared library that has been loaded, and has a decoder's interface. It is never unloaded.
@@ -15,10 +16,11 @@ package struct DecoderLibrary: Sendable {
     private static let longestComplaint = 1024
 
     /// - Parameter path: relative to the working directory, if it is.
-    package init(file path: String) throws(LibraryError) {
+    package init(file path: FilePath) throws(LibraryError) {
         let file = try LibraryFile.resolve(path)
-        guard let handle = unsafe dlopen(file, RTLD_NOW | RTLD_LOCAL) else {
-            throw LibraryError(.notLoaded, unsafe dlerror().map { unsafe String(cString: $0) } ?? "cannot load \(file)")
+        guard let handle = unsafe dlopen(file.path, RTLD_NOW | RTLD_LOCAL) else {
+            let reason = unsafe dlerror().map { unsafe String(cString: $0) } ?? "cannot load \(file)"
+            throw LibraryError(.notLoaded, reason.replacing(file.path, with: "\(file)"))
         }
         guard let symbol = unsafe dlsym(handle, "harebell_decoder") else {
             throw LibraryError(.incompatible, "\(path) exports no function harebell_decoder")
@@ -54,7 +56,7 @@ package struct DecoderLibrary: Sendable {
     }
 
     private static func name(
-        _ text: harebell_text, _ what: String, _ path: String
+        _ text: harebell_text, _ what: String, _ path: FilePath
     ) throws(LibraryError) -> String {
         guard let bytes = unsafe text.bytes, unsafe (1...longestName).contains(text.size),
             let name = unsafe String(validating: UnsafeBufferPointer(start: bytes, count: text.size), as: UTF8.self)

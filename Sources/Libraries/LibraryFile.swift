@@ -1,30 +1,39 @@
+import Files
 import Glibc
 
 /// What is loaded runs with all that this process may do: nobody but root and its own user may be able to change it.
 enum LibraryFile {
-    /// - Returns: the file itself, whatever links lead to it.
-    static func resolve(_ path: String) throws(LibraryError) -> String {
-        guard let resolved = unsafe realpath(path, nil) else { throw LibraryError(.missing, "\(path): \(systemError)") }
+    /// - Returns: the file itself, whatever links lead to it. Messages call it what they call `named`, if that is not its
+    ///   path.
+    static func resolve(_ named: FilePath) throws(LibraryError) -> FilePath {
+        guard let resolved = unsafe realpath(named.path, nil) else {
+            throw LibraryError(.missing, "\(named): \(systemError)")
+        }
         defer { unsafe free(resolved) }
-        let file = unsafe String(cString: resolved)
+        let path = unsafe String(cString: resolved)
+        let isHidden = named.description != named.path
+        let file = FilePath(path, shownAs: isHidden ? named.description : nil)
         try check(file, S_IFREG, "a file")
-        let folder = file.prefix(upTo: file.lastIndex(of: "/") ?? file.startIndex)
-        try check(folder.isEmpty ? "/" : String(folder), S_IFDIR, "a folder")
+        let folder = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
+        try check(
+            FilePath(folder.isEmpty ? "/" : String(folder), shownAs: isHidden ? "the folder of \(named)" : nil),
+            S_IFDIR,
+            "a folder")
         return file
     }
 
-    private static func check(_ path: String, _ kind: UInt32, _ name: String) throws(LibraryError) {
+    private static func check(_ file: FilePath, _ kind: UInt32, _ name: String) throws(LibraryError) {
         var information = stat()
-        guard unsafe stat(path, &information) == 0 else { throw LibraryError(.missing, "\(path): \(systemError)") }
-        guard information.st_mode & S_IFMT == kind else { throw LibraryError(.missing, "\(path) is not \(name)") }
+        guard unsafe stat(file.path, &information) == 0 else { throw LibraryError(.missing, "\(file): \(systemError)") }
+        guard information.st_mode & S_IFMT == kind else { throw LibraryError(.missing, "\(file) is not \(name)") }
         guard information.st_uid == 0 || information.st_uid == geteuid() else {
             throw LibraryError(
                 .exposed,
-                "\(path) belongs to user \(information.st_uid): expected root or the user whom harebell runs as, \(geteuid())"
+                "\(file) belongs to user \(information.st_uid): expected root or the user whom harebell runs as, \(geteuid())"
             )
         }
         guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-            throw LibraryError(.exposed, "others than its owner can change \(path): chmod go-w \(path)")
+            throw LibraryError(.exposed, "others than its owner can change \(file): chmod go-w \(file)")
         }
     }
 

@@ -1,5 +1,6 @@
 import COpenSSL
 package import Core
+package import Files
 import Glibc
 
 /// What this project reads of an X.509 certificate (RFC 5280).
@@ -31,7 +32,7 @@ package struct Certificate: Sendable, Equatable {
     }
 
     /// The first certificate of a PEM file.
-    package init(file: String) throws(TLSError) {
+    package init(file: FilePath) throws(TLSError) {
         let what = "the certificate file"
         try self.init(pem: File.text(file, what), "\(what) \(file)")
     }

@@ -1,4 +1,5 @@
 import COpenSSL
+package import Files
 
 /// Hash functions of FIPS 180-4.
 package enum Digest {
@@ -23,7 +24,7 @@ package enum Digest {
     }
 
     /// SHA-256 of a file's content: 32 bytes.
-    package static func sha256(file: String) throws(TLSError) -> [UInt8] {
+    package static func sha256(file: FilePath) throws(TLSError) -> [UInt8] {
         sha256(try File.bytes(file, "the file"))
     }
 

@@ -1,20 +1,21 @@
 import COpenSSL
 import Core
+package import Files
 
 extension TLSContext {
     /// Who we are: a certificate with its chain, and its private key.
     package struct Identity: Sendable {
         private enum Source {
-            case files(certificate: String, privateKey: String)
+            case files(certificate: FilePath, privateKey: FilePath)
             case text(certificates: String, privateKey: String)
-            case pkcs12(file: String, password: String)
+            case pkcs12(file: FilePath, password: String)
         }
 
         private let source: Source
 
         /// Two PEM files, or twice the same one: the certificate first and then those that issued it, and the
         /// unencrypted private key.
-        package static func pem(certificateFile: String, privateKeyFile: String) -> Identity {
+        package static func pem(certificateFile: FilePath, privateKeyFile: FilePath) -> Identity {
             Identity(source: .files(certificate: certificateFile, privateKey: privateKeyFile))
         }
 
@@ -24,7 +25,7 @@ extension TLSContext {
         }
 
         /// A PKCS #12 file (RFC 7292), as keychains export it.
-        package static func pkcs12(file: String, password: String = "") -> Identity {
+        package static func pkcs12(file: FilePath, password: String = "") -> Identity {
             Identity(source: .pkcs12(file: file, password: password))
         }
 

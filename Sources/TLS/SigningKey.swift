@@ -1,4 +1,5 @@
 import COpenSSL
+package import Files
 
 /// A private ECDSA key on the curve P-256 that signs with ES256 (RFC 7518 section 3.4): the key in a `.p8` file of Apple.
 @safe
@@ -11,7 +12,7 @@ package final class SigningKey {
     }
 
     /// A `.p8` file.
-    package convenience init(file: String) throws(TLSError) {
+    package convenience init(file: FilePath) throws(TLSError) {
         let what = "the signing key file"
         try self.init(File.text(file, what), "\(what) \(file)")
     }

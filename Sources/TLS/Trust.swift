@@ -1,5 +1,6 @@
 import COpenSSL
 import Core
+package import Files
 
 extension TLSContext {
     /// Whose certificates we believe.
@@ -7,7 +8,7 @@ extension TLSContext {
         /// The authorities that the operating system trusts.
         case system
         /// The authorities in a PEM file, and no others.
-        case file(String)
+        case file(FilePath)
         /// The authorities in a PEM text, and no others.
         case pem(String)
         /// Nothing is checked: for tests, and for servers that ask for no client certificate.
@@ -26,9 +27,9 @@ extension TLSContext {
                 guard unsafe SSL_CTX_set_default_verify_paths(context) == 1 else {
                     throw .openSSL("the system's authorities cannot be loaded", blame: .local)
                 }
-            case .file(let path):
+            case .file(let file):
                 let what = "the CA file"
-                try unsafe Self.add(File.text(path, what), "\(what) \(path)", to: context, role: role)
+                try unsafe Self.add(File.text(file, what), "\(what) \(file)", to: context, role: role)
             case .pem(let text):
                 try unsafe Self.add(text, "the CA certificates", to: context, role: role)
             }

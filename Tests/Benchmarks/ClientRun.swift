@@ -1,6 +1,7 @@
 import APNs
 import Core
 import EventLoop
+import Files
 import Glibc
 import TLS
 
@@ -44,7 +45,7 @@ final class ClientRun: LoopOwner {
         self.count = count
         loop = try EventLoop()
         let tokens = ProviderTokenSource(
-            key: try SigningKey(file: key), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+            key: try SigningKey(file: FilePath(key)), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
         var configuration = APNsPool.Configuration(
             engine: APNsEngine.Configuration(endpoint: endpoint, usesProviderToken: true))
         configuration.connections = 1...1
@@ -52,7 +53,8 @@ final class ClientRun: LoopOwner {
         configuration.burst = 1_000_000
         pool = APNsPool(
             configuration: configuration,
-            context: try TLSContext(role: .client, trust: .file(authority), protocols: ["h2"]), tokens: tokens,
+            context: try TLSContext(role: .client, trust: .file(FilePath(authority)), protocols: ["h2"]),
+            tokens: tokens,
             network: try SocketNetwork(loop: loop, resolver: Resolver()), at: loop.now.instant)
     }
 

@@ -1,5 +1,6 @@
 import Core
 import EventLoop
+import Files
 import Foundation
 import Logging
 import Proxy

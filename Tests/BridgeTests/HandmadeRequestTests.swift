@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Files
 import Logging
 import Simulator
 import TestSupport

@@ -59,6 +59,28 @@ extension ProcessTests {
             #expect(errors == "\(file):1:1: cannot read the file: No such file or directory\n")
         }
 
+        @Test("a value from the environment is on no line that check or run writes")
+        func environmentValue() throws {
+            let directory = try TemporaryDirectory()
+            let binary = try #require(TestEnvironment.binary)
+            let file = try directory.write(
+                """
+                broker: { password_file: "${SEK}" }
+                queues: [{ name: "${SEK}", decoder: "${SEK}" }]
+                apps: [{ topic: "${SEK}", token: { key_file: "${SEK}", key_id: "${SEK}", team_id: "${SEK}" } }]
+                log: { level: "${LEVEL}" }
+                """, to: "harebell.yaml")
+            for (arguments, level) in [
+                (["check"], "info"), (["check", "--json"], "info"), (["run"], "info"), (["check"], "S3CRET"),
+            ] {
+                let process = try ChildProcess(
+                    binary, arguments + ["--config", file], environment: ["SEK": "S3CRET", "LEVEL": level])
+                #expect(try process.waitForExit() == .exited(78))
+                let said = process.text() + process.text(.errors)
+                #expect(said.contains("${SEK}") && !said.contains("S3CRET"), "\(arguments): \(said)")
+            }
+        }
+
         @Test("what a terminal would act on is escaped, wherever it comes from")
         func controlCharacters() throws {
             let (exit, errors) = try Self.endOfRun("/no/such\u{1B}[31m\u{9B}2J\rfile.yaml")

@@ -1,4 +1,5 @@
 import Core
+import Files
 import TLS
 import TestSupport
 import Testing
@@ -10,9 +11,9 @@ struct ContextTests {
     @Test("identity and trust are read from files")
     func files() throws {
         let directory = try TemporaryDirectory()
-        let certificate = try directory.write(Self.issued.certificatePEM, to: "server.pem")
-        let key = try directory.write(Self.issued.privateKeyPEM, to: "server.key")
-        let authority = try directory.write(Pair.authority.certificatePEM, to: "ca.pem")
+        let certificate = FilePath(try directory.write(Self.issued.certificatePEM, to: "server.pem"))
+        let key = FilePath(try directory.write(Self.issued.privateKeyPEM, to: "server.key"))
+        let authority = FilePath(try directory.write(Pair.authority.certificatePEM, to: "ca.pem"))
         let pair = try Pair(
             Pair.client(trust: .file(authority)),
             Pair.server(identity: .pem(certificateFile: certificate, privateKeyFile: key)))
@@ -23,7 +24,8 @@ struct ContextTests {
     @Test("certificate and key may stand in one file")
     func oneFile() throws {
         let directory = try TemporaryDirectory()
-        let both = try directory.write(Self.issued.privateKeyPEM + Self.issued.certificatePEM, to: "both.pem")
+        let both = FilePath(
+            try directory.write(Self.issued.privateKeyPEM + Self.issued.certificatePEM, to: "both.pem"))
         let identity = TLSContext.Identity.pem(certificateFile: both, privateKeyFile: both)
         #expect(try Pair(Pair.client(), Pair.server(identity: identity)).connect() == (nil, nil))
     }
@@ -31,8 +33,8 @@ struct ContextTests {
     @Test("a missing file is named")
     func missing() throws {
         let directory = try TemporaryDirectory()
-        let certificate = try directory.write(Self.issued.certificatePEM, to: "server.pem")
-        let path = "\(directory.path)/missing"
+        let certificate = FilePath(try directory.write(Self.issued.certificatePEM, to: "server.pem"))
+        let path = FilePath("\(directory.path)/missing")
         #expect(
             failure(trust: .file(path)).message == "cannot read the CA file \(path): No such file or directory")
         #expect(failure(trust: .file(path)).code == .unreadableFile)
@@ -43,7 +45,8 @@ struct ContextTests {
             failure(identity: .pem(certificateFile: certificate, privateKeyFile: path)).message
                 == "cannot read the private key file \(path): No such file or directory")
         #expect(
-            failure(trust: .file(directory.path)).message == "cannot read the CA file \(directory.path): Is a directory"
+            failure(trust: .file(FilePath(directory.path))).message
+                == "cannot read the CA file \(directory.path): Is a directory"
         )
     }
 
@@ -94,7 +97,8 @@ struct ContextTests {
     @Test("an identity is read from a PKCS #12 file, however old its ciphers are", arguments: [false, true])
     func pkcs12(isLegacy: Bool) throws {
         let directory = try TemporaryDirectory()
-        let file = try directory.write(isLegacy ? PKCS12Files.legacy : PKCS12Files.modern, to: "app.p12")
+        let file = FilePath(
+            try directory.write(isLegacy ? PKCS12Files.legacy : PKCS12Files.modern, to: "app.p12"))
         let identity = TLSContext.Identity.pkcs12(file: file, password: "secret")
         let certificate = try identity.certificate()
         #expect(certificate.subjectUID == "com.example.legacy")
@@ -108,15 +112,15 @@ struct ContextTests {
     @Test("a PKCS #12 file with another password, or damaged, is refused")
     func badPKCS12() throws {
         let directory = try TemporaryDirectory()
-        let file = try directory.write(PKCS12Files.modern, to: "app.p12")
+        let file = FilePath(try directory.write(PKCS12Files.modern, to: "app.p12"))
         for password in ["", "other"] {
             let failure = failure(identity: .pkcs12(file: file, password: password))
             #expect(failure.code == .wrongPassword)
             #expect(failure.message == "the password of the PKCS #12 file \(file) is wrong")
         }
-        let cut = try directory.write(Array(PKCS12Files.modern.dropLast(100)), to: "cut.p12")
+        let cut = FilePath(try directory.write(Array(PKCS12Files.modern.dropLast(100)), to: "cut.p12"))
         #expect(failure(identity: .pkcs12(file: cut, password: "secret")).code == .badPKCS12)
-        let text = try directory.write(Self.issued.certificatePEM, to: "text.p12")
+        let text = FilePath(try directory.write(Self.issued.certificatePEM, to: "text.p12"))
         #expect(
             failure(identity: .pkcs12(file: text, password: "secret")).message
                 == "the PKCS #12 file \(text) is no PKCS #12 file, or a damaged one")

@@ -1,5 +1,6 @@
 package import Core
 package import EventLoop
+package import Files
 package import Logging
 
 /// What one configuration file says, with every default filled in and every path made absolute or relative to the
@@ -52,9 +53,9 @@ extension Configuration {
     /// PEM files for a TLS connection; each is `nil` where the file names none.
     package struct TLSFiles: Sendable, Equatable {
         /// A bundle to trust instead of the system's.
-        package var caFile: String?
-        package var certificateFile: String?
-        package var privateKeyFile: String?
+        package var caFile: FilePath?
+        package var certificateFile: FilePath?
+        package var privateKeyFile: FilePath?
         /// The name to verify instead of the endpoint's host.
         package var serverName: String?
     }
@@ -168,7 +169,7 @@ extension Configuration {
         /// For channel management; Apple's, or ``endpoint`` where the configuration names that one, unless it names another.
         package var managementEndpoint: Endpoint
         /// A bundle to trust instead of the system's.
-        package var caFile: String?
+        package var caFile: FilePath?
         /// Which way its connections go.
         package var proxy: ProxyRoute
         package var credential: Credential
@@ -176,13 +177,13 @@ extension Configuration {
 
     package enum Credential: Sendable, Hashable {
         /// Provider tokens, signed by the P-256 key in `keyFile` (PKCS #8 PEM, Apple's `.p8`).
-        case token(keyFile: String, keyID: String, teamID: String)
+        case token(keyFile: FilePath, keyID: String, teamID: String)
         case certificate(CertificateFiles)
     }
 
     package enum CertificateFiles: Sendable, Hashable {
-        case pem(certificateFile: String, privateKeyFile: String)
-        case p12(file: String, password: Secret?)
+        case pem(certificateFile: FilePath, privateKeyFile: FilePath)
+        case p12(file: FilePath, password: Secret?)
     }
 
     package struct Admin: Sendable, Equatable {

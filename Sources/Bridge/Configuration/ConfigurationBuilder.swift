@@ -126,8 +126,9 @@ struct ConfigurationBuilder {
 
     private mutating func credential(_ app: String) -> Configuration.Credential {
         if values["\(app).token"] == .section {
+            guard let keyFile = path("\(app).token.key_file") else { preconditionFailure("the key file has been read") }
             return .token(
-                keyFile: WholeFile.path(text("\(app).token.key_file"), beside: file),
+                keyFile: keyFile,
                 keyID: text("\(app).token.key_id"), teamID: text("\(app).token.team_id"))
         }
         let section = "\(app).certificate"
@@ -178,14 +179,14 @@ struct ConfigurationBuilder {
         return value
     }
 
-    private func path(_ path: String) -> String? {
-        values.text(path).map { WholeFile.path($0, beside: file) }
+    private func path(_ path: String) -> FilePath? {
+        values.file(path, beside: file)
     }
 
     private mutating func secret(_ setting: String) -> Secret? {
         guard let path = path(setting) else { return nil }
         do {
-            return try ConfigurationFiles.secret(readFile(path))
+            return try ConfigurationFiles.secret(readFile(path.path))
         } catch {
             problems.append(
                 ConfigurationProblem(

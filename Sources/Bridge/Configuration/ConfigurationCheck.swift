@@ -12,7 +12,10 @@ extension ConfigurationDocument {
         check.checkExposure()
         check.checkPrograms()
         let apps = configuration.apps.enumerated().map { index, app in
-            CredentialInspection.App(app: app, credential: check.check(app, at: "apps[\(index)]"))
+            CredentialInspection.App(
+                app: app, topic: values.shown("apps[\(index)].topic"),
+                environment: values.shown("apps[\(index)].environment"),
+                credential: check.check(app, at: "apps[\(index)]"))
         }
         return CredentialInspection(
             problems: (warnings + check.problems).sorted { $0.location < $1.location }, apps: apps)
@@ -50,8 +53,8 @@ private struct ConfigurationCheck {
         self.now = now
     }
 
-    private func path(_ setting: String) -> String? {
-        values.text(setting).map { WholeFile.path($0, beside: file) }
+    private func path(_ setting: String) -> FilePath? {
+        values.file(setting, beside: file)
     }
 
     mutating func checkBroker() {
@@ -69,7 +72,7 @@ private struct ConfigurationCheck {
     private mutating func secret(_ setting: String) -> Secret? {
         guard let path = path(setting) else { return nil }
         do {
-            return try ConfigurationFiles.secret(ConfigurationFiles.read(path))
+            return try ConfigurationFiles.secret(ConfigurationFiles.read(path.path))
         } catch {
             // As whoever builds a configuration says it.
             report(.error, setting, "cannot read \(path): \(error.message)")
@@ -80,9 +83,7 @@ private struct ConfigurationCheck {
     /// An app of which other settings may be missing or wrong.
     mutating func checkReadable(_ app: String) {
         if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
-        let subject = Subject(
-            topic: values.text("\(app).topic"),
-            environment: values.text("\(app).environment").flatMap(Environment.init(rawValue:)))
+        let subject = subject(app)
         if let keyFile = path("\(app).token.key_file") {
             _ = check(.token(keyFile: keyFile, keyID: "", teamID: ""), of: subject, at: app)
         }
@@ -107,9 +108,8 @@ private struct ConfigurationCheck {
                 .map { "\(app).\($0)" }
         }
         for path in ["broker.password_file", "broker.tls.private_key_file", "admin.token_file"] + files {
-            guard let file = values.text(path),
-                let exposure = FileExposure(ofFile: WholeFile.path(file, beside: self.file))
-            else { continue }
+            guard let exposure = self.path(path).flatMap({ FileExposure(ofFile: $0.path) }) else { continue }
+            let file = values.shown(path)
             switch exposure {
             case .readable: report(.warning, path, "every user of this machine can read the file: chmod o= \(file)")
             case .writable: report(.warning, path, "others than its owner can change the file: chmod go-w,o= \(file)")
@@ -123,7 +123,9 @@ private struct ConfigurationCheck {
             guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
                 Executable.path(of: program) == nil
             else { continue }
-            report(.error, "\(section).command[0]", "no program that may be run: \(program)")
+            report(
+                .error, "\(section).command[0]",
+                "no program that may be run: \(values.written("\(section).command[0]") ?? program)")
         }
     }
 
@@ -133,22 +135,35 @@ private struct ConfigurationCheck {
 
     mutating func check(_ app: Configuration.App, at path: String) -> CredentialInspection.App.Credential {
         if let file = app.caFile { checkAuthorities(file, at: "\(path).ca_file") }
-        return check(app.credential, of: Subject(topic: app.topic, environment: app.environment), at: path)
+        return check(app.credential, of: subject(path), at: path)
     }
 
     /// Whom a credential is for, as far as that is known.
     private struct Subject {
         let topic: String?
         let environment: Environment?
+        /// As messages show them.
+        let shownTopic: String
+        let shownEnvironment: String
+    }
+
+    /// - Parameter app: its section.
+    private func subject(_ app: String) -> Subject {
+        Subject(
+            topic: values.text("\(app).topic"),
+            environment: values.text("\(app).environment").flatMap(Environment.init(rawValue:)),
+            shownTopic: values.shown("\(app).topic"), shownEnvironment: values.shown("\(app).environment"))
     }
 
     private mutating func check(
         _ credential: Configuration.Credential, of app: Subject, at path: String
     ) -> CredentialInspection.App.Credential {
         switch credential {
-        case .token(let keyFile, let keyID, let teamID):
+        case .token(let keyFile, _, _):
             let key = attempt("\(path).token.key_file") { () throws(TLSError) in try SigningKey(file: keyFile) }
-            return .token(keyFile: keyFile, keyID: keyID, teamID: teamID, isReadable: key != nil)
+            return .token(
+                keyFile: keyFile, keyID: values.shown("\(path).token.key_id"),
+                teamID: values.shown("\(path).token.team_id"), isReadable: key != nil)
         case .certificate(.pem(let certificateFile, let privateKeyFile)):
             let certificate = checkPair(certificateFile, privateKeyFile, at: "\(path).certificate")
             if let certificate { check(certificate, of: app, at: "\(path).certificate.certificate_file") }
@@ -168,7 +183,7 @@ private struct ConfigurationCheck {
     }
 
     /// - Returns: the certificate, if it can be read.
-    private mutating func checkPair(_ certificateFile: String, _ keyFile: String, at path: String) -> Certificate? {
+    private mutating func checkPair(_ certificateFile: FilePath, _ keyFile: FilePath, at path: String) -> Certificate? {
         let certificatePath = "\(path).certificate_file"
         let certificate = attempt(certificatePath) { () throws(TLSError) in try Certificate(file: certificateFile) }
         guard let certificate else { return nil }
@@ -202,14 +217,14 @@ private struct ConfigurationCheck {
                 .error, path,
                 names.isEmpty
                     ? "the certificate names no topic: it is none of Apple's for push notifications"
-                    : "the certificate is for \(names), the app's topic is \"\(topic)\"")
+                    : "the certificate is for \(names), the app's topic is \"\(app.shownTopic)\"")
         }
         guard let environment = app.environment else { return }
         if !certificate.isFor(environment) {
             let others = Environment.allCases.filter(certificate.isFor).map(\.rawValue).joined(separator: ", ")
             report(
                 .error, path,
-                "the certificate is for the \(others) environment, the app for \(environment.rawValue)")
+                "the certificate is for the \(others) environment, the app for \(app.shownEnvironment)")
         } else if certificate.extensions.environments.isEmpty, environment == .production,
             let name = certificate.subjectCommonName, name.hasPrefix("Apple Development ")
         {
@@ -217,7 +232,7 @@ private struct ConfigurationCheck {
         }
     }
 
-    private mutating func checkAuthorities(_ file: String, at path: String) {
+    private mutating func checkAuthorities(_ file: FilePath, at path: String) {
         attempt(path) { () throws(TLSError) in _ = try TLSContext(role: .client, trust: .file(file)) }
     }
 

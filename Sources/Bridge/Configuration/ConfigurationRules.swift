@@ -65,7 +65,9 @@ struct ConfigurationRules {
         for index in 0..<values.count("queues") {
             let path = "queues[\(index)].name"
             if let name = values.text(path) {
-                if let other = places.updateValue(path, forKey: name) { error(path, "\"\(name)\" is \(other) already") }
+                if let other = places.updateValue(path, forKey: name) {
+                    error(path, "\"\(values.shown(path))\" is \(other) already")
+                }
                 if name.hasPrefix("amq.") { error(path, "names that start with amq. belong to the broker") }
                 if name.utf8.count + suffix.utf8.count > Setting.shortString.upperBound {
                     let limit = Setting.shortString.upperBound - suffix.utf8.count
@@ -86,11 +88,12 @@ struct ConfigurationRules {
                 error(path, "expected one of \(registry.sections.joined(separator: ", "))\(found)")
             }
             guard let name = values.text("\(path).name") else { continue }
+            let shown = values.shown("\(path).name")
             if let other = places.updateValue(path, forKey: name) {
-                error("\(path).name", "\(other) is \"\(name)\" already")
+                error("\(path).name", "\(other) is \"\(shown)\" already")
             }
             if given.count == 1, given[0] != name, registry.formats.contains(where: { $0.name == name }) {
-                error("\(path).name", "\"\(name)\" is a format; a decoder for another one needs another name")
+                error("\(path).name", "\"\(shown)\" is a format; a decoder for another one needs another name")
             }
         }
         let definitions = Configuration.Decoder.all(in: values, of: file, registry)
@@ -99,11 +102,13 @@ struct ConfigurationRules {
         for problem in found {
             let section = definitions[problem.definition].section
             error(
-                problem.problem.path.isEmpty ? section : "\(section).\(problem.problem.path)", problem.problem.message)
+                problem.problem.path.isEmpty ? section : "\(section).\(problem.problem.path)",
+                values.concealing(problem.problem.message, below: "decoders["))
         }
         for index in 0..<values.count("queues") {
             let path = "queues[\(index)].decoder"
-            if let name = values.text(path), let complaint = decoders.complaint(about: name) { error(path, complaint) }
+            guard let name = values.text(path), let complaint = decoders.complaint(about: name) else { continue }
+            error(path, values.concealing(values.concealing(complaint, below: path), below: "decoders["))
         }
     }
 
@@ -114,7 +119,9 @@ struct ConfigurationRules {
                 continue
             }
             if queues.contains(key) {
-                error("\(section).routing_key", "\"\(key)\" is a queue that requests are consumed from: a loop")
+                error(
+                    "\(section).routing_key",
+                    "\"\(values.shown("\(section).routing_key"))\" is a queue that requests are consumed from: a loop")
             }
             if key.isEmpty { error("\(section).routing_key", "the default exchange needs a queue's name") }
         }
@@ -129,7 +136,10 @@ struct ConfigurationRules {
         if let least = values.integer("apns.connections.min"), let most = values.integer("apns.connections.max"),
             least > most
         {
-            error("apns.connections.min", "\(least) is more than apns.connections.max, \(most)")
+            let most = values.shown("apns.connections.max")
+            error(
+                "apns.connections.min",
+                "\(values.shown("apns.connections.min")) is more than apns.connections.max, \(most)")
         }
         checkProxy("apns.proxy")
         if let address = values.text("apns.bind_address"), !Addresses.isNumeric(address) {
@@ -244,13 +254,17 @@ struct ConfigurationRules {
                 values.isGiven("drain_deadline_seconds") ? "drain_deadline_seconds" : "apns.request_timeout_seconds"
             warning(
                 place,
-                "a drain may end before APNs has answered: apns.request_timeout_seconds is \(timeout), "
-                    + "drain_deadline_seconds \(deadline)")
+                "a drain may end before APNs has answered: apns.request_timeout_seconds is "
+                    + values.shown("apns.request_timeout_seconds")
+                    + ", drain_deadline_seconds \(values.shown("drain_deadline_seconds"))")
         }
         if values.boolean("log.show_payloads") == true, let level = values.text("log.level"),
             level != "trace", level != "debug"
         {
-            warning("log.show_payloads", "has no effect while log.level is \(level); payloads stand in debug messages")
+            warning(
+                "log.show_payloads",
+                "has no effect while log.level is \(values.shown("log.level")); "
+                    + "payloads stand in debug messages")
         }
     }
 

@@ -1,15 +1,20 @@
+package import Files
 package import TLS
 
 /// What the keys and certificates that a configuration names turned out to be.
 package struct CredentialInspection: Sendable {
     package struct App: Sendable {
         package enum Credential: Sendable {
-            case token(keyFile: String, keyID: String, teamID: String, isReadable: Bool)
+            /// The identifiers as messages show them.
+            case token(keyFile: FilePath, keyID: String, teamID: String, isReadable: Bool)
             /// `nil` if it cannot be read.
             case certificate(Certificate?)
         }
 
         package let app: Configuration.App
+        /// The app's topic and environment as messages show them.
+        package let topic: String
+        package let environment: String
         package let credential: Credential
     }
 

@@ -147,7 +147,8 @@ struct SettingReader {
             guard names.contains(text) else {
                 return report(
                     path, "\(path): \(Self.quote(scalar.string)) is not one of \(names.joined(separator: ", "))",
-                    hint: Suggestion.question(Suggestion.completion(of: text, among: names)))
+                    hint: text == scalar.string
+                        ? Suggestion.question(Suggestion.completion(of: text, among: names)) : nil)
             }
             values.set(path, .text(text))
         case .integers(let range, let count):
@@ -216,7 +217,9 @@ struct SettingReader {
 
     private mutating func expand(_ scalar: Node.Scalar, _ path: String) -> String? {
         do {
-            return try Substitution.expand(scalar.string, environment: environment)
+            let text = try Substitution.expand(scalar.string, environment: environment)
+            if Substitution.isNeeded(in: scalar.string) { values.substitute(path, for: scalar.string) }
+            return text
         } catch {
             switch error {
             case .unset(let name):

@@ -1,5 +1,7 @@
+import Files
+
 /// The values of all settings of one file, by their full paths (`apps[0].token.key_id`).
-struct SettingValues: Equatable, Sendable {
+struct SettingValues: Sendable {
     enum Value: Equatable, Sendable {
         case text(String)
         case integer(Int)
@@ -16,6 +18,8 @@ struct SettingValues: Equatable, Sendable {
     /// Of lists of texts some of whose elements are wrong, the others.
     private var fragments: [String: [String?]] = [:]
     private var locations: [String: ConfigurationProblem.Location] = [:]
+    /// What the file says where the environment fills in a value or a part of it (`${NAME}`).
+    private var substituted: [String: String] = [:]
 
     mutating func set(_ path: String, _ value: Value) {
         values[path] = value
@@ -33,6 +37,66 @@ struct SettingValues: Equatable, Sendable {
     /// Remembers where a key or a list's element stands; what comes from a default has no place.
     mutating func locate(_ path: String, at location: ConfigurationProblem.Location) {
         locations[path] = location
+    }
+
+    /// Remembers that the environment has filled in the value, and what the file says in its place.
+    mutating func substitute(_ path: String, for written: String) {
+        substituted[path] = written
+    }
+
+    /// What the file says where the environment fills in the value; `nil` where the value is the file's or a default.
+    func written(_ path: String) -> String? {
+        substituted[path]
+    }
+
+    /// A value as messages show it: as the file has it, and never what the environment filled in.
+    func shown(_ path: String) -> String {
+        if let written = substituted[path] { return written }
+        if let element = element(path) { return element }
+        switch values[path] {
+        case .text(let text): return text
+        case .integer(let integer): return "\(integer)"
+        case .boolean(let boolean): return "\(boolean)"
+        case .off: return "null"
+        case .texts, .integers, .section, .sections, nil: return ""
+        }
+    }
+
+    /// The file that a setting names.
+    ///
+    /// - Parameter file: the configuration file, in whose folder a relative path starts.
+    func file(_ path: String, beside file: String) -> FilePath? {
+        text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written(path)) }
+    }
+
+    /// Whether a list's element or a text came from the environment, with the value: of these below a section.
+    private func secrets(below section: String) -> [(value: String, written: String)] {
+        substituted.compactMap { path, written in
+            guard path.hasPrefix(section), let value = text(path) ?? element(path), !value.isEmpty else { return nil }
+            return (value, written)
+        }.sorted { ($0.value.utf8.count, $0.value) > ($1.value.utf8.count, $1.value) }
+    }
+
+    /// The element of a list of texts, by a path such as `command[0]`.
+    private func element(_ path: String) -> String? {
+        guard path.hasSuffix("]"), let bracket = path.lastIndex(of: "["),
+            let index = Int(path[path.index(after: bracket)...].dropLast())
+        else { return nil }
+        let elements = elements(String(path[..<bracket]))
+        return elements.indices.contains(index) ? elements[index] : nil
+    }
+
+    /// A message about a section by somebody who knows the values alone, without what the environment filled in: such a
+    /// value, and any part of it in quotes, is shown as the file has it.
+    func concealing(_ message: String, below section: String) -> String {
+        secrets(below: section).reduce(message) { message, secret in
+            message.replacing(secret.value, with: secret.written)
+                .split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+                .map { index, part in
+                    let isQuoted = index % 2 == 1 && !part.isEmpty
+                    return isQuoted && secret.value.contains(part) ? secret.written : String(part)
+                }.joined(separator: "\"")
+        }
     }
 
     /// Where the value stands, or the closest section around it that the file has.
@@ -56,6 +120,9 @@ struct SettingValues: Equatable, Sendable {
         var inner = SettingValues()
         for (path, value) in values where path.hasPrefix(section + ".") {
             inner.values[String(path.dropFirst(section.count + 1))] = value
+        }
+        for (path, written) in substituted where path.hasPrefix(section + ".") {
+            inner.substituted[String(path.dropFirst(section.count + 1))] = written
         }
         return inner
     }
@@ -92,5 +159,12 @@ struct SettingValues: Equatable, Sendable {
     /// The number of sections in a list; 0 where it could not be read.
     func count(_ path: String) -> Int {
         if case .sections(let count) = values[path] { count } else { 0 }
+    }
+}
+
+extension SettingValues: Equatable {
+    /// Whether all settings have the same values, however the file writes them.
+    static func == (left: SettingValues, right: SettingValues) -> Bool {
+        left.values == right.values && left.fragments == right.fragments && left.locations == right.locations
     }
 }

@@ -81,12 +81,12 @@ extension Application {
 extension Configuration {
     /// What a reload reads: the file itself, and the keys and certificates of its apps.
     func files(_ own: String) -> [String] {
-        Array(Set([own] + apps.flatMap { $0.credential.files + [$0.caFile].compactMap(\.self) }))
+        Array(Set([own] + apps.flatMap { $0.credential.files + [$0.caFile].compactMap(\.self) }.map(\.path)))
     }
 }
 
 extension Configuration.Credential {
-    fileprivate var files: [String] {
+    fileprivate var files: [FilePath] {
         switch self {
         case .token(let keyFile, _, _): [keyFile]
         case .certificate(.pem(let certificateFile, let privateKeyFile)): [certificateFile, privateKeyFile]

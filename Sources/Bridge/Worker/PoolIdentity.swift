@@ -1,5 +1,6 @@
 package import APNs
 package import Core
+package import Files
 package import Proxy
 package import TLS
 
@@ -27,7 +28,7 @@ package struct PoolIdentity: Hashable, Sendable {
     package let endpoint: Endpoint
     /// What stands on the way; `nil` for the direct one.
     package let proxy: ProxyAddress?
-    package let caFile: String?
+    package let caFile: FilePath?
     package let credential: Configuration.Credential
     /// Channel management has limits of its own, and therefore connections of its own, wherever it goes.
     package let managesChannels: Bool

@@ -1,5 +1,6 @@
 import APNs
 import Core
+import Files
 import Testing
 
 @testable import Bridge

@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Files
 import Simulator
 import Testing
 import TestSupport
@@ -108,7 +109,7 @@ struct ConnectionCheckTests {
 }
 
 extension Configuration.Credential {
-    fileprivate var keyFile: String {
+    fileprivate var keyFile: FilePath {
         if case .token(let keyFile, _, _) = self { keyFile } else { "" }
     }
 }

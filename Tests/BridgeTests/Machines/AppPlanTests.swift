@@ -1,5 +1,6 @@
 import APNs
 import Core
+import Files
 import Logging
 import TLS
 import TestSupport
@@ -55,7 +56,7 @@ struct AppPlanTests {
         var configuration = world.configuration
         configuration.apps.removeLast()
         func credential(_ name: String, _ content: String) throws -> Configuration.Credential {
-            .token(keyFile: try directory.write(content, to: name), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+            .token(keyFile: FilePath(try directory.write(content, to: name)), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
         }
         configuration.apps[0].credential = try credential("a.p8", key)
         let first = try AppPlan(configuration)

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import EventLoop
+import Files
 import Logging
 import Simulator
 import TLS
@@ -32,7 +33,9 @@ struct CertificateRefusalTests {
     private func world(_ script: String) throws -> World {
         try World(script: script) {
             $0.apps[0].credential = .certificate(
-                .pem(certificateFile: folder.file("client.pem"), privateKeyFile: folder.file("client.key")))
+                .pem(
+                    certificateFile: FilePath(folder.file("client.pem")),
+                    privateKeyFile: FilePath(folder.file("client.key"))))
         }
     }
 

@@ -1,6 +1,7 @@
 import AMQP
 import Core
 import EventLoop
+import Files
 import Logging
 import Simulator
 import TLS
@@ -231,7 +232,7 @@ final class World {
 
     /// A signing key beside the one that the configuration starts with.
     var otherKey: Configuration.Credential {
-        .token(keyFile: folder.file("OtherKey.p8"), keyID: "NEWKEY1234", teamID: "DEF123GHIJ")
+        .token(keyFile: FilePath(folder.file("OtherKey.p8")), keyID: "NEWKEY1234", teamID: "DEF123GHIJ")
     }
 
     /// Kills all processes: nothing is finished, their connections are gone.

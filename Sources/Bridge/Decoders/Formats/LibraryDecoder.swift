@@ -1,4 +1,5 @@
 import Core
+import Files
 import Libraries
 
 /// `library`: a shared library behind a small C interface reads the messages.
@@ -37,7 +38,7 @@ struct LibraryDecoder: Decoder {
         }
         let library: DecoderLibrary
         do throws(LibraryError) {
-            library = try DecoderLibrary(file: file)
+            library = try DecoderLibrary(file: FilePath(file, shownAs: options.values.written("file")))
         } catch {
             options.report("file", error.message)
             return nil

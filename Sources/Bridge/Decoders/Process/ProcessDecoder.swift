@@ -73,7 +73,10 @@ extension ProcessDecoder.Options {
         for (index, argument) in command.enumerated() where argument.utf8.contains(0) {
             options.report("command[\(index)]", "expected no zero byte")
         }
-        self.init(program: Program(command: command.isEmpty ? ["none"] : command, environment: environment))
+        self.init(
+            program: Program(
+                command: command.isEmpty ? ["none"] : command, environment: environment,
+                name: options.values.written("command[0]")))
         func milliseconds(_ key: String, _ value: inout Duration) {
             if let number = options.values.integer("\(key)_milliseconds") { value = .milliseconds(number) }
         }
