@@ -24,7 +24,7 @@ package final class LineWriter {
     }
 }
 
-/// Reads a file line by line, however large it is.
+/// Reads a regular file line by line, however large it is.
 package final class LineReader {
     private static let blockSize = 65536
 
@@ -37,9 +37,8 @@ package final class LineReader {
 
     /// - Parameter longestLine: in bytes.
     package init(_ path: String, longestLine: Int) throws(WholeFile.Failure) {
-        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        descriptor = try RegularFile.open(path)
         self.longestLine = longestLine
-        guard descriptor >= 0 else { throw WholeFile.lastFailure() }
     }
 
     deinit {

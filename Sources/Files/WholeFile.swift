@@ -6,22 +6,36 @@ package enum WholeFile {
         /// The system's sentence, as of strerror(3).
         case system(String)
         case tooLarge
+        /// A FIFO, a device, a socket or a directory.
+        case notRegular
 
         package var description: String {
             switch self {
             case .system(let text): text
             case .tooLarge: "it is too large"
+            case .notRegular: "it is not a regular file"
             }
         }
     }
 
-    /// - Parameters:
-    ///   - path: may be a pipe.
-    ///   - limit: bytes; a file with more is not read on.
+    /// What stands for standard input where a command line names a file.
+    private static let standardInput: Set = ["-", "/dev/stdin"]
+
+    /// Reads a regular file, or what symbolic links to one lead to.
+    ///
+    /// - Parameter limit: bytes; a file with more is not read on.
     package static func read(_ path: String, upTo limit: Int) throws(Failure) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw lastFailure() }
+        let descriptor = try RegularFile.open(path)
         defer { close(descriptor) }
+        return try read(descriptor, upTo: limit)
+    }
+
+    /// Likewise, but `-` and `/dev/stdin` read standard input, which may be a pipe or a terminal.
+    package static func read(fileOrStandardInput path: String, upTo limit: Int) throws(Failure) -> [UInt8] {
+        try standardInput.contains(path) ? read(STDIN_FILENO, upTo: limit) : read(path, upTo: limit)
+    }
+
+    private static func read(_ descriptor: Int32, upTo limit: Int) throws(Failure) -> [UInt8] {
         var content: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65536)
         while true {

@@ -92,7 +92,7 @@ struct DecodeCommand: ConfiguredCommand {
     private func readDelivery(_ limit: Int) throws -> Delivery {
         var delivery: HandmadeDelivery
         do {
-            delivery = HandmadeDelivery(body: try WholeFile.read(file == "-" ? "/dev/stdin" : file, upTo: limit))
+            delivery = HandmadeDelivery(body: try WholeFile.read(fileOrStandardInput: file, upTo: limit))
         } catch {
             throw ValidationError("--file: cannot read \(file): \(error)")
         }

@@ -91,7 +91,7 @@ struct SendCommand: ConfiguredCommand {
 
     private func readPayload(_ limit: Int) throws -> [UInt8] {
         do {
-            return try WholeFile.read(payload == "-" ? "/dev/stdin" : payload, upTo: limit)
+            return try WholeFile.read(fileOrStandardInput: payload, upTo: limit)
         } catch {
             throw ValidationError("--payload: cannot read \(payload): \(error)")
         }

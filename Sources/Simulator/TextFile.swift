@@ -12,7 +12,7 @@ enum TextFile {
             return String(decoding: try WholeFile.read(path, upTo: maximumSize), as: UTF8.self)
         } catch {
             switch error {
-            case .system(let reason): throw SimulatorError(.file, "cannot read \(path): \(reason)")
+            case .system, .notRegular: throw SimulatorError(.file, "cannot read \(path): \(error)")
             case .tooLarge: throw SimulatorError(.file, "\(path) is larger than \(maximumSize >> 20) MiB")
             }
         }

@@ -19,7 +19,7 @@ enum File {
         } catch {
             let reason: String
             switch error {
-            case .system(let text): reason = text
+            case .system, .notRegular: reason = error.description
             case .tooLarge: reason = unsafe String(cString: strerror(EFBIG))
             }
             throw TLSError(.unreadableFile, "cannot read \(what) \(file): \(reason)", blame: .local)

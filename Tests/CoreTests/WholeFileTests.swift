@@ -1,4 +1,5 @@
 import Files
+import Glibc
 import TestSupport
 import Testing
 
@@ -23,10 +24,46 @@ struct WholeFileTests {
         #expect(throws: WholeFile.Failure.system("No such file or directory")) {
             try WholeFile.read(folder.file("a"), upTo: 1)
         }
-        #expect(throws: WholeFile.Failure.system("Is a directory")) { try WholeFile.read(folder.path, upTo: 1) }
+        #expect(throws: WholeFile.Failure.notRegular) { try WholeFile.read(folder.path, upTo: 1) }
         #expect(throws: WholeFile.Failure.system("Is a directory")) {
             try WholeFile.write([], to: folder.path)
         }
+    }
+
+    @Test("A FIFO, a device, a socket or a directory is not a regular file, and nobody waits for it")
+    func notRegular() throws {
+        let folder = try TemporaryDirectory()
+        #expect(unsafe mkfifo(folder.file("fifo"), 0o600) == 0)
+        #expect(unsafe symlink(folder.file("fifo"), folder.file("link")) == 0)
+        let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(socket) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) {
+            unsafe $0.copyBytes(from: Array(folder.file("socket").utf8))
+        }
+        let bound = unsafe withUnsafePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe bind(socket, address, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        #expect(bound == 0)
+        for path in [
+            folder.file("fifo"), folder.file("link"), folder.file("socket"), folder.path, "/dev/null", "/dev/zero",
+        ] {
+            #expect(throws: WholeFile.Failure.notRegular, "\(path)") { try WholeFile.read(path, upTo: 1) }
+            #expect(throws: WholeFile.Failure.notRegular, "\(path)") { _ = try LineReader(path, longestLine: 1) }
+        }
+        #expect("\(WholeFile.Failure.notRegular)" == "it is not a regular file")
+    }
+
+    @Test("Links lead to the file, as in a mounted secret")
+    func links() throws {
+        let folder = try TemporaryDirectory()
+        try folder.write("secret", to: "file")
+        #expect(unsafe symlink("file", folder.file("data")) == 0)
+        #expect(unsafe symlink("data", folder.file("link")) == 0)
+        #expect(try WholeFile.read(folder.file("link"), upTo: 10) == Array("secret".utf8))
     }
 
     @Test("A relative path starts at the folder of the file that names it")

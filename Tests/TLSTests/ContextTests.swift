@@ -46,7 +46,7 @@ struct ContextTests {
                 == "cannot read the private key file \(path): No such file or directory")
         #expect(
             failure(trust: .file(FilePath(directory.path))).message
-                == "cannot read the CA file \(directory.path): Is a directory"
+                == "cannot read the CA file \(directory.path): it is not a regular file"
         )
     }
 

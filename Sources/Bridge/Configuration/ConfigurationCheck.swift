@@ -115,6 +115,37 @@ private struct ConfigurationCheck {
             case .writable: report(.warning, path, "others than its owner can change the file: chmod go-w,o= \(file)")
             }
         }
+        checkInlinePasswords()
+    }
+
+    /// Whether other users of this machine can read or change a password that stands in the configuration file itself.
+    private mutating func checkInlinePasswords() {
+        guard let exposure = FileExposure(ofFile: file) else { return }
+        let endpoints = values.elements("broker.endpoints").indices.map { "broker.endpoints[\($0)]" }
+        let proxies = ["apns.proxy"] + apps.map { "\($0).proxy" }
+        let places = (values.isGiven("broker.endpoints") ? endpoints : []) + proxies
+        for place in places where Self.holdsPassword(values.shown(place)) {
+            switch exposure {
+            case .readable:
+                report(
+                    .warning, place, "every user of this machine can read the password in this file: chmod o= \(file)")
+            case .writable:
+                report(
+                    .warning, place,
+                    "others than its owner can change this file, which holds a password: chmod go-w,o= \(file)")
+            }
+        }
+    }
+
+    /// Whether an address, as the file has it, has a password that is not the one that everybody knows.
+    private static func holdsPassword(_ address: String) -> Bool {
+        guard let scheme = address.firstRange(of: "://") else { return false }
+        let authority = address[scheme.upperBound...].prefix { $0 != "/" }
+        guard let at = authority.lastIndex(of: "@") else { return false }
+        let credentials = authority[..<at]
+        guard let colon = credentials.firstIndex(of: ":") else { return false }
+        let password = String(credentials[credentials.index(after: colon)...])
+        return !password.isEmpty && credentials != "guest:guest" && !Substitution.isNeeded(in: password)
     }
 
     /// Whether the decoders that are programs can be run.

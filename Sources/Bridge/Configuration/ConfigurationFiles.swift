@@ -10,14 +10,14 @@ enum ConfigurationFiles {
         let message: String
     }
 
-    /// - Returns: the whole file; it may be a pipe.
+    /// - Returns: the whole file.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
         do {
             return try WholeFile.read(path, upTo: maximumSize)
         } catch {
             switch error {
-            case .system(let text): throw Failure(message: text)
             case .tooLarge: throw Failure(message: "larger than \(maximumSize) bytes")
+            case .system, .notRegular: throw Failure(message: error.description)
             }
         }
     }

@@ -72,6 +72,36 @@ struct CredentialInspectionTests {
         #expect(problems.map(\.description) == (warning.map { ["\(place)\($0) AuthKey.p8"] } ?? []))
     }
 
+    @Test(
+        "A password in a configuration that other users of the machine can read or change is a warning",
+        arguments: [
+            (
+                "broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o644,
+                "broker.endpoints[0]: every user of this machine"
+            ),
+            ("broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o620, "broker.endpoints[0]: others than its owner"),
+            ("broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o640, nil),
+            ("broker: { endpoints: [\"amqp://a@b\"] }", 0o644, nil),
+            ("broker: { endpoints: [\"amqp://guest:guest@b\"] }", 0o644, nil),
+            ("broker: { endpoints: [\"amqp://a:${WORD}@b\"] }", 0o644, nil),
+            ("broker: { heartbeat_seconds: 9 }", 0o644, nil),
+            ("apns: { proxy: \"http://a:hunter2@b:1\" }", 0o644, "apns.proxy: every user of this machine"),
+            ("apns: { proxy: \"http://b:1\" }", 0o644, nil),
+        ] as [(String, mode_t, String?)])
+    func inlinePassword(line: String, mode: mode_t, warning: String?) throws {
+        let folder = try TemporaryDirectory()
+        try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+        let file = try folder.write(line + "\napps:\n  - topic: a\n    \(Self.token)\n", to: "harebell.yaml")
+        #expect(unsafe chmod(file, mode) == 0)
+        let document = try ConfigurationDocument(
+            text: String(decoding: try ConfigurationFiles.read(file), as: UTF8.self), file: file,
+            environment: { $0 == "WORD" ? "hunter2" : nil }, readFile: ConfigurationFiles.read)
+        let problems = document.inspect(now: Self.now).problems
+        #expect(problems.count == (warning == nil ? 0 : 1), "\(problems)")
+        #expect(problems.allSatisfy { $0.severity == .warning && $0.location.line == 1 }, "\(problems)")
+        #expect(problems.allSatisfy { $0.message.contains(warning ?? "") && !$0.message.contains("hunter2") })
+    }
+
     /// What `check` says of a file that is no configuration: one line for each problem.
     private func everything(_ text: String, files: [String: String]) throws -> [String] {
         let folder = try TemporaryDirectory()

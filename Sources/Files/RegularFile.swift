@@ -1,0 +1,28 @@
+import Glibc
+
+/// Opens files that have an end and never make a reader wait.
+enum RegularFile {
+    /// Opens a regular file for reading; symbolic links are followed.
+    ///
+    /// `O_NONBLOCK`, because opening a FIFO without a writer would wait for one.
+    ///
+    /// - Throws: ``WholeFile/Failure/notRegular`` for a FIFO, a device, a socket or a directory.
+    static func open(_ path: String) throws(WholeFile.Failure) -> Int32 {
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            // A socket cannot be opened at all.
+            throw errno == ENXIO ? .notRegular : WholeFile.lastFailure()
+        }
+        var information = stat()
+        guard unsafe fstat(descriptor, &information) == 0 else {
+            let failure = WholeFile.lastFailure()
+            close(descriptor)
+            throw failure
+        }
+        guard information.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw .notRegular
+        }
+        return descriptor
+    }
+}
