@@ -26,21 +26,8 @@ struct AdminAccess {
     /// Where there is no token, a browser on this host is all that others could use: its own pages would come to this server
     /// under a name of theirs that leads here (DNS rebinding), so that only names of loopback are taken. A client that says
     /// none is no browser.
-    func knows(host: String?) -> Bool {
-        guard token == nil, let host else { return true }
-        return Self.isLoopback(Self.name(in: host))
-    }
-
-    /// Without the port. Source: RFC 9110, section 7.2.
-    private static func name(in host: String) -> Substring {
-        if host.hasPrefix("[") { return host.dropFirst().prefix { $0 != "]" } }
-        return host.prefix { $0 != ":" }
-    }
-
-    private static func isLoopback(_ name: Substring) -> Bool {
-        // Digits and dots alone make no name that anybody could own.
-        let isAddress = name.hasPrefix("127.") && name.allSatisfy { "0123456789.".contains($0) }
-        return isAddress || name == "::1" || name.lowercased() == "localhost"
+    func knows(_ host: HostName?) -> Bool {
+        token != nil || host?.isLoopback ?? true
     }
 
     /// Takes as long whichever byte is wrong, so that no one can guess them one after the other.

@@ -74,8 +74,10 @@ package final class AdminServer {
         endpoint.port = listener.port
         daemon = unsafe Daemon(
             context: Unmanaged.passUnretained(self).toOpaque(),
-            onRequest: { server, connection, path, method, _, upload, size, _ in
-                guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method else {
+            onRequest: { server, connection, path, method, version, upload, size, _ in
+                guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method,
+                    let version = unsafe version
+                else {
                     return .NO
                 }
                 let server = unsafe AdminServer.of(server)
@@ -86,7 +88,8 @@ package final class AdminServer {
                     return .YES
                 }
                 let isAnswered = unsafe server.requested(
-                    DaemonConnection(connection), path: String(cString: path), method: String(cString: method))
+                    DaemonConnection(connection), path: String(cString: path), method: String(cString: method),
+                    version: String(cString: version))
                 return isAnswered ? .YES : .NO
             },
             onConnection: { server, connection, context, event in
@@ -152,7 +155,9 @@ package final class AdminServer {
     /// A request's head is here; all of a command; or what was not answered is asked for again.
     ///
     /// - Returns: `false` to close the connection.
-    private func requested(_ connection: DaemonConnection, path: String, method: String) -> Bool {
+    private func requested(
+        _ connection: DaemonConnection, path: String, method: String, version: String
+    ) -> Bool {
         let state = connections[connection.slot]
         guard !state.isLeaving else { return false }
         if let command = state.command {
@@ -160,7 +165,17 @@ package final class AdminServer {
             return show(command, connection)
         }
         let page = pages.pages.first { $0.path.description == path }
-        guard access.knows(host: connection.header("Host")) else {
+        let host: HostName?
+        do throws(RequestHead.Failure) {
+            let head = RequestHead(
+                version: version, hosts: connection.headers("host"), lengths: connection.headers("content-length"),
+                encodings: connection.headers("transfer-encoding"))
+            try head.checkLength()
+            host = try head.host()
+        } catch {
+            return answer(connection, page, .text(400, "400 \(error.message)"))
+        }
+        guard access.knows(host) else {
             return answer(
                 connection, page,
                 .text(403, "403 only names of loopback are answered here; admin.token_file opens it for others"))

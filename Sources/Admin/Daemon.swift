@@ -84,6 +84,29 @@ struct DaemonConnection {
         return unsafe String(cString: value)
     }
 
+    /// The values of a header of the request, one for each line that it has.
+    func headers(_ name: String) -> [String] {
+        var found = FoundHeaders(name: name)
+        unsafe withUnsafeMutablePointer(to: &found) { found in
+            _ = unsafe MHD_get_connection_values(
+                pointer, .HEADER_KIND,
+                { found, _, name, value in
+                    guard let found = unsafe found?.assumingMemoryBound(to: FoundHeaders.self), let name = unsafe name
+                    else { return .YES }
+                    let isWanted = unsafe String(cString: name).lowercased() == found.pointee.name
+                    if isWanted { unsafe found.pointee.values.append(value.map { unsafe String(cString: $0) } ?? "") }
+                    return .YES
+                }, found)
+        }
+        return found.values
+    }
+
+    private struct FoundHeaders {
+        /// In lower case.
+        let name: String
+        var values: [String] = []
+    }
+
     /// Nothing is read or answered until ``resume()``.
     func suspend() {
         unsafe MHD_suspend_connection(pointer)

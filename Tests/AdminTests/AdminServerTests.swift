@@ -341,6 +341,60 @@ struct AdminServerTests {
     // MARK: Bad guests
 
     @Test(
+        "A head that two servers can read in two ways is 400, and the connection ends",
+        arguments: [
+            "GET /page HTTP/1.1\r\n\r\n", "GET /page HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+            "GET /page HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n",
+            "POST /do HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2\r\nContent-Length: 4\r\n\r\n{}",
+            "POST /do HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+            "POST /do HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2, 2\r\n\r\n{}",
+            "POST /do HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: +2\r\n\r\n{}",
+            "POST /do HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            "POST /do HTTP/1.1\r\nHost: localhost\r\nORDERTransfer-Encoding: chunked\r\n"
+                + "Transfer-Encoding: identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            "GET /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n",
+        ])
+    func ambiguous(head: String) throws {
+        for access in [nil, "right"] {
+            let rig = try Rig(token: access)
+            // What a server that reads the head in the other way would take for the next request.
+            let head = head.replacing("ORDER", with: Self.token + Self.json)
+            let visitor = rig.visit(head + "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            try rig.run { visitor.hasEnded }
+            #expect(visitor.status == 400, "\(visitor.text)")
+            #expect(!visitor.text.contains("this is"), "\(visitor.text)")
+            #expect(rig.asked.isEmpty && rig.commands.isEmpty)
+            try rig.run { rig.server.statistics.connections == 0 }
+        }
+    }
+
+    @Test(
+        "A Host that is neither a name nor an address with a port is 400, with a token or without",
+        arguments: [
+            "[::1].evil", "localhost:80@evil", "localhost@evil", "127.0.0.1:80:90", "[::1", "::1", "[::1]9464",
+            "[localhost]", "localhost:", "localhost:0", "localhost:65536", "localhost:+80", "localhost:8o",
+            "localhost/",
+            "localhost#", "local host", "localhost,evil.example", "user:password@localhost", "localhost%00", ":80",
+            "[::1%lo]",
+        ])
+    func badHost(host: String) throws {
+        for access in [nil, "right"] {
+            #expect(try Rig(token: access).ask("GET", "/page", Self.token, host: host).status == 400)
+        }
+    }
+
+    @Test("A client of HTTP/1.0 need not say a Host, and what it says has to be right")
+    func oldClient() throws {
+        for (host, status) in [("", 200), ("Host: localhost\r\n", 200), ("Host: [::1].evil\r\n", 400)] {
+            let rig = try Rig()
+            let visitor = rig.visit("GET /page HTTP/1.0\r\n\(host)\r\n")
+            try rig.run { visitor.hasEnded }
+            #expect(visitor.status == status, "\(visitor.text)")
+        }
+    }
+
+    @Test(
         "What is no request is refused or cut off, and the next one is answered",
         arguments: [
             "\r\n\r\n\r\n\r\n", "GET\r\n\r\n", "GET /page\0 HTTP/1.1\r\nHost: localhost\r\n\r\n", "\0\0\0\0\r\n\r\n",
