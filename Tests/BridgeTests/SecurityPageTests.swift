@@ -16,4 +16,11 @@ struct SecurityPageTests {
             #expect(name.map { sources.contains("\"\($0)\"") } == true, "\(row)")
         }
     }
+
+    @Test("Each field that others control names a test that is there")
+    func fields() throws {
+        let named = try NamedTests(of: "security.md")
+        #expect(named.all.count > 60)
+        #expect(named.missing.isEmpty)
+    }
 }
