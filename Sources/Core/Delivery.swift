@@ -197,6 +197,17 @@ public struct Delivery: Sendable {
         }
     }
 
+    /// Whether the name of a header begins with this.
+    package func hasHeader(beginningWith prefix: StaticString) -> Bool {
+        let storage = content.storage
+        let count = prefix.utf8CodeUnitCount
+        return content.headers.contains { header in
+            let name = header.name.range
+            return name.count >= count
+                && storage.span.extracting(name.lowerBound..<name.lowerBound + count).equals(prefix)
+        }
+    }
+
     /// Whether there is a `message_id`, and not an empty one.
     package var hasMessageID: Bool { !content.layout.messageID.isEmpty }
 
@@ -247,6 +258,17 @@ public struct Delivery: Sendable {
             Header.text(Self.place(name.utf8, in: &storage), Self.place(text, in: &storage))
         }
         return copy(storage: storage, layout: content.layout, headers: content.headers + added)
+    }
+
+    /// The same message without some of its headers.
+    ///
+    /// - Parameter rawProperties: without the same headers; the block grows by them. `nil` leaves those that it has.
+    package func removingHeaders(_ names: Set<ArraySlice<UInt8>>, rawProperties: [UInt8]?) -> Delivery {
+        var storage = content.storage
+        var layout = content.layout
+        if let rawProperties { layout.rawProperties = Self.place(rawProperties, in: &storage) }
+        let headers = content.headers.filter { !names.contains(content.storage[$0.name.range]) }
+        return copy(storage: storage, layout: layout, headers: headers)
     }
 
     private static func place(_ bytes: some Collection<UInt8>, in storage: inout [UInt8]) -> Field {

@@ -5,12 +5,15 @@ import Logging
 extension Pipeline {
     /// A message arrived.
     package func received(_ delivery: Delivery, at now: Moment) {
+        let delivery = ownHeaders.screened(delivery)
         guard isNew(delivery, at: now), isTaken(delivery) else { return }
         timings.arrived(delivery, at: now.wall)
         let request = InFlightRequest(delivery: delivery, arrived: now)
         if delivery.redelivered, let count = poisonCount(delivery) { return giveUp(request, after: count, at: now) }
         decode(request, at: now)
     }
+
+    private var ownHeaders: OwnHeaders { OwnHeaders(settings) }
 
     /// How often a message was delivered in vain, if that is more than chance: whoever reads it may die of it. Quorum
     /// queues count. Source: rabbitmq.com/docs/quorum-queues (poison message handling).
@@ -53,6 +56,7 @@ extension Pipeline {
 
     /// A message arrived whose body is larger than the configuration allows; its body was not kept.
     package func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
+        let delivery = ownHeaders.screened(delivery)
         // Without its body it may look like another one: only a message id tells them apart.
         let isNamed = delivery.messageID != nil
         guard isNew(delivery, isRecognizable: isNamed, at: now), isTaken(delivery) else { return }

@@ -58,4 +58,14 @@ package enum RetryEncoder {
     package static func queue(_ queue: String, delay: Duration) -> String {
         "\(queue).retry.\(delay.components.seconds)s"
     }
+
+    /// Whether a name is that of a retry queue that sends back to `queue`, after any delay: the configuration may have changed
+    /// while a request waited.
+    package static func isRetryQueue(_ name: some Collection<UInt8>, of queue: String) -> Bool {
+        let prefix = "\(queue).retry.".utf8
+        guard name.starts(with: prefix) else { return false }
+        let rest = name.dropFirst(prefix.count)
+        let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return !digits.isEmpty && rest.dropFirst(digits.count).elementsEqual("s".utf8)
+    }
 }

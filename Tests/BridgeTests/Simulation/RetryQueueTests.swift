@@ -337,7 +337,10 @@ struct RetryQueueTests {
         let world = try World()
         try world.start()
         try world.request(Self.fanOut(["71", "72", "73"]), id: "m1") {
-            $0.headers = ["harebell-done": .string(text)]
+            $0.headers = [
+                "harebell-done": .string(text), "harebell-replays": .int32(1),
+                "harebell-replay-id": .string("123e4567-e89b-12d3-a456-426655440000"),
+            ]
         }
         #expect(world.isQuiet && world.sent == 0)
         let result = try #require(world.published(in: "push.results").first)

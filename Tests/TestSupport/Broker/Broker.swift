@@ -26,6 +26,32 @@ package final class Broker {
             self.properties = encoded
         }
 
+        /// Notes in `x-death` why it leaves a queue; newest first, one entry for each queue and reason.
+        /// Source: rabbitmq.com/docs/dlx (effects on messages).
+        mutating func countDeath(in queue: String, _ reason: String, at now: Instant) {
+            var properties = decodedProperties ?? MessageProperties()
+            var headers = properties.headers ?? FieldTable()
+            var deaths: [FieldValue] = []
+            if case .array(let known)? = headers["x-death"] { deaths = known }
+            var death: FieldTable = [
+                "count": .int64(1), "reason": .string(reason), "queue": .string(queue),
+                "time": .timestamp(UInt64(clamping: now.nanoseconds / 1_000_000_000)), "exchange": .text(exchange),
+                "routing-keys": .array([.text(routingKey)]),
+            ]
+            let place = deaths.firstIndex { known in
+                guard case .table(let known) = known else { return false }
+                return known["queue"] == .string(queue) && known["reason"] == .string(reason)
+            }
+            if let place, case .table(let known) = deaths.remove(at: place) {
+                death = known
+                if case .int64(let count)? = known["count"] { death["count"] = .int64(count + 1) }
+            }
+            headers["x-death"] = .array([.table(death)] + deaths)
+            properties.headers = headers
+            guard let encoded = try? properties.encoded() else { preconditionFailure("a death fits into headers") }
+            self.properties = encoded
+        }
+
         /// The properties as our own reader sees them.
         package var decodedProperties: MessageProperties? { try? MessageProperties(decoding: properties[...]) }
     }
@@ -234,13 +260,14 @@ package final class Broker {
     }
 
     /// A message was rejected or expired: it goes to the dead-letter exchange, or nowhere.
-    func deadLetter(_ message: Message, from name: String, at now: Instant) {
+    func deadLetter(_ message: Message, from name: String, _ reason: String, at now: Instant) {
         guard let queue = queues[name] else { return }
         guard case .text(let exchange)? = queue.arguments["x-dead-letter-exchange"] else {
             queue.discarded += 1
             return
         }
         var message = message
+        message.countDeath(in: name, reason, at: now)
         if case .text(let key)? = queue.arguments["x-dead-letter-routing-key"] { message.routingKey = key }
         message.exchange = exchange
         message.redelivered = false
@@ -299,7 +326,7 @@ package final class Broker {
             guard let queue = queues[name] else { continue }
             while let first = queue.messages.first, first.expires <= now {
                 queue.messages.removeFirst()
-                deadLetter(first, from: name, at: now)
+                deadLetter(first, from: name, "expired", at: now)
             }
         }
     }

@@ -300,7 +300,7 @@ extension BrokerEngine {
             if requeue {
                 returned.append((entry.queue, entry.message))
             } else {
-                broker.deadLetter(entry.message, from: entry.queue, at: now)
+                broker.deadLetter(entry.message, from: entry.queue, "rejected", at: now)
             }
         }
         if returned.isEmpty { broker.dispatchAll() } else { broker.requeue(returned) }

@@ -1,0 +1,138 @@
+import AMQP
+package import Core
+
+/// Decides which `harebell-*` headers of a delivery a worker believes.
+///
+/// Every producer can write them, and `x-death` too. So a header counts only in a copy that came out of a retry queue of
+/// the same request queue, or from a replay, and only with a value that such a copy can have. Everything else is removed when
+/// the delivery arrives: nothing after that, and no copy of the message, sees it. What a forger gets past this concerns that
+/// producer's own message alone.
+package struct OwnHeaders {
+    private static let prefix: StaticString = "harebell-"
+    /// The end of the year 9999, in milliseconds since 1970.
+    private static let latestTime: Int64 = 253_402_300_799_999
+    /// What a short string holds, such as the name of a queue or of an exchange.
+    private static let longestName = 255
+
+    /// The request queues of the worker.
+    private let queues: [PipelineQueue]
+    /// `retry.max_attempts`: a request is not parked after its last attempt.
+    private let maximumAttempts: Int
+
+    package init(_ settings: PipelineSettings) {
+        queues = settings.queues
+        maximumAttempts = settings.ladder.maximumAttempts
+    }
+
+    /// The delivery without the headers that are not believed.
+    package func screened(_ delivery: Delivery) -> Delivery {
+        guard delivery.hasHeader(beginningWith: Self.prefix) else { return delivery }
+        let source = Source(delivery, queue: queues[delivery.queue].name)
+        var dropped: Set<ArraySlice<UInt8>> = []
+        delivery.forEachHeader { name, value in
+            guard let own = name.dropping(Self.prefix) else { return }
+            if !isBelieved(String(decoding: own, as: UTF8.self), value, source) { dropped.insert(name) }
+        }
+        guard !dropped.isEmpty else { return delivery }
+        return delivery.removingHeaders(dropped, rawProperties: Self.properties(of: delivery, without: dropped))
+    }
+
+    /// - Returns: `nil` for properties that cannot be read. Copies of the message do not take any of them, see ``Republishing``.
+    private static func properties(of delivery: Delivery, without names: Set<ArraySlice<UInt8>>) -> [UInt8]? {
+        do {
+            var properties = try MessageProperties(decoding: delivery.rawProperties)
+            properties.headers?.entries.removeAll { names.contains($0.name[...]) }
+            return try properties.encoded()
+        } catch {
+            return nil
+        }
+    }
+
+    /// Where a delivery says that it came from.
+    private struct Source {
+        /// The broker dead-lettered it from a retry queue of the queue that it was delivered from.
+        let isRetry: Bool
+        /// A run replayed it, or somebody moved the dead letter as it was.
+        let isReplay: Bool
+
+        init(_ delivery: Delivery, queue: String) {
+            let parkings = delivery.header("harebell-parked")
+            isRetry = Self.isCount(parkings, from: 1) && Self.cameFromRetryQueue(delivery, of: queue)
+            let replays = delivery.header("harebell-replays")
+            isReplay =
+                Self.isCount(replays, from: 1) && isUUID(delivery.header("harebell-replay-id"))
+                || Self.isCount(replays, from: 0) && isTime(delivery.header("harebell-failed-at"))
+        }
+
+        private static func isCount(_ value: Delivery.HeaderValue?, from least: Int64) -> Bool {
+            value.map { isInteger($0, from: least, to: Int64(Int32.max)) } ?? false
+        }
+
+        /// Source: rabbitmq.com/docs/dlx (effects on messages).
+        private static func cameFromRetryQueue(_ delivery: Delivery, of queue: String) -> Bool {
+            let properties: MessageProperties
+            do {
+                properties = try MessageProperties(decoding: delivery.rawProperties)
+            } catch {
+                return false
+            }
+            guard case .array(let deaths)? = properties.headers?["x-death"] else { return false }
+            return deaths.contains { death in
+                guard case .table(let death) = death, case .text(let name)? = death["queue"],
+                    case .text(let reason)? = death["reason"]
+                else { return false }
+                return reason.equals("expired") && RetryEncoder.isRetryQueue(name, of: queue)
+            }
+        }
+    }
+
+    /// - Parameter name: without the prefix.
+    private func isBelieved(_ name: String, _ value: Delivery.HeaderValue, _ source: Source) -> Bool {
+        switch name {
+        case "parked", "deferred": source.isRetry && isInteger(value, from: 0, to: Int64(Int32.max))
+        case "attempts": source.isRetry && isInteger(value, from: 0, to: Int64(maximumAttempts) - 1)
+        case "processed": source.isRetry && [Processed.yes, .unknown].contains { isText(value, $0.name) }
+        case "expires-at": source.isRetry && isInteger(value, from: 0, to: Self.latestTime)
+        default: (source.isRetry || source.isReplay) && isOfReplay(name, value)
+        }
+    }
+
+    /// What replays have, and retry copies of them.
+    private func isOfReplay(_ name: String, _ value: Delivery.HeaderValue) -> Bool {
+        switch (name, value) {
+        case ("queue", .text(let text)): queues.contains { text.elementsEqual($0.name.utf8) }
+        case ("exchange", .text(let text)), ("routing-key", .text(let text)), ("orig-expiration", .text(let text)),
+            ("orig-user-id", .text(let text)):
+            text.count <= Self.longestName
+        case ("first-seen", _): isTime(value)
+        // Its length and digits are checked against the request.
+        case ("done", .text), ("orig-cc", _): true
+        case ("replays", _): isInteger(value, from: 0, to: Int64(Int32.max))
+        case ("replay-id", _), ("apns-id", _): isUUID(value)
+        default: false
+        }
+    }
+}
+
+private func isInteger(_ value: Delivery.HeaderValue, from least: Int64, to most: Int64) -> Bool {
+    if case .integer(let integer) = value { least <= integer && integer <= most } else { false }
+}
+
+private func isText(_ value: Delivery.HeaderValue, _ expected: StaticString) -> Bool {
+    if case .text(let text) = value { text.equals(expected) } else { false }
+}
+
+private func isTime(_ value: Delivery.HeaderValue?) -> Bool {
+    if case .text(let text)? = value { WallTime(rfc3339: text) != nil } else { false }
+}
+
+private func isUUID(_ value: Delivery.HeaderValue?) -> Bool {
+    if case .text(let text)? = value { NotificationID(text) != nil } else { false }
+}
+
+extension ArraySlice<UInt8> {
+    /// What follows a prefix; `nil` where it is missing.
+    fileprivate func dropping(_ prefix: StaticString) -> ArraySlice<UInt8>? {
+        self.prefix(prefix.utf8CodeUnitCount).equals(prefix) ? dropFirst(prefix.utf8CodeUnitCount) : nil
+    }
+}
