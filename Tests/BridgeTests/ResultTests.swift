@@ -448,6 +448,40 @@ struct ResultTests {
             }
         }
 
+        @Test("Headers of others that are left out are named, as many as there is room for")
+        func omitted() throws {
+            let large = FieldValue.text([UInt8](repeating: 0x61, count: 60_000))
+            var foreign: FieldTable = ["x-a": large, "x-b": large, "harebell-queue": .string("push.requests")]
+            let table = try headers(encode(try delivery(properties(headers: foreign)), rejected).properties)
+            #expect(table["x-a"] == nil && table["x-b"] == nil)
+            #expect(table["harebell-omitted"] == .string("x-a, x-b"))
+            for number in 0..<1000 { foreign["x-\(number)"] = .void }
+            let many = try headers(encode(try delivery(properties(headers: foreign)), rejected).properties)
+            guard case .text(let names)? = many["harebell-omitted"] else {
+                Issue.record("\(String(describing: many["harebell-omitted"]))")
+                return
+            }
+            #expect(names.count == DeadLetterEncoder.maximumDetail)
+            #expect(try headers(encode(try delivery(), rejected).properties)["harebell-omitted"] == nil)
+        }
+
+        @Test("Where even our own headers do not fit, the dead letter has its body and says where it belongs")
+        func bare() throws {
+            var report = rejected
+            report.reason = RejectionReason(rawValue: String(repeating: "r", count: 200_000))
+            let original = properties(messageID: "m", correlationID: "c", headers: ["a": .string("b")])
+            let found = encode(try delivery(original, body: "{\"a\" : 1}"), report)
+            #expect(text(found.body) == "{\"a\" : 1}")
+            #expect(text(found.properties.messageID) == "m")
+            #expect(text(found.properties.correlationID) == "c")
+            #expect(found.properties.persistent)
+            #expect(
+                try headers(found.properties) == [
+                    "harebell-outcome": .string("rejected"), "harebell-queue": .string("push.requests"),
+                    "harebell-omitted": .string("*"),
+                ])
+        }
+
         @Test("Properties that cannot be read are replaced by what the delivery knows of them")
         func unreadable() throws {
             var original = properties(messageID: "m", correlationID: "c", headers: ["a": .string("b"), "n": .int32(7)])

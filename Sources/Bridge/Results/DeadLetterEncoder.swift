@@ -9,6 +9,8 @@ package struct DeadLetterEncoder: Sendable {
     static let maximumResults = 65_536
     /// All headers together, in bytes: with the other properties they must fit into one frame, and the broker adds some.
     static let maximumHeaders = 111_072
+    /// Names the headers that were left out, as many as fit into ``maximumDetail``.
+    static let omitted = "harebell-omitted"
 
     package var route: PublishRoute
     /// Names this process: host, process and version.
@@ -19,6 +21,8 @@ package struct DeadLetterEncoder: Sendable {
         self.worker = worker
     }
 
+    /// What a peer's headers or APNs' answer do not leave room for is left out. The body is always there.
+    ///
     /// - Parameters:
     ///   - results: bodies of results that no queue took; the letter holds them, as an array if there are several.
     ///   - id: the `apns-id` of the notification that failed; `nil` if it never got one.
@@ -42,18 +46,49 @@ package struct DeadLetterEncoder: Sendable {
             headers["harebell-result"] = reduction >= .results ? nil : Self.joined(results).map { .text($0) }
             headers[RequestHistory.Header.done] = done.map { .text($0.text) }
             for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
+            if reduction == .foreign { headers[Self.omitted] = .text(Self.names(in: original, without: headers)) }
             properties.headers = headers
-            do {
-                let encoded = try PublicationProperties(properties)
-                guard encoded.headers?.count ?? 0 <= Self.maximumHeaders else { continue }
-                return Publication(
-                    exchange: route.exchange, routingKey: route.routingKey, mandatory: true, properties: encoded,
-                    body: delivery.body)
-            } catch {
-                preconditionFailure("strings that came in a frame are short enough for one: \(error)")
-            }
+            if let encoded = Self.encoded(properties) { return publication(encoded, delivery.body) }
         }
-        preconditionFailure("our own headers fit into a frame")
+        return publication(bare(delivery, report, queue: queue), delivery.body)
+    }
+
+    private func publication(_ properties: PublicationProperties, _ body: ArraySlice<UInt8>) -> Publication {
+        Publication(
+            exchange: route.exchange, routingKey: route.routingKey, mandatory: true, properties: properties, body: body)
+    }
+
+    /// - Returns: `nil` if they do not fit, or cannot be written.
+    private static func encoded(_ properties: MessageProperties) -> PublicationProperties? {
+        do {
+            let encoded = try PublicationProperties(properties)
+            return encoded.headers?.count ?? 0 <= maximumHeaders ? encoded : nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// What is left where nothing else fits: enough to find the request and to send it back.
+    private func bare(_ delivery: Delivery, _ report: Report, queue: String) -> PublicationProperties {
+        var headers = ByteQueue()
+        HeaderBytes.append("harebell-outcome", text: report.outcome.name, to: &headers)
+        HeaderBytes.append("harebell-queue", text: ArraySlice(queue.utf8.prefix(255)), to: &headers)
+        HeaderBytes.append("harebell-omitted", text: "*", to: &headers)
+        var properties = PublicationProperties()
+        properties.headers = headers.copy()[...]
+        properties.messageID = delivery.messageID
+        properties.correlationID = delivery.correlationID
+        properties.replyTo = delivery.replyTo
+        properties.contentType = delivery.contentType
+        properties.contentEncoding = delivery.contentEncoding
+        properties.timestamp = delivery.timestamp
+        return properties
+    }
+
+    private static func names(in original: FieldTable, without headers: FieldTable) -> [UInt8] {
+        let kept = Set(headers.entries.map(\.name))
+        let names = original.entries.map(\.name).filter { !kept.contains($0) }
+        return shortened(names.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ", "))
     }
 
     /// What goes if the headers do not fit: first the detail, then the results, then all headers of others.

@@ -25,7 +25,7 @@ package enum RetryEncoder {
     ///   - queue: the name of the queue that the delivery came from.
     ///   - firstSeen: when it arrived here; an earlier one in its headers is kept.
     ///   - delay: the fixed delay of the retry queue, in whole seconds.
-    /// - Returns: `nil` if our headers do not fit into a frame beside the request's own.
+    /// - Returns: `nil` if our headers do not fit into a frame beside the request's own, or those cannot be written again.
     package static func encode(
         _ delivery: Delivery, _ note: Note, queue: String, firstSeen: WallTime, delay: Duration
     ) -> Publication? {
@@ -50,7 +50,7 @@ package enum RetryEncoder {
                 routingKey: ArraySlice(self.queue(queue, delay: delay).utf8), mandatory: true, properties: encoded,
                 body: delivery.body)
         } catch {
-            preconditionFailure("strings that came in a frame are short enough for one: \(error)")
+            return nil
         }
     }
 
