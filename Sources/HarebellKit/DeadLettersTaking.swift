@@ -10,11 +10,14 @@ struct DeadLettersReplay: ConfiguredCommand {
         discussion: """
             Each is published and confirmed first, then acknowledged: whatever happens in between, it is there twice at \
             worst. What comes back while this runs is not sent again.
+
+            Without --to, dead letters go only into the queues of the configuration. A dead letter that came from another \
+            queue, or that the broker does not take, is skipped and named; the others are sent, and the exit code is 65.
             """)
 
     @OptionGroup var options: DeadLetterOptions
 
-    @Option(help: ArgumentHelp("Send all to this queue instead.", valueName: "queue"))
+    @Option(help: ArgumentHelp("Send all to this queue, which the configuration need not have.", valueName: "queue"))
     var to: String?
 
     @Option(help: "Messages per second.")
@@ -35,21 +38,25 @@ struct DeadLettersReplay: ConfiguredCommand {
     func validate() throws {
         guard (1...1_000_000).contains(rate) else { throw ValidationError("--rate is 1 to 1000000") }
         guard (0...100).contains(abortAbove) else { throw ValidationError("--abort-above is 0 to 100") }
+        if let to, to.isEmpty || to.utf8.count > 255 || to.hasPrefix("amq.") {
+            throw ValidationError("--to names a queue: 1 to 255 bytes; names that start with amq. belong to the broker")
+        }
     }
 
     func run(_ registry: DecoderRegistry) throws {
         let desk = try DeadLetterDesk(options, registry, verb: "replay")
         guard to != desk.queue else { throw ValidationError("--to is the dead-letter queue itself") }
         let asks = !yes && isatty(STDIN_FILENO) == 1
+        let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(desk.settings)
         if dryRun || asks {
-            try DeadLetterPreview(desk, options).show(asJSON: dryRun && options.json) { [to] in to ?? $0.queue }
+            try DeadLetterPreview(desk, options).show(asJSON: dryRun && options.json) { target.queue(from: $0.queue) }
             if dryRun { return }
             try desk.confirm("Replay them?", yes: yes)
         }
         var settings = desk.runSettings
         settings.rate = rate
         settings.abortAbove = abortAbove < 100 ? abortAbove : nil
-        try desk.report(try desk.run(.replay(to: to), settings), "replayed")
+        try desk.report(try desk.run(.replay(to: target), settings), "replayed")
     }
 }
 

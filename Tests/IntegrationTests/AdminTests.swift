@@ -1,3 +1,4 @@
+import AMQP
 import Core
 import Foundation
 import Glibc
@@ -300,6 +301,54 @@ extension ProcessTests {
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: 10)
+            try stage.removeQueues()
+        }
+
+        @Test("A replay over HTTP goes into queues of the configuration alone, and names what it leaves")
+        func foreignTarget() throws {
+            let stage = try Stage(script: "")
+            let file = try stage.directory.write("open-sesame\n", to: "token")
+            var settings = Stage.Settings()
+            settings.admin = "{ listen: \"127.0.0.1:0\", token_file: \(file) }"
+            let worker = try stage.start(settings)
+            let victim = "\(stage.name).payments"
+            try stage.client.declare(victim)
+            try stage.client.publish(
+                try (0..<6).map { index in
+                    var letter = stage.requests.message(index, to: stage.deadLetterQueue, body: Requests.body(index))
+                    let headers: FieldTable = [
+                        "harebell-outcome": .string("rejected"),
+                        "harebell-queue": .string(index == 2 ? victim : stage.quorumQueue),
+                    ]
+                    letter.properties.headers = try headers.encoded()[...]
+                    return letter
+                })
+            let look = try Self.order(worker, "look", "{}")
+            let groups = try #require(look["groups"] as? [Object])
+            let targets = [stage.quorumQueue, victim].map { queue in
+                groups.first { $0["queue"] as? String == queue }?["target"] as? String
+            }
+            #expect(targets == [stage.quorumQueue, nil], "\(look)")
+            try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: 6)
+            let replay = try Self.order(worker, "replay", "{}")
+            #expect(replay["end"] as? String == "complete", "\(replay)")
+            #expect(replay["replayed"] as? Int == 5)
+            #expect(replay["refused"] as? Int == 1)
+            #expect(replay["left"] as? Int == 1)
+            let complaint = try #require((replay["complaints"] as? [String])?.first)
+            #expect(complaint.hasPrefix("queue \"\(victim)\" is not a request queue"), "\(complaint)")
+            #expect(complaint.hasSuffix("(first: message id \(stage.requests.messageID(2)))"), "\(complaint)")
+            var answered: Set<Int> = []
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                answered.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
+                return answered.count == 5
+            }
+            #expect(answered == [0, 1, 3, 4, 5])
+            #expect(try stage.client.count(victim) == 0)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: 1)
+            try stage.client.ask(.deleteQueue(victim))
             try stage.removeQueues()
         }
 

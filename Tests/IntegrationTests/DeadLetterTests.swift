@@ -64,6 +64,7 @@ extension ProcessTests {
             for queue in [queues.dead, queues.target] {
                 try stage.client.declare(queue, ["x-queue-type": .string(type)])
             }
+            try stage.write(Stage.Settings(queues: [stage.quorumQueue, stage.classicQueue, queues.target]))
             return queues
         }
 
@@ -425,7 +426,8 @@ extension ProcessTests {
                 ["list", "--since", "yesterday"], ["list", "--outcome", "great"], ["list", "--limit", "0"],
                 ["replay", "--rate", "0"], ["replay", "--abort-above", "101"], ["discard", "--yes"],
                 ["discard", "--all", "--reason", "BadTopic", "--yes"], ["discard", "--all"],
-                ["replay", "--to", stage.deadLetterQueue], ["import", "--file", stage.directory.file("none")],
+                ["replay", "--to", stage.deadLetterQueue], ["replay", "--to", "amq.rabbitmq.reply-to.abc000.def"],
+                ["replay", "--to", ""], ["import", "--file", stage.directory.file("none")],
             ] {
                 let process = try start(arguments)
                 #expect(try process.waitForExit() == .exited(64), "\(arguments): \(process.report)")

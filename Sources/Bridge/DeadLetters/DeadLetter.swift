@@ -54,6 +54,11 @@ package struct DeadLetter: Sendable, Equatable {
         messageID = delivery.messageID.map { String(decoding: $0, as: UTF8.self) }
     }
 
+    /// Its id in words; `nil` if it does not have one.
+    package var name: String? {
+        messageID.map { "message id \($0)" } ?? apnsID.map { "apns-id \($0)" }
+    }
+
     /// The newest entry of `x-death` about another queue. `x-first-death-*` are not looked at: some brokers get them wrong.
     ///
     /// Source: rabbitmq.com/docs/dlx (effects on messages); newest first, one entry for each queue and reason.

@@ -24,6 +24,7 @@ extension DeadLetterRun {
         self.end = end
         closesAt = now + Self.lastWait
         stopTaking()
+        giveUp(&suspects)
         waiting = EventQueue()
         renewals = EventQueue()
         retained = []

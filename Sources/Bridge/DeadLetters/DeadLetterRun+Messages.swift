@@ -29,8 +29,8 @@ extension DeadLetterRun {
         let item = Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue), isWhole: isWhole)
         guard item.letter.replayID != id, isChosen(item) else { return retain(item) }
         tally.chosen += 1
-        if case .replay(to: nil) = action, item.letter.queue == nil {
-            refuse(item, "it does not say where it was before; name a queue to send it to")
+        if case .replay(let target) = action, target.queue(from: item.letter.queue) == nil {
+            refuseTarget(item)
         } else if !isWhole, !mayDropBody {
             refuse(item, "its body is larger than broker.maximum_message_bytes")
         } else {
@@ -47,9 +47,20 @@ extension DeadLetterRun {
         if case .discard = action { true } else { false }
     }
 
-    func refuse(_ item: Item, _ complaint: String) {
-        tally.complain(complaint)
+    func refuse(_ item: Item, _ complaint: String, named name: String? = nil) {
+        tally.complain(complaint, about: name)
         retain(item)
+    }
+
+    private func refuseTarget(_ item: Item) {
+        guard let queue = item.letter.queue else {
+            return refuse(item, "it does not say where it was before; name a queue to send it to")
+        }
+        refuse(
+            item,
+            "queue \"\(queue)\" is not a request queue of the configuration; "
+                + "'harebell dead-letters replay --to QUEUE' sends dead letters to any other queue",
+            named: item.letter.name)
     }
 
     func retain(_ item: Item) {
@@ -69,16 +80,17 @@ extension DeadLetterRun {
     }
 
     var isIdle: Bool {
-        waiting.isEmpty && renewals.isEmpty && inFlight.count == 0
+        waiting.isEmpty && renewals.isEmpty && suspects.isEmpty && inFlight.count == 0
     }
 
     func work() {
         if let since = retained.first?.since, now >= since + settings.longestHold { renewRetained() }
+        guard suspects.isEmpty else { return publishSuspect() }
         while mayPublish, let item = renewals.popFirst() { renew(item) }
         switch action {
-        case .replay(let target):
+        case .replay:
             while mayPublish, !waiting.isEmpty, limiter?.take(at: now) ?? true, let item = waiting.popFirst() {
-                replay(item, to: target ?? item.letter.queue ?? "")
+                replay(item)
             }
         case .discard:
             while !waiting.isEmpty, limiter?.take(at: now) ?? true, let item = waiting.popFirst() { acknowledge(item) }
@@ -96,7 +108,15 @@ extension DeadLetterRun {
         retained = []
     }
 
-    func replay(_ item: Item, to queue: String) {
+    /// What else is outstanding has to end first.
+    private func publishSuspect() {
+        guard mayPublish, inFlight.count == 0, limiter?.take(at: now) ?? true else { return }
+        let item = suspects.removeFirst()
+        if item.isRenewal { renew(item) } else { replay(item) }
+    }
+
+    func replay(_ item: Item) {
+        let queue = target(of: item)
         do throws(AMQPError) {
             inFlight.insert(
                 item, at: try publisher.publish(ReplayEncoder.replay(item.delivery, item.letter, to: queue, id: id)))
@@ -138,10 +158,9 @@ extension DeadLetterRun {
     }
 
     func acknowledge(_ item: Item) {
-        guard consumer.ack(epoch: item.delivery.epoch, tag: item.delivery.tag, at: now) else {
-            tally.uncertain += 1
-            return
-        }
+        let isAcknowledged = consumer.ack(epoch: item.delivery.epoch, tag: item.delivery.tag, at: now)
+        if item.isRepeated || !isAcknowledged { tally.uncertain += 1 }
+        guard isAcknowledged else { return }
         if item.isRenewal { tally.renewed += 1 } else { tally.done += 1 }
     }
 
@@ -151,7 +170,8 @@ extension DeadLetterRun {
         while let event = publisher.nextEvent(at: now) {
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): confirmed(inFlight.remove(sequence), confirmation)
-            case .disconnected(_, let error, _): lost(error, isFatal: tally.seen > 0)
+            case .disconnected(_, let error, _): publisherLost(error)
+            case .closed: giveUp(&unconfirmed)
             default: break
             }
         }
@@ -159,16 +179,59 @@ extension DeadLetterRun {
 
     func confirmed(_ item: Item, _ confirmation: Confirmation) {
         lastProgress = now
+        if confirmation != .lost { closes = 0 }
         switch confirmation {
         case .acked: acknowledge(item)
-        case .lost: tally.uncertain += 1
+        case .lost: unconfirmed.append(item)
         case .nacked where item.isRenewal, .returned where item.isRenewal: retain(item)
         case .nacked: refuse(item, "the broker refused it; the queue may be full")
         case .returned(_, let text): refuse(item, "queue \"\(target(of: item))\" takes no messages (\(text))")
         }
     }
 
+    /// A close does not say which publish caused it. So each publish that was outstanding is repeated alone on the next
+    /// connection. The broker does not take the one that is alone at ``closesUntilRefusal`` closes. A pipeline finds the
+    /// culprit in the same way, see ``SuspectPublishes``.
+    func publisherLost(_ error: AMQPError) {
+        let items = unconfirmed
+        unconfirmed = []
+        guard end == nil, error.isAboutPublish, !items.isEmpty, closes < settings.closesInARow else {
+            tally.uncertain += items.count
+            return lost(error, isFatal: tally.seen > 0)
+        }
+        closes += 1
+        lastLoss = error
+        lastProgress = now
+        let repeated = items.map { item in
+            var item = item
+            item.isRepeated = true
+            if items.count == 1 { item.closes += 1 }
+            return item
+        }
+        guard repeated.count == 1, repeated[0].closes >= Self.closesUntilRefusal else {
+            suspects = repeated + suspects
+            return
+        }
+        notTaken(repeated[0], error)
+    }
+
+    /// The broker closes the connection over this message alone.
+    private func notTaken(_ item: Item, _ error: AMQPError) {
+        guard !item.isRenewal else { return retain(item) }
+        refuse(
+            item,
+            "the broker closes the connection over \(item.letter.name ?? "a message without an id") "
+                + "to queue \"\(target(of: item))\": \(error.message)")
+    }
+
+    /// They were published, and the broker did not confirm them.
+    func giveUp(_ items: inout [Item]) {
+        tally.uncertain += items.count
+        items = []
+    }
+
     func target(of item: Item) -> String {
-        if case .replay(let queue?) = action { queue } else { item.letter.queue ?? "" }
+        guard case .replay(let target) = action else { return "" }
+        return target.queue(from: item.letter.queue) ?? ""
     }
 }

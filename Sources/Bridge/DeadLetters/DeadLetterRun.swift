@@ -7,11 +7,11 @@ package import Core
 /// acknowledged then, so that a crash leaves a message twice at worst. All others stay unacknowledged and return to their
 /// places at the end; beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they go to the end of the
 /// queue as copies, confirmed before the original is acknowledged. A lost connection ends the run: the queue is its state,
-/// and another run goes on.
+/// and another run goes on. Only a close over a publish does not: the run finds the message that caused it and leaves that one
+/// where it is, see ``publisherLost(_:)``.
 package final class DeadLetterRun {
     package enum Action {
-        /// Back to the queue where each was before, or all to this one.
-        case replay(to: String?)
+        case replay(to: ReplayTarget)
         case discard
         /// Called with lines of ``ArchiveWriter`` that have to be safe when it returns.
         case export(([[UInt8]]) throws -> Void)
@@ -42,6 +42,9 @@ package final class DeadLetterRun {
         package var window = 200
         /// How long the broker may leave anything without an answer.
         package var patience = Duration.seconds(30)
+        /// Closes of the publishing connection over a publish, without a confirm in between, that end the run: then the broker
+        /// takes nothing, and no single message is to blame.
+        package var closesInARow = 100
 
         package init(queue: String) {
             self.queue = queue
@@ -67,6 +70,8 @@ package final class DeadLetterRun {
     static let watchInterval = Duration.seconds(1)
     /// Without a delivery for as long, an empty queue means that others hold the rest.
     static let quiet = Duration.seconds(2)
+    /// A message is left where it is when the broker has closed the connection so often while it alone was outstanding.
+    static let closesUntilRefusal = 2
     /// What is under way at the end is waited for no longer than this.
     static let lastWait = Duration.seconds(10)
 
@@ -78,6 +83,10 @@ package final class DeadLetterRun {
         var since = Instant(nanoseconds: 0)
         /// Whether it goes to the end of the queue, and not to where it was before.
         var isRenewal = false
+        /// Whether it was published before, on a connection that the broker closed: its copy may be there twice.
+        var isRepeated = false
+        /// How often the broker closed the connection while it alone was outstanding.
+        var closes = 0
     }
 
     enum Question {
@@ -107,6 +116,12 @@ package final class DeadLetterRun {
     var renewals = EventQueue<Item>()
     var retained: [Item] = []
     var inFlight = SequenceTable<Item>()
+    /// Ended with the publishing connection, whose cause is not known yet.
+    var unconfirmed: [Item] = []
+    /// The broker closed the connection over one of these: each is published again alone, the first one next.
+    var suspects: [Item] = []
+    /// How often it has done so since the last confirm.
+    var closes = 0
     var limiter: RateLimiter?
     var now: Instant
     var lastProgress: Instant
@@ -152,7 +167,9 @@ package final class DeadLetterRun {
         }
         var earliest = min(retries, lastProgress + settings.patience, nextWatch)
         if let since = retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
-        if !waiting.isEmpty, mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
+        if !waiting.isEmpty || !suspects.isEmpty, mayPublish, let permit = limiter?.nextPermit(at: now) {
+            earliest = min(earliest, permit)
+        }
         return earliest
     }
 
@@ -251,7 +268,8 @@ package final class DeadLetterRun {
     func watched(ready: Int) {
         nextWatch = now + Self.watchInterval
         let expected = tally.atStart - tally.done
-        tally.arrivals = max(0, ready + consumer.held - expected - inFlight.elements.count(where: \.isRenewal))
+        let renewals = (inFlight.elements + suspects).count(where: \.isRenewal)
+        tally.arrivals = max(0, ready + consumer.held - expected - renewals)
         if case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample,
             tally.arrivals * 100 > limit * tally.done
         {

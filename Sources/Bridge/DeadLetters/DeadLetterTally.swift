@@ -11,8 +11,7 @@ package struct DeadLetterTally: Sendable, Equatable {
     package internal(set) var done = 0
     /// Chosen, and left because it could not be done.
     package internal(set) var refused = 0
-    /// Why, in the order in which it came up first; ``maximumComplaints`` of them.
-    package private(set) var complaints: [String] = []
+    private var reasons: [Complaint] = []
     /// Copied to the end of the queue and acknowledged.
     package internal(set) var renewed = 0
     /// Perhaps there twice: sent, but the broker did not say so, or the acknowledgement could not be sent any more.
@@ -23,13 +22,25 @@ package struct DeadLetterTally: Sendable, Equatable {
     /// More different complaints are counted only.
     package static let maximumComplaints = 10
 
+    private struct Complaint: Equatable {
+        let text: String
+        /// The first message that it is about.
+        let name: String?
+    }
+
     package init() {}
 
     /// What lay there at the start and still does.
     package var left: Int { max(0, atStart - done) }
 
-    mutating func complain(_ text: String) {
+    /// Why some were refused, in the order in which each reason came up first; ``maximumComplaints`` of them.
+    package var complaints: [String] {
+        reasons.map { reason in reason.name.map { "\(reason.text) (first: \($0))" } ?? reason.text }
+    }
+
+    mutating func complain(_ text: String, about name: String? = nil) {
         refused += 1
-        if complaints.count < Self.maximumComplaints, !complaints.contains(text) { complaints.append(text) }
+        guard reasons.count < Self.maximumComplaints, !reasons.contains(where: { $0.text == text }) else { return }
+        reasons.append(Complaint(text: text, name: name))
     }
 }

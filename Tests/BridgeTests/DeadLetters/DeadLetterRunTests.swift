@@ -130,7 +130,7 @@ struct DeadLetterRunTests {
     @Test("A queue that is gone leaves the message, and what it is told goes on with the others")
     func returned() throws {
         try world.put(0..<40) { index, headers in
-            if index % 4 == 0 { headers["harebell-queue"] = .string("gone") }
+            if index % 4 == 0 { headers["harebell-queue"] = .string(DeadLetterWorld.missing) }
         }
         let run = world.run()
         world.finish(run)
@@ -159,7 +159,7 @@ struct DeadLetterRunTests {
         world.finish(run)
         #expect(run.tally.refused == 3)
         #expect(world.numbers(DeadLetterWorld.dead) == [0, 1, 2])
-        let named = world.run(.replay(to: DeadLetterWorld.target))
+        let named = world.run(.replay(to: .queue(DeadLetterWorld.target)))
         world.finish(named)
         #expect(named.tally.done == 3)
         #expect(world.numbers(DeadLetterWorld.target) == [0, 1, 2])

@@ -8,17 +8,24 @@ import TestSupport
 final class DeadLetterWorld {
     static let dead = DeadLetterSamples.queue
     static let target = "push.requests"
+    /// In the configuration, and not on the broker.
+    static let missing = "gone"
 
     let broker = Broker()
     let network: MemoryNetwork
     let reader: RequestReader
+    /// How often a client has connected.
+    private(set) var connects = 0
 
     init() throws {
         network = MemoryNetwork { _ in nil }
         reader = RequestReader(try World.configuration { _ in })
         broker.declare(Self.dead)
         broker.declare(Self.target)
-        network.accept = { [broker] _ in BrokerEngine(broker: broker) }
+        network.accept = { [unowned self] _ in
+            connects += 1
+            return BrokerEngine(broker: broker)
+        }
     }
 
     func connection(_ role: AMQPRole) -> AMQPConnection {
@@ -46,7 +53,7 @@ final class DeadLetterWorld {
     }
 
     func run(
-        _ action: DeadLetterRun.Action = .replay(to: nil), id: String = "run",
+        _ action: DeadLetterRun.Action = .replay(to: .origin(among: [target, missing])), id: String = "run",
         _ edit: (inout DeadLetterRun.Settings) -> Void = { _ in }
     ) -> DeadLetterRun {
         var settings = DeadLetterRun.Settings(queue: Self.dead)

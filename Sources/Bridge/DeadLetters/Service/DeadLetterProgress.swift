@@ -10,8 +10,11 @@ struct DeadLetterProgress: Sendable {
     /// Of a look: what there is.
     var groups: DeadLetterGroups?
 
-    init(queue: String, verb: DeadLetterOrder.Verb) {
-        self.queue = queue
+    private let target: ReplayTarget
+
+    init(_ configuration: Configuration, verb: DeadLetterOrder.Verb) {
+        queue = configuration.deadLetter.routingKey
+        target = ReplayTarget(configuration)
         self.verb = verb
     }
 
@@ -24,6 +27,6 @@ struct DeadLetterProgress: Sendable {
             ("replayed", .integer(tally.done)), ("left", .integer(tally.left)), ("refused", .integer(tally.refused)),
             ("complaints", .array(tally.complaints.map { .text($0) })), ("moved_to_end", .integer(tally.renewed)),
             ("uncertain", .integer(tally.uncertain)), ("arrived", .integer(tally.arrivals)),
-        ] + (groups ?? DeadLetterGroups()).members { $0.queue }
+        ] + (groups ?? DeadLetterGroups()).members { target.queue(from: $0.queue) }
     }
 }

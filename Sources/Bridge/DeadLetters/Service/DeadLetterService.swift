@@ -27,7 +27,7 @@ final class DeadLetterService {
             order: order, configuration: configuration, resolver: resolver, commands: commands, reports: reports)
         thread = try Thread.start(name: "dead-letters") { DeadLetterThread.run(task) }
         self.commands = commands
-        progress = DeadLetterProgress(queue: configuration.deadLetter.routingKey, verb: order.verb)
+        progress = DeadLetterProgress(configuration, verb: order.verb)
     }
 
     /// An operator wants what is under way to end, if anything is.

@@ -46,7 +46,7 @@ final class DeadLetterThread: LoopOwner {
     private var nextReport: Instant
 
     @Sendable static func run(_ task: Task) {
-        var progress = DeadLetterProgress(queue: task.configuration.deadLetter.routingKey, verb: task.order.verb)
+        var progress = DeadLetterProgress(task.configuration, verb: task.order.verb)
         do {
             let thread = try DeadLetterThread(task)
             defer { thread.work = nil }
@@ -61,7 +61,7 @@ final class DeadLetterThread: LoopOwner {
 
     private init(_ task: Task) throws {
         self.task = task
-        progress = DeadLetterProgress(queue: task.configuration.deadLetter.routingKey, verb: task.order.verb)
+        progress = DeadLetterProgress(task.configuration, verb: task.order.verb)
         reader = RequestReader(task.configuration)
         loop = try EventLoop()
         nextReport = loop.now.instant
@@ -70,7 +70,7 @@ final class DeadLetterThread: LoopOwner {
             isStopped = true
             work?.stop()
         }
-        work = try task.order.verb == .look ? look() : run(.replay(to: nil), settings, counts: true)
+        work = try task.order.verb == .look ? look() : replay()
     }
 
     private func connect(_ role: AMQPRole) throws -> AMQPConnection {
@@ -124,6 +124,10 @@ final class DeadLetterThread: LoopOwner {
                 guard scan.end == .complete, scan.worn > 0, !isStopped else { return nil }
                 return try run(.renew, .renewing(progress.queue), counts: false)
             })
+    }
+
+    private func replay() throws -> Work {
+        try run(.replay(to: ReplayTarget(task.configuration)), settings, counts: true)
     }
 
     /// - Parameter counts: whether it is the order, rather than what a look has left to do.
