@@ -1,17 +1,16 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// For code that a generator writes, which does not mark what is unsafe in it; where CI is set, warnings are errors.
-let generatedRules: [SwiftSetting] =
+/// One set of rules for every Swift target: the compiler's strictest reading of concurrency and memory safety. Where CI is
+/// set, warnings are errors.
+let rules: [SwiftSetting] =
     [
         .swiftLanguageMode(.v6),
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InternalImportsByDefault"),
         .enableUpcomingFeature("MemberImportVisibility"),
+        .strictMemorySafety(),
     ] + (Context.environment["CI"] == nil ? [] : [.treatAllWarnings(as: .error)])
-
-/// One set of rules for every Swift target: the compiler's strictest reading of concurrency and memory safety.
-let rules = generatedRules + [.strictMemorySafety()]
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: rules)
@@ -30,8 +29,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        // Without its traits: they bring streams of Foundation's and field masks.
-        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0", traits: []),
         .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
     ],
     targets: [
@@ -54,9 +51,6 @@ let package = Package(
         library("HTTP2", ["CNghttp2", "Core"]),
         library("Proxy", ["Core"]),
         library("Libraries", ["CHarebellDecoder", "Core", "Files"]),
-        .target(
-            name: "XorcMessages", dependencies: [.product(name: "SwiftProtobuf", package: "swift-protobuf")],
-            exclude: ["README.md", "xorc.proto"], swiftSettings: generatedRules),
         // Layer 4: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
         library("APNs", ["Core", "TLS", "HTTP2"]),
@@ -66,7 +60,7 @@ let package = Package(
         library(
             "Bridge",
             [
-                "Core", "Files", "EventLoop", "TLS", "Proxy", "Libraries", "XorcMessages", "AMQP", "APNs", "Admin",
+                "Core", "Files", "EventLoop", "TLS", "Proxy", "Libraries", "AMQP", "APNs", "Admin",
                 .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
             ]),
         // Layer 6: one file per verb, and what a user's own decoders see.
@@ -93,9 +87,7 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "AllocationCounter", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS",
-                "EventLoop", "Core",
-                "XorcMessages", .product(name: "SwiftProtobuf", package: "swift-protobuf"),
-                .product(name: "Logging", package: "swift-log"),
+                "EventLoop", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
         .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
@@ -110,10 +102,7 @@ let package = Package(
         tests("AdminTests", ["Admin", "Core", "EventLoop"]),
         tests(
             "BridgeTests",
-            [
-                "Bridge", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop", "Proxy", "XorcMessages",
-                .product(name: "SwiftProtobuf", package: "swift-protobuf"),
-            ]),
+            ["Bridge", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop", "Proxy"]),
         tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "EventLoop", "TLS", "Simulator"]),
     ]
 )

@@ -26,9 +26,6 @@ public struct Request: Sendable {
     /// The `apns-id` is made of it then, so it has to be the same each time that the message is decoded; `nil` takes a
     /// digest of the body.
     public var key: ArraySlice<UInt8>?
-    /// Headers that the message has in its own way, such as the trace that it belongs to. Where the delivery has one of the
-    /// name, that one counts.
-    package var headers: [(name: String, text: ArraySlice<UInt8>)] = []
 
     /// - Precondition: there is at least one of both together.
     package init(_ notifications: [Notification], refusals: [Refusal] = [], key: ArraySlice<UInt8>? = nil) {

@@ -249,17 +249,6 @@ public struct Delivery: Sendable {
         return copy(storage: storage, layout: layout)
     }
 
-    /// The same message with headers behind its own, but for those that it has already. The block grows by them.
-    package func adding(_ headers: [(name: String, text: ArraySlice<UInt8>)]) -> Delivery {
-        let missing = headers.filter { header(named: $0.name.utf8) == nil }
-        guard !missing.isEmpty else { return self }
-        var storage = content.storage
-        let added = missing.map { name, text in
-            Header.text(Self.place(name.utf8, in: &storage), Self.place(text, in: &storage))
-        }
-        return copy(storage: storage, layout: content.layout, headers: content.headers + added)
-    }
-
     /// The same message without some of its headers.
     ///
     /// - Parameter rawProperties: without the same headers; the block grows by them. `nil` leaves those that it has.
@@ -277,10 +266,10 @@ public struct Delivery: Sendable {
         return Field(start..<storage.count)
     }
 
-    private func copy(storage: [UInt8], layout: Layout, headers: [Header]? = nil) -> Delivery {
+    private func copy(storage: [UInt8], layout: Layout) -> Delivery {
         Delivery(
             epoch: epoch, tag: tag, redelivered: redelivered, queue: queue, timestamp: timestamp, storage: storage,
-            layout: layout, headers: headers ?? content.headers)
+            layout: layout, headers: content.headers)
     }
 
     @usableFromInline

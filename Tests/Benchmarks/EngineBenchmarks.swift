@@ -17,7 +17,7 @@ enum EngineBenchmarks {
         let broker = Broker()
         broker.declare(queue)
         let pair = AMQPPair(.consumer([ConsumerQueue(name: queue, prefetch: 256)]), broker, meter)
-        let body = Samples.filled { Array(Samples.envelope($0).utf8) }
+        let body = Samples.filled(Samples.envelope)
         return { operations in
             for _ in 0..<operations / batch {
                 for _ in 0..<batch { try broker.put(body, properties: properties, into: queue) }
@@ -82,7 +82,7 @@ enum EngineBenchmarks {
             tls: files.clientContext())
         network.connect(MeteredEngine(engine, meter), to: BenchmarkFiles.apns, timeout: .seconds(5))
         let token = tokens.token(at: network.moment)
-        let payload = Samples.filled { Array(Samples.payload($0).utf8) }
+        let payload = Samples.filled(Samples.payload)
         let topic = ArraySlice("com.example.app".utf8)
         guard let device = DeviceToken(Samples.token) else { preconditionFailure("this is a device token") }
         func settle() {

@@ -1,8 +1,6 @@
 import AMQP
 import Bridge
 import Core
-import SwiftProtobuf
-import XorcMessages
 
 /// Messages of one kilobyte, one for each format.
 enum Samples {
@@ -20,13 +18,6 @@ enum Samples {
         init(
             _ name: String, decoder: String? = nil, headers: [(String, String)] = [],
             properties: [(String, String)] = [("content-type", "application/json")], _ body: (_ text: String) -> String
-        ) {
-            self.init(name, decoder: decoder, headers: headers, properties: properties, bytes: { Array(body($0).utf8) })
-        }
-
-        init(
-            _ name: String, decoder: String? = nil, headers: [(String, String)] = [],
-            properties: [(String, String)] = [], bytes body: (_ text: String) -> [UInt8]
         ) {
             self.name = name
             self.decoder = decoder ?? name
@@ -47,12 +38,12 @@ enum Samples {
     }
 
     /// The body with as much text as it takes to be ``size`` bytes.
-    static func filled(_ body: (_ text: String) -> [UInt8]) -> [UInt8] {
-        let room = size - body("").count
+    static func filled(_ body: (_ text: String) -> String) -> [UInt8] {
+        let room = size - body("").utf8.count
         var text = ""
         while text.utf8.count < room { text += "Your table at the Café des Amis is booked for tonight at eight. " }
         while text.utf8.count > room { text.removeLast() }
-        return body(text)
+        return Array(body(text).utf8)
     }
 
     /// Our own envelope.
@@ -64,27 +55,6 @@ enum Samples {
     /// A payload alone.
     static func payload(_ text: String) -> String {
         #"{"aps":{"alert":{"title":"Tonight","body":"\#(text)"},"sound":"default"}}"#
-    }
-
-    /// A push request of the xorc events.
-    static func push(_ text: String) -> [UInt8] {
-        var apple = XorcAppleNotification()
-        apple.headers.apnsTopic = "com.example.app"
-        apple.headers.apnsPriority = 10
-        apple.localized.title = "Tonight"
-        apple.localized.body = text
-        apple.sound = "default"
-        var push = XorcPushNotification()
-        push.header.type = "notification.PushNotification"
-        push.header.correlationID = "order-4711"
-        push.deviceToken = token
-        push.universe = "restaurants"
-        push.apple = apple
-        do {
-            return try push.serializedBytes()
-        } catch {
-            preconditionFailure("nothing is required of it: \(error)")
-        }
     }
 
     /// What goes beside a payload.
@@ -115,9 +85,6 @@ enum Samples {
                 #"{"notifications":[{"tokens":["\#(token)"],"platform":1,"message":"\#($0)","title":"Tonight","#
                     + #""topic":"com.example.app","priority":"high"}]}"#
             },
-            Sample("gaurun") {
-                #"{"notifications":[{"token":["\#(token)"],"platform":1,"message":"\#($0)","sound":"default"}]}"#
-            },
             Sample("rpush") {
                 #"{"type":"Rpush::Apnsp8::Notification","device_token":"\#(token)","alert":"\#($0)","priority":10}"#
             },
@@ -133,7 +100,6 @@ enum Samples {
             Sample("pushy") {
                 #"{"token":"\#(token)","payload":"{\"aps\":{\"alert\":\"\#($0)\"}}","priority":"IMMEDIATE"}"#
             },
-            Sample("xorc", bytes: push),
         ]
     }
 

@@ -78,8 +78,6 @@ extension Configuration {
         case gorush
         /// Events of CloudEvents whose data is our own JSON.
         case cloudevents
-        /// The push results of the xorc events.
-        case xorc
     }
 
     /// A decoder with options of its own.

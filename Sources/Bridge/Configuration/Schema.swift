@@ -67,8 +67,7 @@ extension Setting {
             "How requests are read: a format's name, or one in decoders; auto chooses by content type and headers."),
         Setting(
             "queues[].result_format", .choice(Configuration.ResultFormat.allCases.map(\.rawValue)), default: "harebell",
-            "What the bodies of results are: Harebell's JSON, gorush's feedback, events of CloudEvents, or xorc's push results."
-        ),
+            "What the bodies of results are: Harebell's JSON, gorush's feedback, or events of CloudEvents."),
         Setting(
             "queues[].prefetch", .integer(1...65535), default: "1000",
             "How many unsettled deliveries each worker thread may hold."),

@@ -138,7 +138,6 @@ extension Pipeline {
     private func take(_ answer: Decoded, of request: InFlightRequest, at now: Moment) {
         switch answer {
         case .request(let decoded):
-            if !decoded.headers.isEmpty { request.delivery = request.delivery.adding(decoded.headers) }
             start(decoded, of: request, at: now)
         case .ignore:
             counters.ignored += 1

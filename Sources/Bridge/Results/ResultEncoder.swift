@@ -4,7 +4,7 @@ package import Core
 /// A result that is ready to be published, to one place or to several.
 package struct EncodedResult: Sendable {
     package let encodedProperties: EncodedProperties
-    /// In the form that is wanted: JSON, or a message of the xorc events. It lies in one block with the properties.
+    /// JSON, in one block of memory with the properties.
     package let body: ArraySlice<UInt8>
 
     package var properties: PublicationProperties { PublicationProperties(encodedProperties) }
@@ -53,7 +53,6 @@ package final class ResultEncoder {
             switch format {
             case .harebell, .gorush: Self.contentType
             case .cloudevents: ResultEvent.contentType
-            case .xorc: XorcResult.contentType
             }
         writer.append(.contentType, contentType)
         writer.appendHeaders { Self.appendHeaders(report, traced: delivery, to: &$0) }
@@ -87,7 +86,6 @@ package final class ResultEncoder {
             writer.content.append(ResultEvent.json(around: json, id: name[...]))
         case .gorush:
             writer.content.append(GorushFeedback(report, notification, position: position ?? 0, of: delivery).json)
-        case .xorc: writer.content.append(XorcResult.bytes(report, of: delivery))
         }
         let (properties, body) = writer.finish()
         return EncodedResult(encodedProperties: properties, body: body)

@@ -79,7 +79,7 @@ struct ForeignFormatTests {
             ])
         let names = (0..<5).map { string(GorushDecoder.names(of: sample.delivery, at: $0).id?.text) }
         #expect(names == ["one", "one", "two", nil, "three"])
-        let none = try DecoderSample(#"{"notifications":[{"platform":1},{"platform":1}]}"#, decoder: "gaurun").request()
+        let none = try DecoderSample(#"{"notifications":[{"platform":1},{"platform":1}]}"#, decoder: "gorush").request()
         #expect(none.notifications.isEmpty && none.refusals.map(\.position) == [0, 1])
     }
 
@@ -175,8 +175,7 @@ struct ForeignFormatTests {
         let sample = ForeignSamples.forMutation[index]
         let decoder = try #require(try DecoderSample.set(sample.decoders)[sample.decoder])
         let seed = Mutator.seed(UInt64(index) &* 0x9E37_79B9 &+ 20_260_921)
-        let isBinary = decoder.name == "xorc"
-        var mutator = Mutator(seed: seed, fragments: isBinary ? Self.binaryFragments : Self.fragments)
+        var mutator = Mutator(seed: seed, fragments: Self.fragments)
         var answers = [0, 0, 0, 0]
         for _ in 0..<Mutator.inputs(3000) {
             var mutated = sample
@@ -209,12 +208,4 @@ struct ForeignFormatTests {
         "\\ud800",
         "[[[[[[[[", "{\"a\":", "\"\"", "{}", "[]", "\u{FF}", "2", "\"aps\":{}", "MA==",
     ].map { Array($0.utf8) }
-
-    /// Of Protocol Buffers: numbers that are too long, beginnings and ends of groups, and the fields of a push request.
-    private static let binaryFragments =
-        Mutator.binaryFragments + [
-            Array(repeating: 0xFF, count: 10), Array(repeating: 0xFF, count: 9) + [1], [0x0B], [0x0C],
-            Array(repeating: 0x0B, count: 20), [0x0A, 0], [0x32, 0], [0x3A, 0], [0x2A, 2, 0x0A, 0], [0x38, 1],
-            Array("{\"a\":[1]}".utf8),
-        ]
 }

@@ -20,7 +20,7 @@ enum ForeignSamples {
     private static let token = DecoderSample.token
     private static let token2 = DecoderSample.token2
 
-    static let all = gorush + gaurun + rpush + fcm + sns + nodeAPN + pushy + xorc
+    static let all = gorush + rpush + fcm + sns + nodeAPN + pushy
 
     /// Everything that becomes a request, and the formats that need options.
     static let forMutation =
@@ -98,27 +98,6 @@ enum ForeignSamples {
             head: "liveactivity",
             payload: #"{"aps":{"content-state":{"n": 1.0},"stale-date":1790000600,"event":"update","#
                 + #""timestamp":1790000000}}"#),
-    ]
-
-    private static let gaurun = [
-        Entry(
-            name: "gaurun: a request of the HTTP interface",
-            message: DecoderSample(
-                """
-                {"notifications": [
-                  {"token": ["\(token)"], "platform": 1, "message": "Hello, iOS!", "badge": 1, "sound": "default",
-                   "expiry": 10, "extend": [{"key": "url", "val": "..."}, {"key": "intent", "val": "..."}]},
-                  {"token": ["yyy"], "platform": 2, "message": "Hello, Android!", "collapse_key": "update"}]}
-                """, decoder: "gaurun"),
-            head: "alert e1790000010",
-            payload: #"{"aps":{"alert":"Hello, iOS!","badge":1,"sound":"default"},"url":"...","intent":"..."}"#),
-        Entry(
-            name: "gaurun: a title, and the badge that it always sends",
-            message: DecoderSample(
-                #"{"token":["\#(token)"],"platform":1,"message":"m","title":"t","subtitle":"s","expiry":60}"#,
-                decoder: "gaurun", properties: [("timestamp", "1789999000")]),
-            head: "alert e1789999060",
-            payload: #"{"aps":{"alert":{"title":"t","subtitle":"s","body":"m"},"badge":0}}"#),
     ]
 
     private static let rpush = [
@@ -250,9 +229,7 @@ enum ForeignSamples {
             head: "alert p5 e1795300000", payload: #"{"aps":{"badge":1}}"#),
     ]
 
-    static let refused = json + xorcRefused
-
-    private static let json = [
+    static let refused = [
         ("gorush", #"{"tokens":["\#(token)"]}"#, "platform: expected 1 (iOS), or another one's number"),
         ("gorush", #"{"body":"!"}"#, "body.body: expected base64"),
         ("gorush", #"{"notifications":[]}"#, "notifications: expected at least one"),
@@ -261,8 +238,6 @@ enum ForeignSamples {
             "gorush", #"{"to":"\#(token)","platform":1,"data":{"aps":{}}}"#,
             "data: aps is made of the other fields"
         ),
-        ("gaurun", #"{"token":["\#(token)"],"platform":3}"#, "platform: expected 1 (iOS) or 2 (Android)"),
-        ("gaurun", #"{"token":[1],"platform":1}"#, "token[0]: expected a string, found a number"),
         ("rpush", #"{"device_token":"\#(token)","data":[]}"#, "data: expected an object, found an array"),
         ("rpush", #"{"device_token":"\#(token)","expiry":"x"}"#, "expiry: expected seconds as an integer"),
         (
@@ -286,14 +261,12 @@ enum ForeignSamples {
         ("cloudevents", #"{"specversion":"1.0","source":"s","type":"t","data":{}}"#, "id: missing, expected a text"),
     ].map { Refused(message: DecoderSample($0.1, decoder: $0.0), complaint: $0.2) }
 
-    static let ignored =
-        [
-            DecoderSample(#"{"tokens":["a"],"platform":2,"message":"m"}"#, decoder: "gorush"),
-            DecoderSample(#"{"notifications":[{"tokens":["a"],"platform":3}]}"#, decoder: "gorush"),
-            DecoderSample(#"{"notifications":[{"token":["a"],"platform":2}]}"#, decoder: "gaurun"),
-            DecoderSample(#"{"type":"Rpush::Gcm::Notification","registration_ids":["a"]}"#, decoder: "rpush"),
-            DecoderSample(#"{"default":"d","GCM":"{}"}"#, decoder: "sns"),
-        ] + xorcIgnored
+    static let ignored = [
+        DecoderSample(#"{"tokens":["a"],"platform":2,"message":"m"}"#, decoder: "gorush"),
+        DecoderSample(#"{"notifications":[{"tokens":["a"],"platform":3}]}"#, decoder: "gorush"),
+        DecoderSample(#"{"type":"Rpush::Gcm::Notification","registration_ids":["a"]}"#, decoder: "rpush"),
+        DecoderSample(#"{"default":"d","GCM":"{}"}"#, decoder: "sns"),
+    ]
 
     private static func base64(_ text: String) -> String {
         Base64.standard.encode(Array(text.utf8))

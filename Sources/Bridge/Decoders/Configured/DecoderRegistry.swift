@@ -15,9 +15,9 @@ package struct DecoderRegistry: Sendable {
     /// The formats that come with Harebell.
     package static let builtIn = DecoderRegistry([
         AutoDecoder.format, APNsJSONDecoder.format, APNsHeadersDecoder.format, MappingDecoder.format,
-        CloudEventsDecoder.format, CeleryDecoder.format, GorushDecoder.format, GaurunDecoder.format,
-        RpushDecoder.format, FCMDecoder.format, SNSDecoder.format, NodeAPNDecoder.format, PushyDecoder.format,
-        XorcDecoder.format, LibraryDecoder.format, ProcessDecoder.format,
+        CloudEventsDecoder.format, CeleryDecoder.format, GorushDecoder.format, RpushDecoder.format,
+        FCMDecoder.format, SNSDecoder.format, NodeAPNDecoder.format, PushyDecoder.format, LibraryDecoder.format,
+        ProcessDecoder.format,
     ])
 
     private init(_ formats: [DecoderFormat]) {

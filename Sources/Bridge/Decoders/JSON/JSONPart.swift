@@ -8,11 +8,9 @@ public struct JSONPart: Sendable {
     let value: JSONValue
 
     /// Reads one value and nothing behind it.
-    ///
-    /// - Parameter depth: how many brackets will be around it.
-    init(_ document: ArraySlice<UInt8>, depth: Int = 0) throws(JSONFailure) {
+    init(_ document: ArraySlice<UInt8>) throws(JSONFailure) {
         var scanner = JSONScanner()
-        value = try scanner.value(document.span, depth: depth)
+        value = try scanner.value(document.span, depth: 0)
         try scanner.end(document.span)
         self.document = document
     }
