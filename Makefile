@@ -7,9 +7,8 @@ SOURCES := Package.swift Sources Tests docs/examples/decoder/Package.swift docs/
 build:
 	swift build
 
-# How the binary to install is built. Overlapping access to one variable is checked for in every build that tests run in, and
-# not here: the checks are a tenth of the instructions of a message's way (docs/benchmarks.md).
-RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked
+# How the binary to install is built.
+RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization
 
 # What `deploy/profile` has counted, for the compiler to lay the code out by: what is often run lies together, and in a
 # straight line. The driver does not know the option, only the frontend does; a compiler of another version builds without,
