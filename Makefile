@@ -2,7 +2,7 @@
 
 SOURCES := Package.swift Sources Tests docs/examples/decoder/Package.swift docs/examples/decoder/Sources
 
-.PHONY: build release benchmarks counting bench man completions test sim ledger fuzz soak demo artefacts format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz soak demo artefacts format lint ci
 
 build:
 	swift build
@@ -10,28 +10,14 @@ build:
 # How the binary to install is built.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization
 
-# What `deploy/profile` has counted, for the compiler to lay the code out by: what is often run lies together, and in a
-# straight line. The driver does not know the option, only the frontend does; a compiler of another version builds without,
-# because it may not read the file. The checksum makes SwiftPM, which does not look into the file, build anew with a new one.
-PROFILE := deploy/harebell.profdata
-PROFILED = $(if $(and $(wildcard $(PROFILE)),$(findstring Swift version 6.3,$(shell swift --version 2>&1))), \
-	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -Xfrontend -Xswiftc -ir-profile-use=$(CURDIR)/$(PROFILE) \
-	-Xswiftc -DPROFILE_$(firstword $(shell cksum $(PROFILE))))
-COUNTING := -Xswiftc -Xfrontend -Xswiftc -ir-profile-generate -Xswiftc -Xclang-linker -Xswiftc -fprofile-generate
-
 # With the standard library inside the binary runs without a Swift toolchain, faster and in less memory; optimized across
 # modules a message's way through them costs less.
 release:
-	swift build $(RELEASE) $(PROFILED) --product harebell
+	swift build $(RELEASE) --product harebell
 
 # The benchmarks, built as the binary to install is, so that the counts are its own.
 benchmarks:
-	swift build $(RELEASE) $(PROFILED) --product benchmarks
-
-# The two that count, for `deploy/profile`.
-counting:
-	swift build --scratch-path .build/counting $(RELEASE) $(COUNTING) --product harebell
-	swift build --scratch-path .build/counting $(RELEASE) $(COUNTING) --product benchmarks
+	swift build $(RELEASE) --product benchmarks
 
 # What each step of a request's way costs, held against thresholds: `make bench`, `make bench ONLY=decode`.
 bench:
