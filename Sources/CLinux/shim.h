@@ -24,15 +24,3 @@ extern int pipe2(int ends[2], int flags);
 extern int pidfd_open(pid_t process, unsigned int flags);
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern const char *sigabbrev_np(int signal);
-
-// link.h, likewise; of the structure the members that all versions have.
-#include <elf.h>
-#ifndef __USE_GNU
-struct dl_phdr_info {
-    Elf64_Addr dlpi_addr;
-    const char *dlpi_name;
-    const Elf64_Phdr *dlpi_phdr;
-    Elf64_Half dlpi_phnum;
-};
-extern int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *info, size_t size, void *data), void *data);
-#endif

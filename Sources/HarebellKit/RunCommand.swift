@@ -1,7 +1,6 @@
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
 import Logging
 
 struct RunCommand: ConfiguredCommand {
@@ -18,8 +17,6 @@ struct RunCommand: ConfiguredCommand {
     @OptionGroup var configuration: ConfigurationOption
 
     func run(_ registry: DecoderRegistry) throws {
-        // What the dynamic linker has read, so that it is not there together with what reading a configuration needs.
-        ProgramCode.unmap()
         let settings = try configuration.loadWithCredentials(registry).0.configuration
         let plan: AppPlan
         do {

@@ -8,8 +8,7 @@ package struct CompiledLibrary {
     /// - Parameters:
     ///   - source: the path of the C file, from the repository's root.
     ///   - definitions: macros.
-    ///   - options: of the compiler, besides.
-    package init(_ source: String, _ definitions: [String] = [], options: [String] = []) throws {
+    package init(_ source: String, _ definitions: [String] = []) throws {
         folder = try TemporaryDirectory()
         path = folder.file("library.so")
         try ChildProcess.run(
@@ -19,7 +18,7 @@ package struct CompiledLibrary {
                 "-Werror",
                 "-O1", "-fPIC", "-shared", "-o", path, "-I\(Self.repository)/Sources/CHarebellDecoder/include",
                 "\(Self.repository)/\(source)",
-            ] + definitions.map { "-D\($0)" } + options)
+            ] + definitions.map { "-D\($0)" })
     }
 
     /// A decoder that does all that a library must not do, see the file.

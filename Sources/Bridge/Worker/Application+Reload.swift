@@ -33,12 +33,7 @@ extension Application {
         }
         // A process that is not ready yet becomes so in its own time.
         if saidReady { tell(.reloading(since: now.instant)) }
-        defer {
-            if saidReady {
-                ProgramCode.unmap()
-                tell(.ready)
-            }
-        }
+        defer { if saidReady { tell(.ready) } }
         let document: ConfigurationDocument
         do throws(ConfigurationError) {
             document = try ConfigurationDocument.load(path: file, plan.configuration.registry)

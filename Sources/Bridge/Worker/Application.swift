@@ -94,8 +94,6 @@ package final class Application: LoopOwner {
 
     /// Runs until every worker has ended, or is given up.
     package func run(worker body: @escaping WorkerThread.Body = WorkerThread.run) throws(EventLoopError) -> End {
-        // And again when the workers are ready, so that what reading needs and what starting needs are not there at the same time.
-        ProgramCode.unmap()
         let handled: [Int32] = [SIGTERM, SIGINT, SIGHUP]
         SignalSource.ignoreBrokenPipes()
         // Before the first thread starts: threads inherit the mask, so that only the control thread sees signals.
@@ -165,7 +163,6 @@ package final class Application: LoopOwner {
             isReady[report.worker] = true
             guard !saidReady, isReady.allSatisfy({ $0 }) else { return }
             saidReady = true
-            ProgramCode.unmap()
             onReady()
             tell(.ready)
         case .notReady:
