@@ -29,7 +29,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.0.0"),
     ],
     targets: [
         // Layer 1: C, each library visible from one target.
@@ -37,6 +36,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+        .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CHarebellDecoder"),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
@@ -50,6 +50,7 @@ let package = Package(
         library("TLS", ["COpenSSL", "Core", "Files"]),
         library("HTTP2", ["CNghttp2", "Core"]),
         library("Proxy", ["Core"]),
+        library("YAML", ["CYAML", "Core"]),
         library("Libraries", ["CHarebellDecoder", "Core", "Files"]),
         // Layer 4: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
@@ -60,8 +61,8 @@ let package = Package(
         library(
             "Bridge",
             [
-                "Core", "Files", "EventLoop", "TLS", "Proxy", "Libraries", "AMQP", "APNs", "Admin",
-                .product(name: "Logging", package: "swift-log"), .product(name: "Yams", package: "Yams"),
+                "Core", "Files", "EventLoop", "TLS", "Proxy", "YAML", "Libraries", "AMQP", "APNs", "Admin",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         // Layer 6: one file per verb, and what a user's own decoders see.
         library(
@@ -96,6 +97,7 @@ let package = Package(
         tests("TLSTests", ["TLS", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core", "CNghttp2"]),
         tests("ProxyTests", ["Proxy", "Core"]),
+        tests("YAMLTests", ["YAML", "Core"]),
         tests("AMQPTests", ["AMQP", "Core", "EventLoop", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),

@@ -1,4 +1,5 @@
 import Glibc
+import YAML
 
 /// A configuration file that has been read: what it says, what is doubtful in it, and where everything stands.
 package struct ConfigurationDocument: Sendable {
@@ -39,9 +40,13 @@ package struct ConfigurationDocument: Sendable {
         environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     ) throws(ConfigurationError) {
-        var reader = SettingReader(
-            text: try ConfigurationText(text, file: file), file: file, schema: registry.schema,
-            environment: environment)
+        let root: YAMLNode?
+        do throws(YAMLError) {
+            root = try YAMLParser.root(of: Array(text.utf8))
+        } catch {
+            throw Self.error(file, .init(error.mark), "not YAML: \(error.message)")
+        }
+        var reader = SettingReader(root: root, file: file, schema: registry.schema, environment: environment)
         reader.read()
         var rules = ConfigurationRules(file: file, values: reader.values, registry)
         rules.apply()
@@ -81,5 +86,11 @@ package struct ConfigurationDocument: Sendable {
             if scalar == "\n" { location = ConfigurationProblem.Location(line: location.line + 1, column: 1) }
         }
         return location
+    }
+}
+
+extension ConfigurationProblem.Location {
+    init(_ mark: YAMLNode.Mark) {
+        self.init(line: mark.line, column: mark.column)
     }
 }

@@ -1,18 +1,18 @@
-import Yams
+import YAML
 
 /// Holds a file's tree against the schema: every value that is right, and every problem.
 struct SettingReader {
     let file: String
     let environment: (String) -> String?
-    private let text: ConfigurationText
+    private let root: YAMLNode?
     private let schema: Schema
     private(set) var values = SettingValues()
     private(set) var problems: [ConfigurationProblem] = []
 
     init(
-        text: ConfigurationText, file: String, schema: Schema, environment: @escaping (String) -> String?
+        root: YAMLNode?, file: String, schema: Schema, environment: @escaping (String) -> String?
     ) {
-        self.text = text
+        self.root = root
         self.schema = schema
         self.file = file
         self.environment = environment
@@ -30,49 +30,41 @@ struct SettingReader {
 
     /// One that has read an empty file.
     private static func reader(of settings: [Setting]) -> SettingReader {
-        var reader = SettingReader(text: .empty, file: "", schema: Schema(settings), environment: { _ in nil })
+        var reader = SettingReader(root: nil, file: "", schema: Schema(settings), environment: { _ in nil })
         reader.read()
         return reader
     }
 
     mutating func read() {
-        switch text.root {
-        case .none:
-            readSection(nil, path: "", schema: "")
-        case .some(let root) where Self.isNull(root):
-            readSection(nil, path: "", schema: "")
-        case .some(.mapping(let mapping)):
-            readSection(mapping, path: "", schema: "")
-        case .some(let root):
-            report(root, "expected keys and values, found \(Self.kind(of: root))")
+        guard let root, !Self.isNull(root) else { return readSection([], path: "", schema: "") }
+        guard let mapping = root.mapping else {
+            return report(root, "expected keys and values, found \(Self.kind(of: root))")
         }
+        readSection(mapping, path: "", schema: "")
     }
 
     /// - Parameters:
     ///   - path: of this section in the file.
     ///   - schema: of this section in the table.
-    private mutating func readSection(_ mapping: Node.Mapping?, path: String, schema: String) {
+    private mutating func readSection(_ mapping: [YAMLNode.Entry], path: String, schema: String) {
         let settings = self.schema.children[schema] ?? []
-        var given: [String: Node] = [:]
-        var marks: [String: Mark] = [:]
-        for (key, value) in mapping.map({ $0.map { ($0.key, $0.value) } }) ?? [] {
-            guard let scalar = key.scalar else {
+        var given: [String: YAMLNode] = [:]
+        for entry in mapping {
+            let key = entry.key
+            guard let name = key.scalar?.string else {
                 report(key, "expected a key, found \(Self.kind(of: key))")
                 continue
             }
-            let name = text.name(of: scalar.string)
-            if let first = marks[name] {
+            if let first = entry.first {
                 report(key, "duplicate key \"\(name)\"\(Self.within(path)); it stands on line \(first.line) already")
-            } else {
-                marks[name] = scalar.mark
             }
             guard settings.contains(where: { $0.key == name }) else {
                 report(
                     key, "unknown key \"\(name)\"\(Self.within(path))", hint: hint(for: name, among: settings))
                 continue
             }
-            given[name] = value
-            if let mark = value.mark { values.locate(Self.join(path, name), at: .init(mark)) }
+            given[name] = entry.value
+            if let mark = entry.value.mark { values.locate(Self.join(path, name), at: .init(mark)) }
         }
         for setting in settings {
             let path = Self.join(path, setting.key)
@@ -88,22 +80,22 @@ struct SettingReader {
 
     private mutating func readDefault(_ yaml: String, _ setting: Setting, path: String) {
         do {
-            guard let node = try Parser(yaml: yaml, encoding: .utf8).singleRoot() else {
+            guard let node = try YAMLParser.root(of: Array(yaml.utf8)) else {
                 preconditionFailure("the schema's default of \(setting.path) is a value")
             }
-            read(Self.withoutMarks(node), setting, path: path)
+            read(node.withoutMarks, setting, path: path)
         } catch {
             preconditionFailure("the schema's default of \(setting.path) is YAML")
         }
     }
 
-    private mutating func read(_ node: Node, _ setting: Setting, path: String) {
+    private mutating func read(_ node: YAMLNode, _ setting: Setting, path: String) {
         if Self.isNull(node) {
             if setting.isOptional {
                 values.set(path, .off)
             } else if case .section = setting.kind {
                 values.set(path, .section)
-                readSection(nil, path: path, schema: setting.childPrefix)
+                readSection([], path: path, schema: setting.childPrefix)
             } else {
                 report(path, "\(path): expected \(setting.kind.expectation), found nothing")
             }
@@ -170,7 +162,7 @@ struct SettingReader {
 
     /// - Returns: `nil` in the place of each element that is wrong.
     private mutating func elements<Value>(
-        of sequence: Node.Sequence, _ path: String, _ read: (inout SettingReader, Node, String) -> Value?
+        of sequence: [YAMLNode], _ path: String, _ read: (inout SettingReader, YAMLNode, String) -> Value?
     ) -> [Value?] {
         sequence.enumerated().map { index, element in
             let path = "\(path)[\(index)]"
@@ -179,7 +171,9 @@ struct SettingReader {
         }
     }
 
-    private mutating func text(of node: Node, _ setting: Setting, _ path: String, bytes: ClosedRange<Int>) -> String? {
+    private mutating func text(of node: YAMLNode, _ setting: Setting, _ path: String, bytes: ClosedRange<Int>)
+        -> String?
+    {
         guard let scalar = node.scalar, !Self.isNull(node) else {
             mismatch(node, setting, path)
             return nil
@@ -197,7 +191,9 @@ struct SettingReader {
         return text
     }
 
-    private mutating func integer(of node: Node, _ setting: Setting, _ path: String, range: ClosedRange<Int>) -> Int? {
+    private mutating func integer(of node: YAMLNode, _ setting: Setting, _ path: String, range: ClosedRange<Int>)
+        -> Int?
+    {
         guard let scalar = node.scalar, scalar.style == .plain || Substitution.isNeeded(in: scalar.string) else {
             mismatch(node, setting, path)
             return nil
@@ -215,7 +211,7 @@ struct SettingReader {
         return integer
     }
 
-    private mutating func expand(_ scalar: Node.Scalar, _ path: String) -> String? {
+    private mutating func expand(_ scalar: YAMLNode.Scalar, _ path: String) -> String? {
         do {
             let text = try Substitution.expand(scalar.string, environment: environment)
             if Substitution.isNeeded(in: scalar.string) { values.substitute(path, for: scalar.string) }
@@ -240,12 +236,12 @@ struct SettingReader {
         report(path, "\(path) has \(count) elements; expected \(range.lowerBound) to \(range.upperBound)")
     }
 
-    private mutating func mismatch(_ node: Node, _ setting: Setting, _ path: String) {
+    private mutating func mismatch(_ node: YAMLNode, _ setting: Setting, _ path: String) {
         let expectation = path.hasSuffix("]") ? setting.kind.elementExpectation : setting.kind.expectation
         report(path, "\(path): expected \(expectation), found \(Self.kind(of: node))")
     }
 
-    private mutating func report(_ node: Node, _ message: String, hint: String? = nil) {
+    private mutating func report(_ node: YAMLNode, _ message: String, hint: String? = nil) {
         let location = node.mark.map { ConfigurationProblem.Location($0) }
         problems.append(
             ConfigurationProblem(
@@ -280,14 +276,14 @@ struct SettingReader {
         text.count <= 40 ? "\"\(text)\"" : "\"\(text.prefix(40))…\""
     }
 
-    private static func isNull(_ node: Node) -> Bool {
+    private static func isNull(_ node: YAMLNode) -> Bool {
         guard let scalar = node.scalar, scalar.style == .plain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 
     /// What a person would call a value.
-    private static func kind(of node: Node) -> String {
-        switch node {
+    private static func kind(of node: YAMLNode) -> String {
+        switch node.content {
         case .mapping: return "keys and values"
         case .sequence: return "a list"
         case .scalar(let scalar):
@@ -296,20 +292,6 @@ struct SettingReader {
             if scalar.string == "true" || scalar.string == "false" { return "a boolean" }
             if Int(scalar.string) != nil { return "an integer" }
             return Double(scalar.string) == nil ? "text" : "a number with a fraction"
-        case .alias: return "an alias"
-        }
-    }
-
-    private static func withoutMarks(_ node: Node) -> Node {
-        switch node {
-        case .scalar(let scalar):
-            .scalar(Node.Scalar(scalar.string, scalar.tag, scalar.style))
-        case .sequence(let sequence):
-            .sequence(Node.Sequence(sequence.map(withoutMarks), sequence.tag, sequence.style))
-        case .mapping(let mapping):
-            .mapping(Node.Mapping(mapping.map { ($0.key, withoutMarks($0.value)) }, mapping.tag, mapping.style))
-        case .alias:
-            node
         }
     }
 }

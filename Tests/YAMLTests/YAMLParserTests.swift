@@ -1,0 +1,226 @@
+import TestSupport
+import Testing
+
+@testable import YAML
+
+extension YAMLNode {
+    /// The node in one line, with what stands for its shape: `[…]`, `{…}`, and a scalar's style before its text.
+    fileprivate var shape: String {
+        switch content {
+        case .scalar(let scalar): "\(scalar.style):\(scalar.string)"
+        case .sequence(let nodes): "[" + nodes.map(\.shape).joined(separator: ", ") + "]"
+        case .mapping(let entries):
+            "{" + entries.map { "\($0.key.shape) = \($0.value.shape)" }.joined(separator: ", ") + "}"
+        }
+    }
+
+    /// Every node behind this one, and itself.
+    fileprivate var all: [YAMLNode] {
+        switch content {
+        case .scalar: [self]
+        case .sequence(let nodes): [self] + nodes.flatMap(\.all)
+        case .mapping(let entries): [self] + entries.flatMap { $0.key.all + $0.value.all }
+        }
+    }
+
+    fileprivate var height: Int {
+        switch content {
+        case .scalar: 1
+        case .sequence(let nodes): 1 + (nodes.map(\.height).max() ?? 0)
+        case .mapping(let entries): 1 + (entries.flatMap { [$0.key.height, $0.value.height] }.max() ?? 0)
+        }
+    }
+}
+
+extension YAMLNode.Mark {
+    fileprivate var text: String { "\(line):\(column)" }
+}
+
+private func parse(_ text: String) throws -> YAMLNode {
+    try #require(try YAMLParser.root(of: Array(text.utf8)))
+}
+
+/// What is wrong with a text, with its place.
+private func problem(_ text: [UInt8]) -> String? {
+    do throws(YAMLError) {
+        _ = try YAMLParser.root(of: text)
+        return nil
+    } catch {
+        return "\(error.mark.text) \(error.code.rawValue): \(error.message)"
+    }
+}
+
+private func problem(_ text: String) -> String? { problem(Array(text.utf8)) }
+
+@Suite("YAML")
+struct YAMLParserTests {
+    @Test(
+        "A scalar is its text and its style, whatever its tag",
+        arguments: [
+            ("a b", "plain:a b"), ("~", "plain:~"), ("'it''s'", "singleQuoted:it's"), ("5", "plain:5"),
+            (#""a\tb\u00e9\\""#, "doubleQuoted:a\tbé\\"), ("\"\"", "doubleQuoted:"), ("!!str 5", "plain:5"),
+            ("|\n  a\n   b\n", "literal:a\n b\n"), ("|-\n  a\n", "literal:a"), (">\n  a\n  b\n", "folded:a b\n"),
+            ("---\n", "plain:"), ("a\n  b\n", "plain:a b"), ("\"a\\0b\"", "doubleQuoted:a\0b"),
+            ("\u{FEFF}a", "plain:a"), ("%YAML 1.1\n---\na\n...\n", "plain:a"),
+        ])
+    func scalars(text: String, shape: String) throws {
+        #expect(try parse(text).shape == shape)
+    }
+
+    @Test("Lists and mappings keep the order of the text, in both ways of writing them")
+    func collections() throws {
+        let shape =
+            "{plain:b = [plain:1, singleQuoted:2], plain:a = {plain:x = plain:}, [plain:k] = doubleQuoted:v}"
+        #expect(try parse("b:\n  - 1\n  - '2'\na:\n  x:\n? [k]\n: \"v\"\n").shape == shape)
+        #expect(try parse("{b: [1, '2'], a: {x: }, [k]: \"v\"}").shape == shape)
+        #expect(try parse("[]").shape == "[]" && parse("{}").shape == "{}")
+    }
+
+    @Test("A text without a document has no root")
+    func nothing() throws {
+        for text in ["", "\n\n", "# only this\n", "  "] { #expect(try YAMLParser.root(of: Array(text.utf8)) == nil) }
+    }
+
+    @Test("Each node knows its line and column, counted in characters from one")
+    func marks() throws {
+        let root = try parse("# é\nkey: [é, \"ü\", x]\r\n日本: {a: t}\nlist:\n  - - y\n")
+        let entries = try #require(root.mapping)
+        #expect(root.mark?.text == "2:1")
+        #expect(entries.map(\.key.mark?.text) == ["2:1", "3:1", "4:1"])
+        #expect(entries[0].value.all.map(\.mark?.text) == ["2:6", "2:7", "2:10", "2:15"])
+        #expect(entries[1].value.all.map(\.mark?.text) == ["3:5", "3:6", "3:9"])
+        #expect(entries[2].value.all.map(\.mark?.text) == ["5:3", "5:5", "5:7"])
+    }
+
+    @Test("The same without places has none, and is the same otherwise")
+    func withoutMarks() throws {
+        let root = try parse("a: [b, {c: d}]\na: e\n")
+        #expect(root.all.allSatisfy { $0.mark != nil })
+        #expect(root.withoutMarks.all.allSatisfy { $0.mark == nil })
+        #expect(root.withoutMarks.shape == root.shape)
+    }
+
+    @Test("A key that repeats another one of its mapping says where that one stands")
+    func duplicates() throws {
+        let root = try parse("a: 1\nb: {a: 2}\n'a': 3\n\"\\x61\": 4\n")
+        let entries = try #require(root.mapping)
+        #expect(entries.map { $0.first?.text } == [nil, nil, "1:1", "1:1"])
+        #expect(entries[1].value.mapping?.map { $0.first?.text } == [nil])
+        #expect(entries[3].key.mark?.text == "4:1")
+    }
+
+    @Test("An alias stands for what its anchor names last, with the place of that")
+    func aliases() throws {
+        let root = try parse("a: &x [1]\nb: *x\nc: &x 2\nd: {*x : *x}\n")
+        #expect(
+            root.shape
+                == "{plain:a = [plain:1], plain:b = [plain:1], plain:c = plain:2, plain:d = {plain:2 = plain:2}}")
+        #expect(root.mapping?[1].value.mark?.text == "1:4")
+        #expect(problem("a: *b\n") == "1:4 YAML_COMPOSER_ERROR: found undefined alias")
+        #expect(problem("a: &b [*b]\n") == "1:8 YAML_COMPOSER_ERROR: found undefined alias")
+    }
+
+    @Test("Aliases of aliases end at the limit of nodes, before anyone walks through them")
+    func laughs() throws {
+        var text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+        for level in 1...9 {
+            let list = Array(repeating: "*a\(level - 1)", count: 9).joined(separator: ", ")
+            text += "a\(level): &a\(level) [\(list)]\n"
+        }
+        #expect(problem(text)?.hasPrefix("6:") == true)
+        #expect(problem(text)?.hasSuffix(" nodes: more than 200000 values, those behind aliases included") == true)
+        // Of `[x, …]` there are the list and its elements, and the limit itself is still good.
+        let list = Array(repeating: "x", count: YAMLParser.maximumNodes - 1)
+        #expect(try parse("[" + list.joined(separator: ",") + "]").all.count == YAMLParser.maximumNodes)
+        #expect(problem("[" + (list + ["x"]).joined(separator: ",") + "]")?.contains(" nodes: ") == true)
+    }
+
+    @Test("Brackets within each other end at the limit, those behind aliases included")
+    func depth() throws {
+        func nested(_ levels: Int, _ inner: String) -> String {
+            String(repeating: "[", count: levels) + inner + String(repeating: "]", count: levels)
+        }
+        let most = YAMLParser.maximumDepth - 1
+        #expect(try parse(nested(most, "x")).height == YAMLParser.maximumDepth)
+        #expect(problem(nested(most + 1, "x")) == "1:65 depth: more than 64 levels within each other")
+        #expect(problem(nested(100_000, "x"))?.hasPrefix("1:65 depth") == true)
+        let half = YAMLParser.maximumDepth / 2
+        #expect(try parse("- &a \(nested(half - 1, "x"))\n- \(nested(half - 1, "*a"))\n").height == 2 * half)
+        #expect(problem("- &a \(nested(half - 1, "x"))\n- \(nested(half, "*a"))\n")?.contains(" depth: ") == true)
+    }
+
+    @Test(
+        "What is no YAML is an error with its place, and the text is not quoted",
+        arguments: [
+            ("a: [\"hunter2\"\nb: }\n", "2:1 YAML_PARSER_ERROR: while parsing a flow sequence: did not find expected"),
+            (
+                "a: \"hunter2\n",
+                "2:1 YAML_SCANNER_ERROR: while scanning a quoted scalar: found unexpected end of stream"
+            ),
+            ("a: 1\n\tb: 2\n", "2:1 YAML_SCANNER_ERROR: while scanning a plain scalar: found a tab character"),
+            ("a: 1\n---\nb: 2\n", "2:1 YAML_COMPOSER_ERROR: expected a single document in the stream: but found"),
+            ("é: é\u{7}", "1:5 YAML_READER_ERROR: control characters are not allowed"),
+            (
+                "a: \"\\ud800\"",
+                "1:7 YAML_SCANNER_ERROR: while parsing a quoted scalar: found invalid Unicode character"
+            ),
+        ])
+    func errors(text: String, expected: String) throws {
+        let found = try #require(problem(text))
+        #expect(found.hasPrefix(expected))
+        #expect(!found.contains("hunter2"))
+    }
+
+    @Test("Bytes that are not UTF-8 are an error in their place")
+    func encoding() {
+        #expect(problem(Array("a: é\nb: ".utf8) + [0xFF])?.hasPrefix("2:4 YAML_READER_ERROR: invalid leading") == true)
+        #expect(problem(Array("a: ".utf8) + [0xC3])?.hasPrefix("1:4 YAML_READER_ERROR: incomplete UTF-8") == true)
+        #expect(problem([0xFF, 0xFE, 0x61, 0x00])?.hasPrefix("1:1 YAML_READER_ERROR") == true)
+        #expect(problem([0x61, 0xED, 0xA0, 0x80])?.contains("YAML_READER_ERROR") == true)
+    }
+}
+
+@Suite("Fuzzing YAML")
+struct YAMLFuzzTests {
+    private static let words =
+        [
+            "\n", "  ", "\t", ":", ": ", "- ", "{", "}", "[", "]", "\"", "'", "|", "|+2", ">", "#", "&a ", "*a", "!!",
+            "!!map ",
+            "---\n", "...", "? ", "<<: ", "%YAML 1.1\n", "%TAG ! x\n", "\\x00", "\\U00110000", "\u{FEFF}", "\u{0}",
+            "\u{85}",
+            "\u{2028}", "[[[[[[[[", "- - - - ",
+        ].map { Array($0.utf8) } + [[0xFF], [0xC3], [0xF4, 0x90, 0x80, 0x80]]
+
+    private static let originals = [
+        "broker:\n  endpoints: [\"amqp://a:b@c/\", 'd']\nqueues:\n  - &q { name: a, prefetch: 5 }\n  - *q\n",
+        "a: |\n  literal\n   text\nb: >-\n  folded\n  text\n? [complex, key]\n: \"esc\\u00e9ped \\\n  line\"\n",
+        "%YAML 1.1\n--- !!map\nx: &x {y: [1, 2.5, ~, null, true]}\nz: [*x, *x, {w: *x}]\n...\n",
+    ].map { Array($0.utf8) }
+
+    @Test("Whatever a text says, it is a tree within the limits or an error with a place within the text")
+    func damaged() {
+        let seed = Mutator.seed(20_261_123)
+        var mutator = Mutator(seed: seed, fragments: Self.words)
+        var (taken, refused) = (0, 0)
+        for _ in 0..<Mutator.inputs(3000) {
+            var text = Self.originals[Int.random(in: 0..<Self.originals.count, using: &mutator.random)]
+            mutator.damage(&text)
+            do throws(YAMLError) {
+                guard let root = try YAMLParser.root(of: text) else { continue }
+                taken += 1
+                let nodes = root.all
+                #expect(nodes.count <= YAMLParser.maximumNodes && root.height <= YAMLParser.maximumDepth)
+                #expect(nodes.allSatisfy { Self.isWithin(text, $0.mark) }, "seed \(seed): \(text)")
+            } catch {
+                refused += 1
+                #expect(!error.message.isEmpty && Self.isWithin(text, error.mark), "seed \(seed): \(text)")
+            }
+        }
+        #expect(taken > 0 && refused > 0, "seed \(seed)")
+    }
+
+    private static func isWithin(_ text: [UInt8], _ mark: YAMLNode.Mark?) -> Bool {
+        guard let mark else { return false }
+        return (1...text.count + 1).contains(mark.line) && (1...text.count + 1).contains(mark.column)
+    }
+}
