@@ -7,11 +7,10 @@ SOURCES := Package.swift Sources Tests docs/examples/decoder/Package.swift docs/
 build:
 	swift build
 
-# How the binary to install is built.
-RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization
+# How the binary to install is built: with the standard library inside it runs without a Swift toolchain, faster and in less
+# memory.
+RELEASE := -c release --static-swift-stdlib
 
-# With the standard library inside the binary runs without a Swift toolchain, faster and in less memory; optimized across
-# modules a message's way through them costs less.
 release:
 	swift build $(RELEASE) --product harebell
 
