@@ -7,8 +7,6 @@ import Core
 @safe
 struct RawSession: ~Copyable {
     let pointer: OpaquePointer
-    /// What the session allocates from; it is given back after the session has ended, because a value's parts go after its deinit.
-    let memory: SessionMemory
 
     /// What a session does when something happens, and how it behaves; both are copied by nghttp2.
     @safe
@@ -36,18 +34,14 @@ struct RawSession: ~Copyable {
     }
 
     init(client plan: borrowing Plan) throws(HTTP2Error) {
-        memory = SessionMemory()
-        var functions = unsafe memory.functions
         var new: OpaquePointer?
-        try unsafe check(nghttp2_session_client_new3(&new, plan.callbacks, nil, plan.options, &functions))
+        try unsafe check(nghttp2_session_client_new2(&new, plan.callbacks, nil, plan.options))
         unsafe pointer = new!
     }
 
     init(server plan: borrowing Plan) throws(HTTP2Error) {
-        memory = SessionMemory()
-        var functions = unsafe memory.functions
         var new: OpaquePointer?
-        try unsafe check(nghttp2_session_server_new3(&new, plan.callbacks, nil, plan.options, &functions))
+        try unsafe check(nghttp2_session_server_new2(&new, plan.callbacks, nil, plan.options))
         unsafe pointer = new!
     }
 
