@@ -1,13 +1,10 @@
 package import Core
-import HTTP2
 package import TLS
 
 /// A provider token as it stands in `authorization`.
 package struct ProviderToken: Equatable, Sendable {
     /// `bearer <token>`: a secret.
     package let headerValue: [UInt8]
-    /// The field with this value, as it goes into each request's header block.
-    let field: HeaderLiteral
     /// Counts the tokens of one source.
     package let generation: UInt32
     /// `iat`, in whole seconds.
@@ -15,7 +12,6 @@ package struct ProviderToken: Equatable, Sendable {
 
     fileprivate init(headerValue: [UInt8], generation: UInt32, issuedAt: WallTime) {
         self.headerValue = headerValue
-        field = HeaderLiteral(.authorization, headerValue.span)
         self.generation = generation
         self.issuedAt = issuedAt
     }

@@ -3,9 +3,9 @@ import HTTP2
 
 /// Writes the header blocks of one connection's requests.
 ///
-/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it; `apns-id`,
-/// `apns-request-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their names' sake, and stay out
-/// afterwards; everything else goes in.
+/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it, which nghttp2 sees to by
+/// itself; `apns-id`, `apns-request-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their names' sake, and
+/// stay out afterwards; everything else goes in.
 ///
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
 /// APNs"; for channels "Sending channel management requests to APNs".
@@ -25,13 +25,13 @@ struct RequestWriter {
 
     mutating func write(_ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: HTTP2ClientSession) {
         http2.beginRequest()
-        http2.add(.method, request.method)
-        http2.add(.scheme, "https")
+        http2.add(":method", request.method)
+        http2.add(":scheme", "https")
         scratch.removeAll(keepingCapacity: true)
         request.appendPath(to: &scratch)
-        http2.add(.path, scratch.span, indexing: .without)
-        http2.add(.authority, authority.span)
-        if let authorization { http2.add(authorization.field) }
+        http2.add(":path", scratch.span)
+        http2.add(":authority", authority.span)
+        if let authorization { http2.add("authorization", authorization.headerValue.span) }
         scratch.removeAll(keepingCapacity: true)
         request.id.append(to: &scratch)
         switch request.target {
@@ -68,7 +68,7 @@ struct RequestWriter {
 
     private static func onlyOnce(_ isKnown: inout Bool) -> HTTP2ClientSession.Indexing {
         defer { isKnown = true }
-        return isKnown ? .without : .indexed
+        return isKnown ? .never : .automatic
     }
 }
 

@@ -51,12 +51,6 @@ public struct ByteQueue: ~Copyable {
         if head == tail { removeAll() }
     }
 
-    /// Removes the newest `count` bytes.
-    package mutating func removeLast(_ count: Int) {
-        precondition(count >= 0 && count <= tail - head, "a queue gives only the bytes it has")
-        tail -= count
-    }
-
     /// Removes everything; a large buffer is given back.
     package mutating func removeAll() {
         head = 0

@@ -74,7 +74,7 @@ extension HTTP2ClientSession {
         let limit = Int(settings.maximumHeaderList)
         let fits = streams.update(slot) { stream in
             if stream.status < 200 || stream.hasFinalHeaders { return true }
-            stream.headerSize += name.count + value.count + HeaderBlock.overhead
+            stream.headerSize += name.count + value.count + HeaderFields.overhead
             if stream.headerSize > limit { return false }
             stream.headers.append(HTTP2Header(name: wanted, value: unsafe Array(value)))
             return true
@@ -103,7 +103,8 @@ extension HTTP2ClientSession {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             messageReceived(header)
         case NGHTTP2_SETTINGS.rawValue where !header.has(NGHTTP2_FLAG_ACK):
-            unsafe settingsReceived(frame.pointee.settings)
+            settingsReceived = true
+            events.append(.settings)
         case NGHTTP2_PING.rawValue where header.has(NGHTTP2_FLAG_ACK):
             unsafe events.append(.pong(frame.pointee.ping.opaque))
         case NGHTTP2_GOAWAY.rawValue:
@@ -111,17 +112,6 @@ extension HTTP2ClientSession {
         default:
             break
         }
-    }
-
-    /// nghttp2 tells a header table that was made smaller and larger again in one frame as two entries.
-    private func settingsReceived(_ frame: nghttp2_settings) {
-        for index in unsafe 0..<frame.niv {
-            let entry = unsafe frame.iv[index]
-            guard entry.settings_id == Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue) else { continue }
-            headerEncoder.peerAllows(table: entry.value)
-        }
-        settingsReceived = true
-        events.append(.settings)
     }
 
     private func messageReceived(_ header: nghttp2_frame_hd) {

@@ -33,12 +33,11 @@ package final class HTTP2ClientSession {
         package init() {}
     }
 
-    /// What HPACK does with a field. Source: RFC 7541.
+    /// What HPACK does with a field. Source: RFC 7541; nghttp2's `lib/nghttp2_hd.c`.
     package enum Indexing: Sendable {
-        /// Into the table, or a reference to it (sections 6.1 and 6.2.1).
-        case indexed
-        /// A literal that stays out of the table (section 6.2.2).
-        case without
+        /// Into the table, or a reference to it (sections 6.1 and 6.2.1), but for `:path`, which stays out of the table
+        /// (section 6.2.2), and `authorization`, which stays out of the tables of intermediaries as well (section 6.2.3).
+        case automatic
         /// A literal that stays out of the tables of intermediaries as well (section 6.2.3).
         case never
     }
@@ -82,8 +81,8 @@ package final class HTTP2ClientSession {
     let raw: RawSession
     var streams = Slab<Stream>()
     var events = EventQueue<Event>()
-    var unsentHeaders = UnsentHeaders()
-    var headerEncoder = HeaderEncoder()
+    /// Of the request that is being built.
+    var fields = HeaderFields()
     /// Requests without an end yet.
     package internal(set) var openStreams = 0
     /// Whether the peer's SETTINGS have arrived.
@@ -130,19 +129,13 @@ package final class HTTP2ClientSession {
     ///
     /// - Throws: after GOAWAY has been appended, when the peer broke the protocol.
     package func drain(into output: inout ByteQueue, upTo limit: Int = .max) throws(HTTP2Error) {
-        try raw.drain(into: &output, upTo: limit) { frame, output in
-            if let stream = RawSession.streamOfHeaders(frame) {
-                appendHeaders(stream: stream, flags: frame[4], to: &output)
-            } else {
-                output.append(frame)
-            }
-        }
+        try raw.drain(into: &output, upTo: limit)
         if let termination { throw termination }
     }
 
     // MARK: Requests
 
-    /// Sends the header block that was built, and the body as the peer's windows allow.
+    /// Sends the header fields that were added, and the body as the peer's windows allow.
     ///
     /// Beyond ``remoteMaxConcurrentStreams`` a request waits inside the session, unwritten.
     ///
@@ -155,7 +148,7 @@ package final class HTTP2ClientSession {
         guard !goawayReceived, termination == nil else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue))
         }
-        guard unsentHeaders.size <= Self.maximumHeaderBlock else {
+        guard fields.size <= Self.maximumHeaderList else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue))
         }
         let slot = streams.insert(Stream(handle: handle, requestBody: body ?? []))
@@ -165,18 +158,20 @@ package final class HTTP2ClientSession {
             throw HTTP2Error(library: result)
         }
         streams.update(slot) { $0.id = result }
-        unsentHeaders.end(stream: result)
         openStreams += 1
         return result
     }
 
-    /// Without fields: those take the place of nghttp2's empty block in ``drain(into:upTo:)``.
     private func submit(_ slot: UInt32, hasBody: Bool) -> Int32 {
         let streamData = unsafe RawSession.streamData(slot: slot)
-        guard hasBody else { return unsafe nghttp2_submit_request(raw.pointer, nil, nil, 0, nil, streamData) }
-        var provider = unsafe nghttp2_data_provider(
-            source: nghttp2_data_source(fd: Int32(bitPattern: slot)), read_callback: Self.readBody)
-        return unsafe nghttp2_submit_request(raw.pointer, nil, nil, 0, &provider, streamData)
+        return unsafe fields.withFields { fields, count in
+            guard hasBody else {
+                return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, nil, streamData)
+            }
+            var provider = unsafe nghttp2_data_provider(
+                source: nghttp2_data_source(fd: Int32(bitPattern: slot)), read_callback: Self.readBody)
+            return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, &provider, streamData)
+        }
     }
 
     /// Ends a stream by RST_STREAM; its reset event is there at once. Nothing happens if it has ended already.

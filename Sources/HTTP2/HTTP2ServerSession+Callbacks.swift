@@ -80,7 +80,7 @@ extension HTTP2ServerSession {
         guard let slot = raw.slot(of: id) else { return 0 }
         let limit = settings.maximumHeaderList
         let fits = streams.update(slot) { stream in
-            stream.headerListSize += name.count + value.count + HeaderBlock.overhead
+            stream.headerListSize += name.count + value.count + HeaderFields.overhead
             if stream.headerListSize > limit { return false }
             let header = unsafe shared(at: stream.request.headers.count, name: name, value: value)
             if stream.hasHeaders {

@@ -64,7 +64,7 @@ package final class HTTP2ServerSession {
     var headerBlocks = HeaderBlockReader()
     /// The fields of the request before, which the next one mostly repeats: equal ones share their memory.
     var previousHeaders: [HTTP2Header] = []
-    private var fields = HeaderBlock()
+    private var fields = HeaderFields()
     /// Streams that are not closed.
     package var openStreams: Int { streams.count }
     /// While true, nothing leaves: neither SETTINGS nor answers.
@@ -232,7 +232,7 @@ package final class HTTP2ServerSession {
         let digits: [3 of UInt8] = [
             zero + UInt8(status / 100), zero + UInt8(status / 10 % 10), zero + UInt8(status % 10),
         ]
-        fields.add(":status", digits.span)
+        fields.add(":status", digits.span, .automatic)
         for header in headers { fields.add(header) }
     }
 

@@ -58,35 +58,14 @@ struct RawSession: ~Copyable {
         precondition(consumed == bytes.count, "nghttp2 takes everything unless a callback pauses it, and none does")
     }
 
-    /// The size of a frame's header, in bytes (RFC 9113, section 4.1).
-    static let frameHeaderSize = 9
-
     /// Appends whole frames until there are no more, or `limit` bytes have been reached.
     func drain(into output: inout ByteQueue, upTo limit: Int) throws(HTTP2Error) {
-        try drain(into: &output, upTo: limit) { frame, output in output.append(frame) }
-    }
-
-    /// The same with a say in how each frame is appended.
-    @inline(__always)
-    func drain(
-        into output: inout ByteQueue, upTo limit: Int, _ append: (Span<UInt8>, inout ByteQueue) -> Void
-    ) throws(HTTP2Error) {
         let start = output.count
         while output.count - start < limit {
             let frame = unsafe try nextFrame()
             guard !frame.isEmpty else { return }
-            unsafe append(Span(_unsafeElements: frame), &output)
+            unsafe output.append(Span(_unsafeElements: frame))
         }
-    }
-
-    /// The stream of a HEADERS frame; `nil` for what else nghttp2 gives to be sent, which for a client are whole frames: none is
-    /// larger than nghttp2's buffer.
-    static func streamOfHeaders(_ frame: Span<UInt8>) -> Int32? {
-        // The connection preface has something else in that place.
-        guard frame[3] == UInt8(NGHTTP2_HEADERS.rawValue) else { return nil }
-        return Int32(
-            truncatingIfNeeded: unsafe UInt32(
-                bigEndian: frame.bytes.unsafeLoadUnaligned(fromByteOffset: 5, as: UInt32.self)))
     }
 
     /// A frame, whole or in part, that is valid until the next call; empty when there is none.

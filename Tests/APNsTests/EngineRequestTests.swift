@@ -115,7 +115,7 @@ struct EngineRequestTests {
             let representation = received.representation
             #expect(representation(":path") == .withoutIndexing)
             #expect(representation("authorization") == .neverIndexed)
-            for name in once { #expect(representation(name) == (index == 0 ? .incrementalIndexing : .withoutIndexing)) }
+            for name in once { #expect(representation(name) == (index == 0 ? .incrementalIndexing : .neverIndexed)) }
             for name in always { #expect(representation(name) == (index == 0 ? .incrementalIndexing : .indexed)) }
         }
         #expect(link.server.received.count == 50 && Set(tableSizes).count == 1, "the table stays as it is")

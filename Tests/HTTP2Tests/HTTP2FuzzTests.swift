@@ -20,11 +20,11 @@ struct HTTP2FuzzTests {
         let client = try HTTP2ClientSession(settings: settings)
         for handle in UInt32(0)..<5 {
             client.beginRequest()
-            client.add(.method, "POST")
-            client.add(.scheme, "https")
-            client.add(.authority, "api.push.apple.com")
-            client.add(.path, Array("/3/device/0\(handle)".utf8).span)
-            client.add(.authorization, "bearer secret")
+            client.add(":method", "POST")
+            client.add(":scheme", "https")
+            client.add(":authority", "api.push.apple.com")
+            client.add(":path", Array("/3/device/0\(handle)".utf8).span)
+            client.add("authorization", "bearer secret")
             _ = try client.submit(body: payload(100 * Int(handle))[...], handle: handle)
         }
         return client

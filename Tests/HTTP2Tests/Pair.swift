@@ -56,11 +56,11 @@ final class Pair {
         body: [UInt8]? = nil
     ) throws(HTTP2Error) -> Int32 {
         client.beginRequest()
-        client.add(.method, "POST")
-        client.add(.scheme, "https")
-        client.add(.authority, "api.push.apple.com")
-        client.add(.path, Array(path.utf8).span, indexing: .without)
-        client.add(.authorization, "bearer secret", indexing: .never)
+        client.add(":method", "POST")
+        client.add(":scheme", "https")
+        client.add(":authority", "api.push.apple.com")
+        client.add(":path", Array(path.utf8).span)
+        client.add("authorization", "bearer secret", indexing: .never)
         client.add("apns-topic", "com.example.app")
         client.add("apns-id", Array(id.utf8).span, indexing: .never)
         return try client.submit(body: body.map { $0[...] }, handle: handle)

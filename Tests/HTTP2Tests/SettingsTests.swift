@@ -1,6 +1,8 @@
+import CNghttp2
 import Core
-import HTTP2
 import Testing
+
+@testable import HTTP2
 
 @Suite("The peer's SETTINGS")
 struct SettingsTests {
@@ -104,5 +106,26 @@ struct SettingsTests {
         #expect(
             pair.requests().map { $0.request.headers.value(of: ":path")?.text } == ["/next"], "and nothing of the third"
         )
+    }
+
+    @Test("A table that the peer made smaller and larger again in one frame is empty")
+    func emptied() throws {
+        let pair = try Pair()
+        try pair.post(1)
+        try pair.settle()
+        try pair.server.raw.submitSettings([
+            (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 0), (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 4096),
+        ])
+        try pair.settle()
+        for handle in 2...3 {
+            try pair.post(UInt32(handle))
+            try pair.settle()
+        }
+        let requests = pair.requests().map(\.request)
+        #expect(requests.count == 3 && Set(requests.map(\.headers)).count == 1)
+        let topic = requests.map { request in
+            zip(request.headers, request.representations).first { $0.0.nameText == "apns-topic" }?.1
+        }
+        #expect(topic == [.incrementalIndexing, .incrementalIndexing, .indexed])
     }
 }

@@ -104,15 +104,16 @@ final class Provider {
     func reset(_ handle: UInt32) -> HTTP2ErrorCode? { resets[handle] }
 
     private static func indexing(_ name: String) -> HTTP2ClientSession.Indexing {
-        [":path", "authorization", "apns-id", "apns-expiration", "apns-collapse-id"].contains(name) ? .never : .indexed
+        [":path", "authorization", "apns-id", "apns-expiration", "apns-collapse-id"].contains(name)
+            ? .never : .automatic
     }
 
-    private static func name(_ name: String) -> HeaderName {
-        let names: [HeaderName] = [
-            .method, .scheme, .path, "host", .authorization, "apns-id", "apns-push-type", "apns-expiration",
+    private static func name(_ name: String) -> StaticString {
+        let names: [StaticString] = [
+            ":method", ":scheme", ":path", "host", "authorization", "apns-id", "apns-push-type", "apns-expiration",
             "apns-priority", "apns-topic", "apns-collapse-id", "apns-channel-id", "apns-request-id",
         ]
-        guard let known = names.first(where: { $0.text.description == name }) else {
+        guard let known = names.first(where: { $0.description == name }) else {
             preconditionFailure("unknown \(name)")
         }
         return known

@@ -1,14 +1,14 @@
 import CNghttp2
 import Core
 
-/// The header fields of the answer that is being built, in nghttp2's own layout, in memory that is used again for the
-/// next answer.
+/// The header fields of the message that is being built, in nghttp2's own layout, in memory that is used again for the
+/// next message.
 ///
-/// Names that are known at compile time are referred to. Everything else is copied here, because a span ends with the call
-/// that lent it, and once more by nghttp2 when the message is submitted.
+/// What is known at compile time is referred to. Everything else is copied here, because a span ends with the call that
+/// lent it, and once more by nghttp2 when the message is submitted.
 @safe
-struct HeaderBlock: ~Copyable {
-    /// What an entry costs besides its name and value when a block is measured (RFC 9113, section 6.5.2).
+struct HeaderFields: ~Copyable {
+    /// What a field costs besides its name and value when a list is measured (RFC 9113, section 6.5.2).
     static let overhead = 32
 
     private var fields: UnsafeMutablePointer<nghttp2_nv>
@@ -17,6 +17,8 @@ struct HeaderBlock: ~Copyable {
     private var text: UnsafeMutablePointer<UInt8>
     private var textCapacity = 1024
     private var textCount = 0
+    /// What they weigh, in bytes, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
+    private(set) var size = 0
 
     init() {
         unsafe fields = .allocate(capacity: fieldCapacity)
@@ -31,14 +33,23 @@ struct HeaderBlock: ~Copyable {
     mutating func removeAll() {
         fieldCount = 0
         textCount = 0
+        size = 0
     }
 
-    mutating func add(_ name: StaticString, _ value: Span<UInt8>) {
+    mutating func add(_ name: StaticString, _ value: Span<UInt8>, _ indexing: HTTP2ClientSession.Indexing) {
         let start = unsafe copy(value)
         unsafe append(
             nghttp2_nv(
                 name: UnsafeMutablePointer(mutating: name.utf8Start), value: start, namelen: name.utf8CodeUnitCount,
-                valuelen: value.count, flags: Self.keepsName))
+                valuelen: value.count, flags: Self.keepsName | indexing.flag))
+    }
+
+    mutating func add(_ name: StaticString, _ value: StaticString, _ indexing: HTTP2ClientSession.Indexing) {
+        unsafe append(
+            nghttp2_nv(
+                name: UnsafeMutablePointer(mutating: name.utf8Start),
+                value: UnsafeMutablePointer(mutating: value.utf8Start), namelen: name.utf8CodeUnitCount,
+                valuelen: value.utf8CodeUnitCount, flags: Self.keepsName | Self.keepsValue | indexing.flag))
     }
 
     mutating func add(_ header: HTTP2Header) {
@@ -50,12 +61,13 @@ struct HeaderBlock: ~Copyable {
                 name: name, value: value, namelen: header.name.count, valuelen: header.value.count, flags: 0))
     }
 
-    /// Lends the fields; they are valid until the block is changed.
+    /// Lends the fields; they are valid until one is added.
     func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>, Int) -> Result) -> Result {
         unsafe body(UnsafePointer(fields), fieldCount)
     }
 
     private static var keepsName: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue) }
+    private static var keepsValue: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue) }
 
     private mutating func append(_ field: nghttp2_nv) {
         if fieldCount == fieldCapacity {
@@ -67,6 +79,7 @@ struct HeaderBlock: ~Copyable {
         }
         unsafe fields[fieldCount] = field
         fieldCount += 1
+        size += unsafe field.namelen + field.valuelen + Self.overhead
     }
 
     private mutating func copy(_ bytes: Span<UInt8>) -> UnsafeMutablePointer<UInt8> {
@@ -90,8 +103,19 @@ struct HeaderBlock: ~Copyable {
             if unsafe fields[index].flags & Self.keepsName == 0 {
                 unsafe fields[index].name = text + (fields[index].name - old)
             }
-            unsafe fields[index].value = text + (fields[index].value - old)
+            if unsafe fields[index].flags & Self.keepsValue == 0 {
+                unsafe fields[index].value = text + (fields[index].value - old)
+            }
         }
         unsafe old.deallocate()
+    }
+}
+
+extension HTTP2ClientSession.Indexing {
+    fileprivate var flag: UInt8 {
+        switch self {
+        case .automatic: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
+        case .never: UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
+        }
     }
 }
