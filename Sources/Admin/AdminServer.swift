@@ -72,7 +72,18 @@ package final class AdminServer {
         }
         self.listener = listener
         endpoint.port = listener.port
-        daemon = unsafe Daemon(
+        do throws(EventLoopError) {
+            try startDaemon(on: loop)
+        } catch {
+            // The loop owns the listener, whose callback refers to this server.
+            listener.close()
+            throw error
+        }
+        loop.add(self)
+    }
+
+    private func startDaemon(on loop: EventLoop) throws(EventLoopError) {
+        let daemon = try unsafe Daemon(
             context: Unmanaged.passUnretained(self).toOpaque(),
             onRequest: { server, connection, path, method, version, upload, size, _ in
                 guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method,
@@ -101,11 +112,8 @@ package final class AdminServer {
                     unsafe AdminServer.of(server).closed(DaemonConnection.slot(context.pointee))
                 }
             }, maximumConnections: Self.maximumSockets, maximumMemory: Self.maximumMemory)
-        guard let descriptor = daemon?.descriptor else {
-            preconditionFailure("there is memory and a descriptor for the admin server")
-        }
-        _ = try loop.register(descriptor: descriptor, handler: self, interest: .readable)
-        loop.add(self)
+        _ = try loop.register(descriptor: daemon.descriptor, handler: self, interest: .readable)
+        self.daemon = consume daemon
     }
 
     deinit {

@@ -1,4 +1,6 @@
 import CMicrohttpd
+import EventLoop
+import Glibc
 
 /// libmicrohttpd's daemon: HTTP/1.1 on sockets that it is given.
 ///
@@ -12,14 +14,16 @@ struct Daemon: ~Copyable {
     ///   - context: what the callbacks are given; it outlives the daemon.
     ///   - maximumConnections: beyond, sockets are closed as soon as they are added.
     ///   - maximumMemory: of each connection, in bytes, for its request and the head of its answer.
-    init?(
+    /// - Throws: where the process is out of descriptors or memory; libmicrohttpd needs an epoll instance and an eventfd.
+    init(
         context: UnsafeMutableRawPointer, onRequest: @escaping MHD_AccessHandlerCallback,
         onConnection: @escaping MHD_NotifyConnectionCallback, maximumConnections: Int, maximumMemory: Int
-    ) {
+    ) throws(EventLoopError) {
+        errno = 0
         guard
             let new = unsafe harebell_mhd_start(
                 onRequest, onConnection, context, UInt32(maximumConnections), maximumMemory)
-        else { return nil }
+        else { throw EventLoopError("cannot start the HTTP server", errno: errno) }
         unsafe pointer = new
     }
 

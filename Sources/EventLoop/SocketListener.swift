@@ -39,8 +39,7 @@ package final class SocketListener {
         let endpoint = Endpoint(host: address, port: port)
         let socket: Descriptor
         do throws(SystemError) {
-            guard let address = AddressLookup.numeric(endpoint) else { throw SystemError(number: EINVAL) }
-            socket = try Self.listen(at: address, backlog: backlog)
+            socket = try Self.listen(at: AddressLookup.digits(endpoint), backlog: backlog)
         } catch {
             throw EventLoopError("cannot listen at \(endpoint)", error)
         }

@@ -40,13 +40,21 @@ package final class SocketNetwork: Network {
         self.loop = loop
         self.resolver = resolver
         self.options = options
-        localAddress = options.localAddress.flatMap { AddressLookup.numeric(Endpoint(host: $0, port: 0)) }
-        precondition((localAddress == nil) == (options.localAddress == nil), "a local address is written in digits")
+        localAddress = try Self.localAddress(options)
         var random = random
         shuffle = { $0.shuffled(using: &random) }
         replies = try Mailbox()
         try loop.attach(replies) { [unowned self] reply in resolved(reply) }
         loop.add(self)
+    }
+
+    private static func localAddress(_ options: SocketOptions) throws(EventLoopError) -> SocketAddress? {
+        guard let host = options.localAddress else { return nil }
+        do throws(SystemError) {
+            return try AddressLookup.digits(Endpoint(host: host, port: 0))
+        } catch {
+            throw EventLoopError("cannot connect from \(host)", error)
+        }
     }
 
     /// Connections that are open, in either direction.

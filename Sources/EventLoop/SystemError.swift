@@ -48,6 +48,11 @@ package struct EventLoopError: ComponentError {
 
     private static let transientNumbers: Set<Int32> = [EADDRINUSE, EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC]
 
+    /// For a C library that left the reason in `errno`; 0 means that it gave none, and then memory is what it lacked.
+    package init(_ attempt: String, errno number: Int32) {
+        self.init(attempt, SystemError(number: number == 0 ? ENOMEM : number))
+    }
+
     init(_ attempt: String, _ error: SystemError) {
         code = Code(rawValue: error.name)
         message = "\(attempt): \(error.explanation)"

@@ -60,16 +60,17 @@ extension TransportError {
 
     /// getaddrinfo failed.
     ///
-    /// - Parameter result: What it returned, one of the `EAI_` numbers.
+    /// - Parameter result: What it returned, one of the `EAI_` numbers except `EAI_SYSTEM`.
     static func notResolved(_ endpoint: Endpoint, _ result: Int32) -> TransportError {
-        if result == EAI_SYSTEM {
-            let error = SystemError.last
-            return TransportError(
-                code: Code(rawValue: error.name), message: "cannot resolve \(endpoint.host): \(error.explanation)")
-        }
         let explanation = unsafe String(cString: gai_strerror(result))
         return TransportError(
             code: Code(rawValue: addressInfoName(result)), message: "cannot resolve \(endpoint.host): \(explanation)")
+    }
+
+    /// getaddrinfo failed because a system call did.
+    static func notResolved(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
+        TransportError(
+            code: Code(rawValue: error.name), message: "cannot resolve \(endpoint.host): \(error.explanation)")
     }
 
     /// The resolver did not answer in time, or has too much to do.

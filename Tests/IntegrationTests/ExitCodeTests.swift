@@ -14,13 +14,15 @@ extension ProcessTests {
         }
 
         /// A configuration whose broker listens nowhere.
-        private func configuration(scheme: String = "amqp", _ broker: String = "") throws -> String {
+        private func configuration(
+            scheme: String = "amqp", host: String = "127.0.0.1", admin: String = "null", _ broker: String = ""
+        ) throws -> String {
             let key = try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
             return try directory.write(
                 """
-                broker: { endpoints: ["\(scheme)://127.0.0.1:1/%2f"], \(broker) }
+                broker: { endpoints: ["\(scheme)://\(host):1/%2f"], \(broker) }
                 queues: [{ name: none }]
-                admin: null
+                admin: \(admin)
                 apps:
                   - topic: com.example.app
                     token: { key_file: \(key), key_id: LEDGER1234, team_id: TEAM123456 }
@@ -69,10 +71,13 @@ extension ProcessTests {
             }
         }
 
-        @Test("a worker that finds no descriptor for itself ends the process with 70, as the control thread does")
-        func noDescriptorsForWorker() throws {
-            let arguments = ["run", "--config", try configuration()]
+        @Test(
+            "a worker or admin server that finds no descriptor for itself ends the process with 70, as the control thread does",
+            arguments: ["null", "{ listen: \"127.0.0.1:0\" }"])
+        func noDescriptorsForWorker(admin: String) throws {
+            let arguments = ["run", "--config", try configuration(admin: admin)]
             var hasWorkerFailed = false
+            var hasAdminFailed = false
             for descriptors in 4..<64 {
                 let process = try start(arguments, descriptors: descriptors)
                 let hasEnded = try eventually("its end or a try to connect; \(process.report)", within: .seconds(30)) {
@@ -83,8 +88,30 @@ extension ProcessTests {
                 #expect(process.exit == .exited(70), "\(descriptors): \(process.report)")
                 #expect(process.text(.errors).contains("(EMFILE)"), "\(descriptors): \(process.report)")
                 if process.text(.errors).contains("worker=0") { hasWorkerFailed = true }
+                if process.text(.errors).contains("cannot start the HTTP server") { hasAdminFailed = true }
             }
             #expect(hasWorkerFailed)
+            #expect(hasAdminFailed == (admin != "null"))
+        }
+
+        @Test("a name that cannot be looked up for want of a descriptor is no name that does not exist")
+        func noDescriptorsForResolver() throws {
+            let arguments = ["run", "--config", try configuration(host: "localhost")]
+            var complaints: [String] = []
+            for descriptors in 4..<64 {
+                let process = try start(arguments, descriptors: descriptors)
+                let isLost = try eventually("its end or a try to connect; \(process.report)", within: .seconds(30)) {
+                    if process.text(.errors).contains("the consuming connection is lost") { return true }
+                    return process.hasEnded ? false : nil
+                }
+                guard isLost else { continue }
+                let lines = process.text(.errors).split(separator: "\n")
+                complaints += lines.filter { $0.contains("the consuming connection is lost") }.map(String.init)
+                guard !complaints.contains(where: { $0.contains("cannot connect") }) else { break }
+            }
+            // With the fewest descriptors none is left for the resolver; with one more it finds the address.
+            #expect(complaints.contains { $0.contains("cannot resolve localhost") && $0.contains("EMFILE") })
+            #expect(!complaints.contains { $0.contains("EAI_NONAME") })
         }
     }
 }

@@ -6,7 +6,7 @@ import Logging
 
 /// The admin server's side of the control thread: asks the workers, and shows what they tell.
 extension Application {
-    /// A port that is taken costs the pages and no notification: the workers run without them.
+    /// The workers run without the admin server if its port is taken or the machine lacks descriptors or memory for it.
     ///
     /// - Returns: How the process ends if it can never listen where the configuration says.
     func startAdmin() -> End? {
@@ -17,11 +17,18 @@ extension Application {
             admin = server
             log.notice("the admin server listens", metadata: ["address": "\(server.endpoint)"])
             return nil
-        } catch  where error.isTransient || error.code.rawValue == "EADDRINUSE" {
+        } catch  where error.code.rawValue == "EADDRINUSE" {
             log.error(
                 """
                 admin.listen: \(error): there is no admin server; each process of a host needs an address of its own \
                 (admin.listen), or none (admin: null)
+                """)
+            return nil
+        } catch  where error.isTransient {
+            log.error(
+                """
+                admin.listen: \(error): there is no admin server; raise the process's limit of open files \
+                (LimitNOFILE, ulimit -n) or give it more memory, and start it again
                 """)
             return nil
         } catch {
