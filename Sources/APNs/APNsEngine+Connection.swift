@@ -74,7 +74,7 @@ extension APNsEngine {
             switch event {
             case .settings: perform(machine.settingsReceived())
             case .response(let slot, let response): replied(slot, response)
-            case .reset(let slot, let code, let status): reset(slot, code, status)
+            case .reset(let slot, let code, let begun): reset(slot, code, begun)
             case .goaway(_, let code, let debugData):
                 let reason = ReplyBody(debugData).reason ?? goaway?.reason
                 goaway = Goaway(reason: reason, code: code)
@@ -87,7 +87,10 @@ extension APNsEngine {
     }
 
     private func replied(_ slot: UInt32, _ response: HTTP2Response) {
-        let handle = streams.finish(slot).handle
+        replied(streams.finish(slot), response)
+    }
+
+    private func replied(_ entry: StreamTable.Entry, _ response: HTTP2Response) {
         var reply = APNsReply(status: response.status)
         if response.bodyTruncated { encounters.replyBodyLimitHits += 1 }
         if !response.headers.isEmpty { reply.take(response.headers) }
@@ -95,12 +98,15 @@ extension APNsEngine {
         // Until APNs has taken a provider token, a connection has one stream. Source: "Sending notification requests to
         // APNs", "Establish a connection to APNs".
         if !isAuthenticated, TokenRefusal(reply.reason) == nil { isAuthenticated = true }
-        events.append(.replied(handle: handle, reply))
+        events.append(.replied(handle: entry.handle, reply))
     }
 
-    /// - Parameter status: what the answer's headers said, if they had come.
-    private func reset(_ slot: UInt32, _ code: HTTP2ErrorCode, _ status: UInt16?) {
-        let handle = streams.finish(slot).handle
+    /// - Parameter begun: what had arrived of the response.
+    private func reset(_ slot: UInt32, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
+        let entry = streams.finish(slot)
+        // A success has no body, so that its headers are the whole answer: another try would be a certain duplicate.
+        if let begun, ReplyRule.isSuccess(begun.status), !entry.answersInBody { return replied(entry, begun) }
+        let status = begun?.status
         var detail: String
         // Whose answer had begun was worked on, whatever the peer says afterwards.
         let isUntouched = code == .refusedStream && status == nil
@@ -117,7 +123,7 @@ extension APNsEngine {
         if let goaway { detail += "; GOAWAY said \(goaway.description)" }
         let loss = Loss(
             processed: isUntouched ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
-        events.append(.lost(handle: handle, loss))
+        events.append(.lost(handle: entry.handle, loss))
     }
 
     func endIfDrained() {

@@ -171,7 +171,9 @@ package final class APNsEngine: Engine {
         writer.write(request, authorization: authorization, to: http2)
         let payload = request.hasBody ? request.payload : nil
         do throws(HTTP2Error) {
-            try streams.open(handle, deadline: now + configuration.requestTimeout) { slot throws(HTTP2Error) in
+            let deadline = now + configuration.requestTimeout
+            try streams.open(handle, deadline: deadline, answersInBody: request.answersInBody) {
+                slot throws(HTTP2Error) in
                 try http2.submit(body: payload, handle: slot)
             }
         } catch {

@@ -48,4 +48,12 @@ package struct APNsRequest: Sendable {
         case .management: false
         }
     }
+
+    /// Whether what a success answers stands in its body; for everything else its headers say it all.
+    var answersInBody: Bool {
+        switch target {
+        case .management(.read), .management(.list): true
+        case .device, .channel, .management: false
+        }
+    }
 }

@@ -12,6 +12,8 @@ package struct StreamTable {
         /// HTTP/2's number.
         package let stream: Int32
         package let deadline: Instant
+        /// Whether a success is worth nothing without its body.
+        package let answersInBody: Bool
     }
 
     private var entries = Slab<Entry>()
@@ -34,11 +36,12 @@ package struct StreamTable {
     ///
     /// - Parameter submit: Is told the slot and gives the stream's number.
     package mutating func open<Failure: Error>(
-        _ handle: UInt32, deadline: Instant, submit: (UInt32) throws(Failure) -> Int32
+        _ handle: UInt32, deadline: Instant, answersInBody: Bool = false, submit: (UInt32) throws(Failure) -> Int32
     ) throws(Failure) {
-        let slot = entries.insert(Entry(handle: handle, stream: 0, deadline: deadline))
+        let slot = entries.insert(Entry(handle: handle, stream: 0, deadline: deadline, answersInBody: answersInBody))
         do {
-            entries[slot] = Entry(handle: handle, stream: try submit(slot), deadline: deadline)
+            entries[slot] = Entry(
+                handle: handle, stream: try submit(slot), deadline: deadline, answersInBody: answersInBody)
         } catch {
             entries.remove(slot)
             throw error

@@ -168,9 +168,3 @@ extension HTTP2ClientSession {
         precondition(unsafe nghttp2_submit_rst_stream(raw.pointer, 0, id, code.rawValue) == 0, "out of memory")
     }
 }
-
-extension HTTP2ClientSession.Stream {
-    fileprivate var response: HTTP2Response {
-        HTTP2Response(status: status, headers: headers, body: body, bodyTruncated: discarded > 0)
-    }
-}

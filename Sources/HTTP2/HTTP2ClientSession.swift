@@ -4,7 +4,7 @@ package import Core
 /// The client's end of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
 ///
 /// Every request that ``submit(body:handle:)`` took ends in exactly one event, ``Event/response(handle:_:)`` or
-/// ``Event/reset(handle:_:status:)``, at the latest by ``abandon(code:)``. Events appear during ``receive(_:)``,
+/// ``Event/reset(handle:_:begun:)``, at the latest by ``abandon(code:)``. Events appear during ``receive(_:)``,
 /// ``drain(into:upTo:)``, ``cancel(stream:code:)`` and ``abandon(code:)``: take them after each of these.
 ///
 /// When GOAWAY arrives, its event comes first; the resets of the streams that the peer refuses by it follow with
@@ -47,8 +47,9 @@ package final class HTTP2ClientSession {
         case settings
         /// The stream ended in order.
         case response(handle: UInt32, HTTP2Response)
-        /// The stream was closed, by either end, without a complete response; `status` if a final one had come.
-        case reset(handle: UInt32, HTTP2ErrorCode, status: UInt16?)
+        /// The stream was closed, by either end, without a complete response; `begun` is what had arrived of one whose
+        /// final headers had.
+        case reset(handle: UInt32, HTTP2ErrorCode, begun: HTTP2Response?)
         /// The peer takes no new requests, and did not work on streams above `lastStreamID`. May come more than once,
         /// each time with a lower number (RFC 9113, section 6.8). At most 4 KiB of debug data.
         case goaway(lastStreamID: Int32, code: HTTP2ErrorCode, debugData: [UInt8])
@@ -252,10 +253,11 @@ package final class HTTP2ClientSession {
     func report(_ slot: UInt32, resetBy code: HTTP2ErrorCode) {
         guard !streams[slot].isReported else { return }
         let event = streams.update(slot) { stream in
+            let event = stream.resetEvent(code)
             stream.isReported = true
             stream.headers = []
             stream.body = []
-            return stream.resetEvent(code)
+            return event
         }
         openStreams -= 1
         events.append(event)
@@ -279,6 +281,11 @@ package final class HTTP2ClientSession {
 
 extension HTTP2ClientSession.Stream {
     func resetEvent(_ code: HTTP2ErrorCode) -> HTTP2ClientSession.Event {
-        .reset(handle: handle, code, status: hasFinalHeaders ? status : nil)
+        .reset(handle: handle, code, begun: hasFinalHeaders ? response : nil)
+    }
+
+    /// What has arrived of the response.
+    var response: HTTP2Response {
+        HTTP2Response(status: status, headers: headers, body: body, bodyTruncated: discarded > 0)
     }
 }

@@ -95,6 +95,81 @@ struct EngineLossTests {
         }
     }
 
+    /// A request whose answer has headers and no end.
+    private func linkWithEndlessAnswer(
+        _ status: UInt16, headers: [HTTP2Header] = [], body: String = "", _ request: APNsRequest = Fixture.request()
+    ) throws -> Link {
+        let link = try Link()
+        link.open()
+        link.server.onRequest = { server, received in
+            var answer = HTTP2Answer(status: status, headers: headers, body: Array(body.utf8))
+            answer.ending = .never
+            do { try server.http2.respond(stream: received.stream, answer) } catch { Issue.record(error) }
+        }
+        try link.submit(request)
+        link.pump()
+        #expect(link.news() == ["ready"])
+        return link
+    }
+
+    private let endings: [(name: String, end: (Link) -> Void)] = [
+        ("time-out", { $0.pass(.seconds(30)) }),
+        ("reset", { $0.server.reset(1, .internalError) }),
+        ("refused", { $0.server.reset(1, .refusedStream) }),
+        ("cut", { $0.cut() }),
+        ("closed", { $0.server.hangsUp = true }),
+        (
+            "drain deadline",
+            {
+                $0.engine.retire(at: $0.now)
+                $0.pass(.seconds(15))
+            }
+        ),
+    ]
+
+    @Test("A 200 whose stream does not end is accepted, however it ends: another try would be a certain duplicate")
+    func acceptedWithoutEnd() throws {
+        for (name, end) in endings {
+            let link = try linkWithEndlessAnswer(200, headers: [HTTP2Header("apns-unique-id", "u-1")])
+            end(link)
+            link.pump()
+            #expect(link.news().first == "replied 1: 200", "\(name)")
+            #expect(link.losses.isEmpty && link.engine.inFlight == 0, "\(name)")
+            guard case .replied(_, let reply) = link.log[1] else { continue }
+            #expect(reply.uniqueID == Array("u-1".utf8), "\(name)")
+        }
+    }
+
+    @Test("Any other status without its body is lost as unknown, because what to do depends on the reason")
+    func refusedWithoutEnd() throws {
+        for status in [400, 403, 410, 429, 500, 503] {
+            for (name, end) in endings {
+                let link = try linkWithEndlessAnswer(UInt16(status))
+                end(link)
+                link.pump()
+                #expect(link.news().first == "lost 1: unknown", "\(status), \(name)")
+                #expect(link.losses[0].detail.contains(", after status \(status) had come without its body"))
+            }
+        }
+    }
+
+    @Test("Channels that were read and do not come whole are lost, and one that was created is known by its headers")
+    func channelsWithoutEnd() throws {
+        func request(_ operation: ChannelOperation) -> APNsRequest {
+            APNsRequest(
+                operation, bundleID: ArraySlice("com.example.app".utf8), id: NotificationID(high: 0x1234, low: 1))
+        }
+        let read = try linkWithEndlessAnswer(200, body: #"{"channels":["#, request(.list))
+        read.cut()
+        #expect(read.news().first == "lost 1: unknown")
+        let created = try linkWithEndlessAnswer(
+            201, headers: [HTTP2Header("apns-channel-id", "c-1")], request(.create(.none)))
+        created.cut()
+        #expect(created.news().first == "replied 1: 201")
+        guard case .replied(_, let reply) = created.log[1] else { return }
+        #expect(reply.channel?.channelID == Array("c-1".utf8))
+    }
+
     @Test("Of a request that is said not to have been sent, nothing leaves with the last words")
     func lastWords() throws {
         let link = try linkWithUnsentRequest()

@@ -74,14 +74,14 @@ struct PoolFaultTests {
 
     @Test("A stream that is reset after the headers of its answer is lost with the status in the detail")
     func resetAfterHeaders() throws {
-        let world = try world("token *: 200 body=withheld then=CANCEL")
+        let world = try world("token *: 503 ServiceUnavailable body=withheld then=CANCEL")
         world.submit(0..<2)
         world.pass(.seconds(2))
         #expect(
             world.losses.values.map(\.detail)
                 == Array(
                     repeating: "APNs ended the stream without an answer (CANCEL), "
-                        + "after status 200 had come without its body", count: 2))
+                        + "after status 503 had come without its body", count: 2))
         #expect(world.dialledAt.count == 1)
     }
 
@@ -235,11 +235,11 @@ struct PoolFaultTests {
 
     @Test("Who refuses a stream after its answer began has worked on it")
     func refusedAfterHeaders() throws {
-        let world = try world("token *: 200 body=withheld then=REFUSED_STREAM")
+        let world = try world("token *: 503 ServiceUnavailable body=withheld then=REFUSED_STREAM")
         world.submit(0..<1)
         world.pass(.seconds(2))
         #expect(world.losses[0]?.processed == .unknown)
-        #expect(world.losses[0]?.detail.contains("after status 200") == true)
+        #expect(world.losses[0]?.detail.contains("after status 503") == true)
     }
 
     @Test("A connection that falls silent is asked, left, and replaced; what was open on it is lost as unknown")

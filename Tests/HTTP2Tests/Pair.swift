@@ -79,7 +79,7 @@ final class Pair {
         clientEvents().compactMap { event in
             switch event {
             case .response(let handle, let response): (handle, response, nil, nil)
-            case .reset(let handle, let code, let status): (handle, nil, code, status)
+            case .reset(let handle, let code, let begun): (handle, nil, code, begun?.status)
             default: nil
             }
         }
