@@ -33,6 +33,7 @@ package struct ConfirmLedger {
     /// What the broker's first tag is in our sequence.
     private let first: UInt64
     private var returns: [UInt64: Confirmation] = [:]
+    private var returnable = ReturnIndex()
 
     package private(set) var unconfirmed = 0
     package private(set) var ended = 0
@@ -62,9 +63,13 @@ package struct ConfirmLedger {
 
     /// The broker gave a publish back; false when none with that fingerprint waits.
     package mutating func returnReceived(fingerprint: UInt64, code: UInt16, text: String) -> Bool {
-        for sequence in base..<next {
-            let entry = self[sequence]
-            guard entry.isOpen, !entry.isReturned, entry.fingerprint == fingerprint else { continue }
+        if returnable.count > 2 * (span + ring.count) { returnable = ReturnIndex() }
+        for sequence in max(base, returnable.end)..<next where self[sequence].isOpen && !self[sequence].isReturned {
+            returnable.append(sequence, fingerprint: self[sequence].fingerprint)
+        }
+        returnable.end = next
+        while let sequence = returnable.popFirst(fingerprint: fingerprint) {
+            guard sequence >= base, self[sequence].isOpen else { continue }
             self[sequence].isReturned = true
             returns[sequence] = .returned(code: code, text: text)
             return true
@@ -98,6 +103,7 @@ package struct ConfirmLedger {
     /// The connection is gone: all that wait end as ``Confirmation/lost``, the oldest first.
     package mutating func connectionLost(_ each: (UInt64, Confirmation) -> Void) {
         returns.removeAll()
+        returnable = ReturnIndex()
         while base < next {
             end(base, .lost, each)
             base += 1
@@ -112,6 +118,7 @@ package struct ConfirmLedger {
         unconfirmed -= 1
         ended += 1
         let returned = isReturned ? returns.removeValue(forKey: sequence) : nil
+        if isReturned, unconfirmed == 0 { returnable = ReturnIndex() }
         each(sequence, confirmation == .acked ? returned ?? .acked : confirmation)
     }
 
@@ -124,6 +131,40 @@ package struct ConfirmLedger {
         let old = ring
         ring = [Entry](repeating: Entry(), count: old.count * 2)
         for sequence in base..<next { self[sequence] = old[Int(truncatingIfNeeded: sequence) & (old.count - 1)] }
+    }
+}
+
+/// Publishes by fingerprint, the oldest first.
+///
+/// Only returns read it, so that only they fill it: a connection whose publishes all find a queue has none. What is
+/// confirmed stays in it until it is popped or the index is made anew.
+private struct ReturnIndex {
+    private struct Alike {
+        var sequences: [UInt64]
+        var popped = 0
+    }
+
+    private var sequences: [UInt64: Alike] = [:]
+    /// How many sequences are in it.
+    private(set) var count = 0
+    /// No sequence from this one on is in it.
+    var end: UInt64 = 0
+
+    mutating func append(_ sequence: UInt64, fingerprint: UInt64) {
+        sequences[fingerprint, default: Alike(sequences: [])].sequences.append(sequence)
+        count += 1
+    }
+
+    mutating func popFirst(fingerprint: UInt64) -> UInt64? {
+        guard let position = sequences.index(forKey: fingerprint) else { return nil }
+        let alike = sequences.values[position]
+        count -= 1
+        if alike.popped + 1 == alike.sequences.count {
+            sequences.remove(at: position)
+        } else {
+            sequences.values[position].popped += 1
+        }
+        return alike.sequences[alike.popped]
     }
 }
 
