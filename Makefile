@@ -45,7 +45,7 @@ test:
 # many fresh seeds.
 sim: RUNS ?= 200
 sim:
-	HAREBELL_SIMULATION_SEED=$(SEED) HAREBELL_SIMULATION_RUNS=$(RUNS) swift test --disable-xctest --filter SimulationTests/laws
+	HAREBELL_SIMULATION_SEED=$(SEED) HAREBELL_SIMULATION_RUNS=$(RUNS) swift test --disable-xctest --filter SimulationTests/chosenSeeds
 
 # The ledger of faults: 100,000 requests under every class of them; `make ledger REQUESTS=20000`, `make ledger FAULT=APNs`.
 ledger: REQUESTS ?= 100000

@@ -51,7 +51,7 @@ struct DeliveryLedgerTests {
     }
 
     @Test("Random walks conserve deliveries, and no ack covers one that is held")
-    func randomWalks() {
+    func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
@@ -65,34 +65,36 @@ struct DeliveryLedgerTests {
                 now = now + .microseconds(Int.random(in: 0...20_000, using: &random))
                 switch Int.random(in: 0..<10, using: &random) {
                 case 0..<5:
-                    #expect(ledger.deliveryReceived(next) == true)
+                    try #require(ledger.deliveryReceived(next) == true)
                     held.append(next)
                     sent.open.insert(next)
                     next += 1
                 case 5..<8 where !held.isEmpty:
                     let tag = held.remove(at: Int.random(in: 0..<held.count, using: &random))
-                    #expect(ledger.settle(tag, epoch: 3, at: now) == true)
-                    #expect(ledger.settle(tag, epoch: 3, at: now) == false)
+                    try #require(ledger.settle(tag, epoch: 3, at: now) == true)
+                    try #require(ledger.settle(tag, epoch: 3, at: now) == false)
                     settled.insert(tag)
                 case 8 where !held.isEmpty:
                     let tag = held.remove(at: Int.random(in: 0..<held.count, using: &random))
-                    #expect(ledger.reject(tag, epoch: 3, at: now) == true)
+                    try #require(ledger.reject(tag, epoch: 3, at: now) == true)
                     sent.open.remove(tag)
                 default:
-                    #expect(ledger.settle(UInt64.random(in: 0...next + 5, using: &random), epoch: 2, at: now) == false)
+                    let tag = UInt64.random(in: 0...next + 5, using: &random)
+                    try #require(ledger.settle(tag, epoch: 2, at: now) == false)
                 }
+                if Int.random(in: 0..<20, using: &random) == 0 { ledger.flush() }
                 while let acknowledgement = ledger.nextAcknowledgement(at: now) {
-                    #expect(sent.receive(acknowledgement).isSubset(of: settled), "seed \(seed)")
+                    try #require(sent.receive(acknowledgement).isSubset(of: settled), "seed \(seed)")
                 }
-                #expect(ledger.isConserved, "seed \(seed)")
-                #expect(ledger.held == held.count)
+                try #require(ledger.isConserved, "seed \(seed)")
+                try #require(ledger.held == held.count)
             }
             for tag in held { ledger.settle(tag, epoch: 3, at: now) }
             ledger.flush()
             while let acknowledgement = ledger.nextAcknowledgement(at: now) { _ = sent.receive(acknowledgement) }
-            #expect(sent.open.isEmpty, "seed \(seed)")
-            #expect(sent.wrong == 0, "seed \(seed)")
-            #expect(ledger.acknowledged + ledger.rejected == ledger.delivered)
+            try #require(sent.open.isEmpty, "seed \(seed)")
+            try #require(sent.wrong == 0, "seed \(seed)")
+            try #require(ledger.acknowledged + ledger.rejected == ledger.delivered)
         }
     }
 
@@ -115,6 +117,18 @@ struct DeliveryLedgerTests {
         ledger.settle(2, epoch: 1, at: Self.start)
         #expect(ledger.reject(3, epoch: 1, at: Self.start) == true)
         #expect(ledger.nextAcknowledgement(at: Self.start + .milliseconds(5)) == .upTo(2))
+    }
+
+    @Test("A flush with a held tag between settled ones acks up to the held one, and those behind it singly")
+    func flushAroundHeld() {
+        var ledger = DeliveryLedger(epoch: 1)
+        for tag: UInt64 in 1...6 { #expect(ledger.deliveryReceived(tag) == true) }
+        for tag: UInt64 in [1, 2, 4, 5] { #expect(ledger.settle(tag, epoch: 1, at: Self.start) == true) }
+        ledger.flush()
+        var acks: [DeliveryLedger.Acknowledgement] = []
+        while let acknowledgement = ledger.nextAcknowledgement(at: Self.start) { acks.append(acknowledgement) }
+        #expect(acks == [.upTo(2), .one(4), .one(5)])
+        #expect(ledger.holds(3) && ledger.holds(6) && ledger.held == 2 && ledger.isConserved)
     }
 
     @Test("A tag of another epoch, of the future or out of order is refused")

@@ -94,29 +94,29 @@ struct DeviceSpacingTests {
                     waiting[next] = device
                     next += 1
                 } else {
-                    #expect(waiting.values.contains(device) == false, "seed \(seed)")
+                    try #require(waiting.values.contains(device) == false, "seed \(seed)")
                 }
             case 4:
                 if let (ticket, device) = waiting.randomElement(using: &random) {
                     let isRemoved = spacing.remove(ticket, for: device)
-                    #expect(isRemoved, "seed \(seed)")
+                    try #require(isRemoved, "seed \(seed)")
                     waiting[ticket] = nil
                 }
             default:
                 for ticket in releaseAll(&spacing, at: now) {
                     let freed = waiting.removeValue(forKey: ticket)
                     let device = try #require(freed)
-                    #expect(heldBack[device, default: 0] <= now, "seed \(seed)")
+                    try #require(heldBack[device, default: 0] <= now, "seed \(seed)")
                     heldBack[device] = now + 1
                 }
             }
-            #expect(spacing.waitingCount == waiting.count && spacing.count <= 5, "seed \(seed)")
+            try #require(spacing.waitingCount == waiting.count && spacing.count <= 5, "seed \(seed)")
         }
         var seconds = 1000.0
         while !spacing.isEmpty, seconds < 10_000 {
             for ticket in releaseAll(&spacing, at: seconds) { waiting[ticket] = nil }
             seconds += 1
         }
-        #expect(spacing.isEmpty && waiting.isEmpty, "seed \(seed)")
+        try #require(spacing.isEmpty && waiting.isEmpty, "seed \(seed)")
     }
 }

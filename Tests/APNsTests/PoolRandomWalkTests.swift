@@ -45,17 +45,19 @@ struct PoolRandomWalkTests {
         }
         var submitted = UInt32(0)
         var cancelled = 0
+        var isConserved = true
         world.check = { [unowned world] in
             let counters = world.pool.statistics(at: world.now.instant).counters
-            #expect(
-                counters.submitted == counters.finished + world.pool.waitingCount + world.pool.inFlight, "seed \(seed)")
-            #expect(counters.finished == world.endings + cancelled, "seed \(seed)")
+            isConserved =
+                isConserved && counters.finished == world.endings + cancelled
+                && counters.submitted == counters.finished + world.pool.waitingCount + world.pool.inFlight
         }
         for _ in 0..<150 {
             let count = UInt32.random(in: 0...30, using: &random)
             world.submit(submitted..<submitted + count)
             submitted += count
             world.pass(.milliseconds(Int64.random(in: 0...200, using: &random)))
+            try #require(isConserved, "seed \(seed)")
             switch Int.random(in: 0..<12, using: &random) {
             case 0: if let server = world.servers.randomElement(using: &random) { world.cut(server) }
             case 1:
@@ -67,6 +69,7 @@ struct PoolRandomWalkTests {
         }
         hasFaults = false
         world.pass(.seconds(60))
+        #expect(isConserved, "seed \(seed)")
         #expect(world.endings == Int(submitted), "seed \(seed)")
         #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0, "seed \(seed)")
         #expect(Set(world.replies.keys).isDisjoint(with: world.losses.keys), "seed \(seed)")

@@ -67,7 +67,7 @@ struct RequestLineTests {
     }
 
     @Test("Whatever comes and goes, nothing is lost, and nobody is passed over for longer than its patience")
-    func walk() {
+    func walk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         var line = RequestLine()
@@ -95,10 +95,10 @@ struct RequestLineTests {
             default:
                 let expected = line.first
                 let taken = line.popFirst()
-                #expect(taken == expected, "seed \(seed)")
+                try #require(taken == expected, "seed \(seed)")
                 guard let taken else { continue }
                 if !ahead.isEmpty {
-                    #expect(ahead.removeFirst() == taken, "seed \(seed)")
+                    try #require(ahead.removeFirst() == taken, "seed \(seed)")
                     continue
                 }
                 for (priority, waiting) in model where !waiting.isEmpty {
@@ -107,11 +107,11 @@ struct RequestLineTests {
                     model[priority]?.removeFirst()
                     passed[priority] = 0
                 }
-                #expect(!line.contains(taken), "seed \(seed)")
+                try #require(!line.contains(taken), "seed \(seed)")
             }
-            #expect(line.count == ahead.count + model.values.reduce(0) { $0 + $1.count }, "seed \(seed)")
-            #expect(passed[.considerate, default: 0] <= RequestLine.consideratePatience, "seed \(seed)")
-            #expect(passed[.low, default: 0] <= RequestLine.lowPatience + 1, "seed \(seed)")
+            try #require(line.count == ahead.count + model.values.reduce(0) { $0 + $1.count }, "seed \(seed)")
+            try #require(passed[.considerate, default: 0] <= RequestLine.consideratePatience, "seed \(seed)")
+            try #require(passed[.low, default: 0] <= RequestLine.lowPatience + 1, "seed \(seed)")
         }
     }
 }

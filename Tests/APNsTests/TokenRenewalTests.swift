@@ -175,12 +175,12 @@ struct TokenRenewalTests {
                     if let last = signed.last {
                         // The wall clock counts whole milliseconds.
                         let age = max(minutes - last.minutes, wall - last.wall)
-                        #expect(age >= 20 - 1 / 60_000, "seed \(seed)")
+                        try #require(age >= 20 - 1 / 60_000, "seed \(seed)")
                     }
                     signed.append((minutes, wall))
                 } else {
                     let used = try #require(choice == .newest ? signed.last : signed.dropLast().last, "seed \(seed)")
-                    #expect(minutes - used.minutes < 60 && wall - used.wall < 60, "seed \(seed)")
+                    try #require(minutes - used.minutes < 60 && wall - used.wall < 60, "seed \(seed)")
                 }
             }
         }

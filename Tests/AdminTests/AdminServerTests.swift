@@ -160,6 +160,7 @@ struct AdminServerTests {
         arguments: [
             ("", 401), ("Authorization: Bearer right\r\n", 200), ("Authorization: bearer   right\r\n", 200),
             ("Authorization: Bearer wrong\r\n", 401), ("Authorization: Bearer righ\r\n", 401),
+            ("Authorization: Bearer righx\r\n", 401), ("Authorization: Bearer xight\r\n", 401),
             ("Authorization: Bearer rightt\r\n", 401), ("Authorization: Bearer\r\n", 401),
             ("Authorization: right\r\n", 401), ("Authorization: Basic right\r\n", 401),
         ])

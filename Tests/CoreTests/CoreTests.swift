@@ -39,7 +39,7 @@ struct TimeTests {
 @Suite("ByteQueue")
 struct ByteQueueTests {
     @Test("bytes come out in the order in which they went in, through any mix of growing and consuming")
-    func order() {
+    func order() throws {
         var queue = ByteQueue(minimumCapacity: 64)
         var expected: [UInt8] = []
         var random = SplitMix64(seed: 7)
@@ -53,11 +53,11 @@ struct ByteQueueTests {
             expected += chunk
             let taken = Int.random(in: 0...queue.count, using: &random)
             let front = queue.withBytes { Array(copying: $0) }.prefix(taken)
-            #expect(front.elementsEqual(expected.prefix(taken)))
+            try #require(front.elementsEqual(expected.prefix(taken)))
             queue.consume(taken)
             expected.removeFirst(taken)
         }
-        #expect(queue.copy() == expected)
+        try #require(queue.copy() == expected)
     }
 
     @Test("what is moved comes behind what is there, and both queues work on", arguments: [0, 1, 5000], [0, 1, 5000])
@@ -125,33 +125,33 @@ struct ByteQueueTests {
 @Suite("Slab")
 struct SlabTests {
     @Test("handles are reused only after removal, and every element is found under its own")
-    func handles() {
+    func handles() throws {
         var slab = Slab<Int>()
         var model: [Slab<Int>.Handle: Int] = [:]
         var random = SplitMix64(seed: 11)
         for step in 0..<5000 {
             if Bool.random(using: &random) || model.isEmpty {
                 let handle = slab.insert(step)
-                #expect(model[handle] == nil)
+                try #require(model[handle] == nil)
                 model[handle] = step
             } else {
                 let handle = model.keys.sorted().randomElement(using: &random)!
                 slab.update(handle) { $0 += 1 }
                 let removed = slab.remove(handle)
                 let expected = model.removeValue(forKey: handle)
-                #expect(removed == expected.map { $0 + 1 })
-                #expect(!slab.contains(handle))
+                try #require(removed == expected.map { $0 + 1 })
+                try #require(!slab.contains(handle))
             }
-            #expect(slab.count == model.count)
+            try #require(slab.count == model.count)
         }
-        #expect(Set(slab.handles) == Set(model.keys))
+        try #require(Set(slab.handles) == Set(model.keys))
     }
 }
 
 @Suite("DeadlineQueue")
 struct DeadlineQueueTests {
     @Test("elements come out by their instant, and in order of insertion where that is the same")
-    func order() {
+    func order() throws {
         var queue = DeadlineQueue<Int>()
         var random = SplitMix64(seed: 3)
         let deadlines = (0..<500).map { _ in Int64.random(in: 0...50, using: &random) }
@@ -159,13 +159,13 @@ struct DeadlineQueueTests {
         var popped: [Int] = []
         for now in 0...Int64(50) {
             while let index = queue.popDue(at: Instant(nanoseconds: now)) { popped.append(index) }
-            #expect(queue.earliest.map { $0 > Instant(nanoseconds: now) } ?? true)
+            try #require(queue.earliest.map { $0 > Instant(nanoseconds: now) } ?? true)
         }
-        #expect(popped == deadlines.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
+        try #require(popped == deadlines.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
     }
 
     @Test("what is removed does not come out, and the others keep their order")
-    func removal() {
+    func removal() throws {
         var queue = DeadlineQueue<Int>()
         var random = SplitMix64(seed: 4)
         let deadlines = (0..<500).map { _ in Int64.random(in: 0...50, using: &random) }
@@ -173,7 +173,7 @@ struct DeadlineQueueTests {
         queue.removeAll { !$0.isMultiple(of: 3) }
         var popped: [Int] = []
         while let index = queue.popDue(at: Instant(nanoseconds: 50)) { popped.append(index) }
-        #expect(
+        try #require(
             popped == stride(from: 0, to: 500, by: 3).sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
     }
 }
@@ -181,17 +181,17 @@ struct DeadlineQueueTests {
 @Suite("RetryPolicy")
 struct RetryPolicyTests {
     @Test("it gives up after its tries and after its horizon, and never waits beyond either")
-    func bounds() {
+    func bounds() throws {
         let policy = RetryPolicy()
         var random = SplitMix64(seed: 5)
         for _ in 0..<1000 {
             let elapsed = Duration.milliseconds(Int64.random(in: 0...40_000, using: &random))
             for attempts in 1...5 {
                 let pause = policy.pause(afterAttempts: attempts, elapsed: elapsed, using: &random)
-                if attempts >= policy.maximumAttempts || elapsed >= policy.horizon { #expect(pause == nil) }
+                if attempts >= policy.maximumAttempts || elapsed >= policy.horizon { try #require(pause == nil) }
                 if let pause {
-                    #expect(pause <= policy.firstPause * (1 << (attempts - 1)))
-                    #expect(elapsed + pause <= policy.horizon)
+                    try #require(pause <= policy.firstPause * (1 << (attempts - 1)))
+                    try #require(elapsed + pause <= policy.horizon)
                 }
             }
         }
@@ -224,7 +224,7 @@ struct WordTests {
     }
 
     @Test("Each digit of an apns-id is written where it belongs")
-    func notificationIDDigits() {
+    func notificationIDDigits() throws {
         var random = SplitMix64(seed: 36)
         for _ in 0..<1000 {
             let id = NotificationID(high: random.next(), low: random.next())
@@ -232,8 +232,8 @@ struct WordTests {
                 let digits = String(word, radix: 16)
                 return String(repeating: "0", count: 16 - digits.count) + digits
             }.joined()
-            #expect("\(id)".filter { $0 != "-" } == digits)
-            #expect("\(id)".split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
+            try #require("\(id)".filter { $0 != "-" } == digits)
+            try #require("\(id)".split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
         }
     }
 

@@ -66,7 +66,7 @@ struct RateLimiterTests {
     }
 
     @Test("Whoever waits for the next permit gets it then, and not a nanosecond before")
-    func nextPermitIsExact() {
+    func nextPermitIsExact() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         for _ in 0..<200 {
@@ -78,7 +78,7 @@ struct RateLimiterTests {
                 let next = limiter.nextPermit(at: now)
                 let early = limiter.take(at: Instant(nanoseconds: next.nanoseconds - 1))
                 let due = limiter.take(at: next)
-                #expect(!early && due, "seed \(seed)")
+                try #require(!early && due, "seed \(seed)")
                 now = next + .nanoseconds(Int64.random(in: 0...3_000_000, using: &random))
             }
         }
@@ -88,7 +88,7 @@ struct RateLimiterTests {
 @Suite("HandleQueue")
 struct HandleQueueTests {
     @Test("It agrees with an array through a random walk")
-    func randomWalk() {
+    func randomWalk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         var queue = HandleQueue()
@@ -104,11 +104,11 @@ struct HandleQueueTests {
                 model.removeAll { $0 == handle }
             case 2:
                 let first = queue.popFirst()
-                #expect(first == (model.isEmpty ? nil : model.removeFirst()), "seed \(seed)")
+                try #require(first == (model.isEmpty ? nil : model.removeFirst()), "seed \(seed)")
             default: break
             }
-            #expect(queue.count == model.count && queue.first == model.first, "seed \(seed)")
-            #expect(queue.contains(handle) == model.contains(handle), "seed \(seed)")
+            try #require(queue.count == model.count && queue.first == model.first, "seed \(seed)")
+            try #require(queue.contains(handle) == model.contains(handle), "seed \(seed)")
         }
     }
 }

@@ -92,7 +92,7 @@ private final class Walk {
             fields[stream] = expected
             submitted += 1
         } catch {
-            #expect(error.code == .startStreamNotAllowed && client.goawayReceived)
+            try #require(error.code == .startStreamNotAllowed && client.goawayReceived)
         }
     }
 
@@ -128,8 +128,8 @@ private final class Walk {
         while let event = server.nextEvent() {
             switch event {
             case .request(let stream, let request):
-                #expect(request.headers == fields[stream])
-                #expect(request.body == payload(request.body.count))
+                try #require(request.headers == fields[stream])
+                try #require(request.body == payload(request.body.count))
                 waiting.append((stream, request.body))
             case .closed(let stream, _): waiting.removeAll { $0.stream == stream }
             default: break
@@ -138,17 +138,17 @@ private final class Walk {
         while let event = client.nextEvent() {
             switch event {
             case .response(let handle, let response):
-                #expect(response.status == 200)
-                #expect(response.body == payload(response.body.count))
-                #expect(ended.insert(handle).inserted)
+                try #require(response.status == 200)
+                try #require(response.body == payload(response.body.count))
+                try #require(ended.insert(handle).inserted)
                 responses += 1
             case .reset(let handle, _, _):
-                #expect(ended.insert(handle).inserted)
+                try #require(ended.insert(handle).inserted)
                 resets += 1
             default: break
             }
         }
-        #expect(client.openStreams == Int(submitted) - responses - resets)
+        try #require(client.openStreams == Int(submitted) - responses - resets)
     }
 }
 

@@ -454,4 +454,24 @@ struct DeadLetterRunTests {
         #expect(world.broker.unsettledCount == 5)
         #expect(scan.seen == 15)
     }
+
+    @Test("What the broker did not confirm before the publishing connection was lost is not acknowledged")
+    func publisherLostAlone() throws {
+        try world.put(0..<100)
+        let run = world.run { $0.rate = 200 }
+        world.advance(by: .milliseconds(100), run)
+        // The control connection is the oldest, and the other one consumes.
+        let link = try #require(world.network.links.last { ($0.server as? BrokerEngine)?.isConsuming == false })
+        // What leaves from here on reaches no broker, and nobody is told until the connection is cut.
+        link.isFrozen = true
+        world.advance(by: .milliseconds(200), run)
+        let arrived = Set(world.numbers(DeadLetterWorld.target))
+        #expect(run.inFlight.count > 0)
+        world.network.cut(link)
+        world.finish(run)
+        #expect(run.tally.uncertain > 0 && run.tally.done == arrived.count)
+        #expect(Set(world.numbers(DeadLetterWorld.target)) == arrived)
+        #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set(0..<100).subtracting(arrived))
+        #expect(world.broker.unsettledCount == 0)
+    }
 }

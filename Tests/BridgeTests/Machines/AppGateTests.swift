@@ -123,7 +123,7 @@ struct AppGateTests {
     }
 
     @Test("In random walks at most one probe is under way, and never before its time")
-    func randomWalks() {
+    func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
         for _ in 0..<200 {
@@ -141,8 +141,8 @@ struct AppGateTests {
                     guard gate.admit(next, at: now) else { continue }
                     inFlight.insert(next)
                     if !wasOpen {
-                        #expect(probe == nil, "seed \(seed)")
-                        #expect(due.map { $0 <= now } == true, "seed \(seed)")
+                        try #require(probe == nil, "seed \(seed)")
+                        try #require(due.map { $0 <= now } == true, "seed \(seed)")
                         probe = next
                     }
                     next += 1
@@ -150,19 +150,19 @@ struct AppGateTests {
                     guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
                     inFlight.remove(handle)
                     let refusal = gate.refused(handle, Self.cause, at: now)
-                    #expect((refusal == .prolongs) == (probe == handle), "seed \(seed)")
-                    #expect(!gate.isOpen, "seed \(seed)")
+                    try #require((refusal == .prolongs) == (probe == handle), "seed \(seed)")
+                    try #require(!gate.isOpen, "seed \(seed)")
                     if probe == handle { probe = nil }
                 case 8:
                     guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
                     inFlight.remove(handle)
-                    #expect(gate.withdrawn(handle) == (probe == handle), "seed \(seed)")
+                    try #require(gate.withdrawn(handle) == (probe == handle), "seed \(seed)")
                     if probe == handle { probe = nil }
                 default:
                     guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
                     inFlight.remove(handle)
                     let opens = gate.ended(handle, showing: .token, at: now) == .opens
-                    #expect(opens == (probe == handle), "seed \(seed)")
+                    try #require(opens == (probe == handle), "seed \(seed)")
                     if probe == handle { probe = nil }
                 }
             }

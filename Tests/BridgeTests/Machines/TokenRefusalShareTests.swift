@@ -24,7 +24,7 @@ struct TokenRefusalShareTests {
     }
 
     @Test("Only the newest answers count")
-    func window() {
+    func window() throws {
         let limit = TokenRefusalShare.Limit(answers: 10, percent: 50)
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
@@ -36,8 +36,8 @@ struct TokenRefusalShareTests {
             let newest = answers.suffix(10)
             let refused = newest.count { $0 }
             let isReached = share.answered(isRefusal: isRefusal, limit: limit)
-            #expect(isReached == (newest.count == 10 && refused >= 5), "seed \(seed)")
-            #expect(share.refused == refused && share.answers == newest.count, "seed \(seed)")
+            try #require(isReached == (newest.count == 10 && refused >= 5), "seed \(seed)")
+            try #require(share.refused == refused && share.answers == newest.count, "seed \(seed)")
         }
     }
 
