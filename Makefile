@@ -2,7 +2,7 @@
 
 SOURCES := Package.swift Sources Tests docs/examples/decoder/Package.swift docs/examples/decoder/Sources
 
-.PHONY: build release benchmarks bench man completions test sim ledger fuzz soak demo artefacts format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak demo artefacts format lint ci
 
 build:
 	swift build
@@ -56,6 +56,10 @@ ledger:
 fuzz: INPUTS ?= 1000000
 fuzz:
 	HAREBELL_FUZZ_INPUTS=$(INPUTS) swift test --disable-xctest --filter 'Fuzz|ForeignFormatTests/mutations'
+
+# Breaks one promise at a time and says whether a test notices: `make mutants`, `make mutants ONLY=ledger`.
+mutants:
+	./deploy/mutants $(ONLY)
 
 # Whether memory stays level: `make soak COUNT=1000000 RATE=4000`.
 soak: COUNT ?= 10000000
