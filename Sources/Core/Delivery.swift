@@ -266,10 +266,10 @@ public struct Delivery: Sendable {
         return Field(start..<storage.count)
     }
 
-    private func copy(storage: [UInt8], layout: Layout) -> Delivery {
+    private func copy(storage: [UInt8], layout: Layout, headers: [Header]? = nil) -> Delivery {
         Delivery(
             epoch: epoch, tag: tag, redelivered: redelivered, queue: queue, timestamp: timestamp, storage: storage,
-            layout: layout, headers: content.headers)
+            layout: layout, headers: headers ?? content.headers)
     }
 
     @usableFromInline

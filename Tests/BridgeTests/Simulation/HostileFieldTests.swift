@@ -40,7 +40,7 @@ struct HostileFieldTests {
     /// What breaks out of text, tables and terminals.
     private static let odd = Array("\u{0}\r\n\t\u{1B}[2J\"\\'\u{202E}\u{2066}\u{FEFF}\u{85}".utf8) + [0xFF, 0xC0, 0x80]
 
-    private static let properties: [Hostile] = {
+    private static var properties: [Hostile] {
         let texts: [(String, WritableKeyPath<MessageProperties, [UInt8]?>)] = [
             ("content-type", \.contentType), ("content-encoding", \.contentEncoding),
             ("correlation-id", \.correlationID), ("reply-to", \.replyTo), ("expiration", \.expiration),
@@ -64,7 +64,7 @@ struct HostileFieldTests {
             all.append(Hostile("reply-to \(queue)") { $0.replyTo = Array(queue.utf8) })
         }
         return all
-    }()
+    }
 
     private static let numbers: [FieldValue] = [
         .int64(.max), .int64(.min), .int64(-1), .uint64(.max), .double(.nan), .double(.infinity),
@@ -72,7 +72,7 @@ struct HostileFieldTests {
         .array([.int64(.max), .table(["x": .void])]), .table(["a": .array([])]), .bytes(longest),
     ]
 
-    private static let headers: [Hostile] = {
+    private static var headers: [Hostile] {
         let names = [
             "harebell-attempts", "harebell-parked", "harebell-deferred", "harebell-replays", "harebell-expires-at",
             "harebell-done", "harebell-processed", "harebell-queue", "harebell-first-seen", "harebell-result",
@@ -92,9 +92,9 @@ struct HostileFieldTests {
                 properties.headers = FieldTable(Array(repeating: entry, count: 100))
             })
         return all
-    }()
+    }
 
-    private static let bodies: [Hostile] =
+    private static var bodies: [Hostile] {
         [
             ("nothing", ""), ("a byte", "\u{0}"), ("brackets", String(repeating: "[", count: 16_000)),
             ("a number", String(repeating: "9", count: 16_000)), ("two objects", "{}{}"),
@@ -118,6 +118,7 @@ struct HostileFieldTests {
                     + Array(repeating: #""00ff""#, count: 501).joined(separator: ",") + "]}"
             ),
         ].map { Hostile("body: \($0)", body: $1) }
+    }
 
     private static let replyTo = "replies"
 
