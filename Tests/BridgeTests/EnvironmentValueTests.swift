@@ -137,6 +137,14 @@ struct EnvironmentValueTests {
         #expect(
             try first("queues: [{ name: a, decoder: \"${SEK}\" }]\n" + app, "gorsh").hasPrefix(
                 " queues[0].decoder: \"${SEK}\" is not one of "))
+        let nearMiss = [
+            "queues: [{ name: a, decoder: \"${SEK}\" }]\n", "log: { level: \"${SEK}\" }\n",
+            "decoders: [{ name: a, cloudevents: { decoder: \"${SEK}\" } }]\n",
+        ]
+        for text in nearMiss {
+            #expect(try first(text + app, "debugg").contains("\"${SEK}\" is not one of "))
+            for word in ["gorsh", "debugg"] { #expect(try !first(text + app, word).contains("did you mean")) }
+        }
         #expect(
             try first("log: { level: \"${SEK}\" }\n" + app, "debugg").hasPrefix(
                 " log.level: \"${SEK}\" is not one of "))

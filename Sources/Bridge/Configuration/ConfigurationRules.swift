@@ -107,7 +107,9 @@ struct ConfigurationRules {
         }
         for index in 0..<values.count("queues") {
             let path = "queues[\(index)].decoder"
-            guard let name = values.text(path), let complaint = decoders.complaint(about: name) else { continue }
+            guard let name = values.text(path),
+                let complaint = decoders.complaint(about: name, hints: values.written(path) == nil)
+            else { continue }
             error(path, values.concealing(values.concealing(complaint, below: path), below: "decoders["))
         }
     }

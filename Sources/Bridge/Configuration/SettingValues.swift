@@ -69,7 +69,8 @@ struct SettingValues: Sendable {
         text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written(path)) }
     }
 
-    /// Whether a list's element or a text came from the environment, with the value: of these below a section.
+    /// The texts and elements of lists below a section that the environment filled in, the longest first, and what the
+    /// file says in their place.
     private func secrets(below section: String) -> [(value: String, written: String)] {
         substituted.compactMap { path, written in
             guard path.hasPrefix(section), let value = text(path) ?? element(path), !value.isEmpty else { return nil }
@@ -86,8 +87,8 @@ struct SettingValues: Sendable {
         return elements.indices.contains(index) ? elements[index] : nil
     }
 
-    /// A message about a section by somebody who knows the values alone, without what the environment filled in: such a
-    /// value, and any part of it in quotes, is shown as the file has it.
+    /// Takes what the environment filled in out of a message about a section: each such value, and each part of one in
+    /// quotes, is shown as the file has it. For messages of decoders, which do not know where their options come from.
     func concealing(_ message: String, below section: String) -> String {
         secrets(below: section).reduce(message) { message, secret in
             message.replacing(secret.value, with: secret.written)

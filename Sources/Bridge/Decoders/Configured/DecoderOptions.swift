@@ -59,7 +59,8 @@ public struct DecoderOptions {
             return APNsJSONDecoder()
         case .success(let decoder): return decoder
         case .failure(let refusal):
-            report(path, refusal.message)
+            // What the environment filled in is not to be guessed from the name that it is like.
+            report(path, refusal.message + (values.written(path) == nil ? refusal.hint : ""))
             if refusal.isAboutNesting { nesting = refusal }
             return APNsJSONDecoder()
         }

@@ -6,6 +6,8 @@ package struct DecoderSet: Sendable {
     /// Why a name stands for no decoder.
     struct Refusal: Error {
         let message: String
+        /// The name that was probably meant, to be added to the message; it tells what the wrong name looks like.
+        var hint = ""
         /// Whether it is because of the decoders around it, who have to say so: alone it would do.
         var isAboutNesting = false
     }
@@ -60,12 +62,16 @@ package struct DecoderSet: Sendable {
     }
 
     /// What to say of a name; `nil` where it stands for a decoder.
-    func complaint(about name: String) -> String? {
+    ///
+    /// - Parameter hints: whether to add the name that was probably meant.
+    func complaint(about name: String, hints: Bool = true) -> String? {
+        let refusal: Refusal
         switch decoders[name] {
-        case .success: nil
-        case .failure(let refusal): refusal.message
-        case nil: Self.unknown(name, among: names)
+        case .success: return nil
+        case .failure(let known): refusal = known
+        case nil: refusal = Self.unknown(name, among: names)
         }
+        return refusal.message + (hints ? refusal.hint : "")
     }
 
     /// Makes decoders, those within them first.
@@ -96,7 +102,7 @@ package struct DecoderSet: Sendable {
             let place = definitions.firstIndex { $0.name == name }
             let wanted = place.map { definitions[$0].format } ?? name
             guard let format = formats.first(where: { $0.name == wanted }) else {
-                return .failure(Refusal(message: DecoderSet.unknown(wanted, among: names)))
+                return .failure(DecoderSet.unknown(wanted, among: names))
             }
             let values = place.map { definitions[$0].options } ?? format.defaults
             var options = DecoderOptions(values: values) { self.find($0, within: outer + [name]) }
@@ -112,8 +118,9 @@ package struct DecoderSet: Sendable {
     }
 
     /// What to say of a name that nothing has.
-    private static func unknown(_ name: String, among names: [String]) -> String {
-        let hint = Suggestion.closest(to: name, among: names).map { "; did you mean \"\($0)\"?" } ?? ""
-        return "\"\(name)\" is not one of \(names.joined(separator: ", "))\(hint)"
+    private static func unknown(_ name: String, among names: [String]) -> Refusal {
+        Refusal(
+            message: "\"\(name)\" is not one of \(names.joined(separator: ", "))",
+            hint: Suggestion.closest(to: name, among: names).map { "; did you mean \"\($0)\"?" } ?? "")
     }
 }
