@@ -137,7 +137,7 @@ struct ChannelResult {
     /// - Parameter lines: what a person is told of a success.
     func print(asJSON: Bool, _ lines: (ChannelReport) -> [String]) throws {
         if asJSON {
-            say(json)
+            say(json: json)
         } else if report.outcome == .accepted, let channel = report.channel, report.detail == nil {
             for line in lines(channel) { say(line) }
         } else {

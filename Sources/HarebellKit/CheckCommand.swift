@@ -50,10 +50,10 @@ struct CheckCommand: ConfiguredCommand {
                 ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
             ]
             if let connections { members.append(("connections", connections.json)) }
-            say(JSONAnswer.text(of: members))
+            say(json: JSONAnswer.text(of: members))
         } else {
             for problem in problems { say(Self.line(problem)) }
-            for app in apps { say(CredentialReport(app, at: now).text) }
+            for app in apps { say(lines: CredentialReport(app, at: now).lines) }
             for line in connections?.lines ?? [] { say(line) }
             let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
             say(Self.summary(errors: mistakes + troubles, warnings: warnings))

@@ -10,6 +10,7 @@ struct ConfigCommand: ConfiguredCommand {
 
     func run(_ registry: DecoderRegistry) throws {
         guard reference else { throw CleanExit.helpRequest(self) }
-        say(ConfigurationReference(registry.schema).text)
+        let text = ConfigurationReference(registry.schema).text
+        say(lines: text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
     }
 }

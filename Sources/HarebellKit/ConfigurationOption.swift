@@ -37,7 +37,7 @@ struct ConfigurationOption: ParsableArguments {
         do throws(ConfigurationError) {
             return try ConfigurationDocument.load(path: file, registry)
         } catch {
-            complain(more(error).description)
+            for problem in more(error).problems { complain(problem.description) }
             throw Status.configuration
         }
     }

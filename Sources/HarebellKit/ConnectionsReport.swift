@@ -54,18 +54,18 @@ struct ConnectionsReport {
                 let isLast = report.findings.dropFirst(index + 1).first?.hint != finding.hint
                 return Self.line(finding, width, showsHint: isLast)
             }
-            return [Painted(head)] + lines
+            return [Painted(head)] + lines.flatMap { $0 }
         }
     }
 
-    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> Painted {
+    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> [Painted] {
         let severity = padded(finding.severity.rawValue, severityWidth)
         let subject = padded(finding.subject, width)
         let line =
             Painted("    ") + Painted(severity, colour(of: finding.severity)) + "  \(subject)  \(finding.text)"
-        guard showsHint, let hint = finding.hint else { return line }
+        guard showsHint, let hint = finding.hint else { return [line] }
         let indent = "      ".count + severity.count + "  ".count + subject.count
-        return line + "\n\(String(repeating: " ", count: indent))→ \(hint)"
+        return [line, Painted("\(String(repeating: " ", count: indent))→ \(hint)")]
     }
 
     private static func colour(of severity: ConnectionFinding.Severity) -> Terminal.Colour? {

@@ -16,20 +16,20 @@ struct CredentialReport {
     // MARK: People
 
     /// A line for the app and one for each topic of its certificate.
-    var text: String {
+    var lines: [String] {
         let head = "app \(found.topic) (\(found.environment)): "
         switch found.credential {
         case .token(let keyFile, let keyID, let teamID, let isReadable):
-            return head + "signing key \(keyID) of team \(teamID), \(keyFile)\(isReadable ? "" : " (not usable)")"
+            return [head + "signing key \(keyID) of team \(teamID), \(keyFile)\(isReadable ? "" : " (not usable)")"]
         case .certificate(nil):
-            return head + "a certificate that cannot be read"
+            return [head + "a certificate that cannot be read"]
         case .certificate(let certificate?):
             let environments = Self.environments(of: certificate).joined(separator: " and ")
             let lines = [
                 head + "certificate for \(environments.isEmpty ? "any environment" : environments), "
                     + "\(expiry(of: certificate))"
             ]
-            return (lines + topics(of: certificate)).joined(separator: "\n")
+            return lines + topics(of: certificate)
         }
     }
 

@@ -170,7 +170,7 @@ final class DeadLetterDesk {
         let tally = run.tally
         if options.json {
             say(
-                JSONAnswer.text(of: [
+                json: JSONAnswer.text(of: [
                     ("queue", .text(queue)), ("end", .text(run.end?.name ?? "failed")),
                     ("detail", run.end == .complete ? .null : .text(run.explanation)),
                     ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)),

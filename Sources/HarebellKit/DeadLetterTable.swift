@@ -11,7 +11,7 @@ struct DeadLetterTable {
         JSONAnswer.text(of: more + groups.members(target: target))
     }
 
-    /// Columns with their titles.
+    /// Columns with their titles. What stands in them is escaped first: a producer may have chosen it.
     var lines: [String] {
         var rows = [["COUNT", "OUTCOME", "REASON", "QUEUE", "FIRST FAILED AT", "LAST FAILED AT", "REPLAYED"]]
         if target != nil { rows[0].append("TARGET") }
@@ -22,6 +22,7 @@ struct DeadLetterTable {
             if let target { row.append(target(key) ?? "none: --to QUEUE") }
             rows.append(row)
         }
+        rows = rows.map { row in row.map { ControlCharacters.escaped($0) } }
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         let lines = rows.map { row in
             zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")

@@ -71,7 +71,7 @@ struct DeadLettersExport: ConfiguredCommand {
         }
         if options.json {
             say(
-                JSONAnswer.text(of: [
+                json: JSONAnswer.text(of: [
                     ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
                     ("exported", .integer(exported)), ("refused", .integer(unreadable)),
                 ]))
@@ -149,7 +149,7 @@ struct DeadLettersImport: ConfiguredCommand {
     private func report(_ queue: String, _ count: Int, _ run: ArchiveImport?) {
         if json {
             say(
-                JSONAnswer.text(of: [
+                json: JSONAnswer.text(of: [
                     ("queue", .text(queue)), ("messages", .integer(count)),
                     ("imported", .integer(run?.confirmed ?? 0)), ("refused", .integer(run?.refused ?? 0)),
                     ("uncertain", .integer(run?.uncertain ?? 0)),

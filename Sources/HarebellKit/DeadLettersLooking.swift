@@ -19,7 +19,7 @@ struct DeadLettersList: ConfiguredCommand {
         let table = DeadLetterTable(groups: groups)
         if options.json {
             say(
-                table.answer([
+                json: table.answer([
                     ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)), ("seen", .integer(scan.seen)),
                     ("chosen", .integer(groups.total)),
                 ]))
@@ -59,12 +59,12 @@ struct DeadLettersShow: ConfiguredCommand {
         }
         if options.json {
             say(
-                JSONAnswer.text(of: [
+                json: JSONAnswer.text(of: [
                     ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
                     ("dead_letters", .array(views.map(\.answer))),
                 ]))
         } else {
-            for view in views { say(view.lines.joined(separator: "\n") + "\n") }
+            for view in views { say(lines: view.lines + [""]) }
             say("\(views.count) of \(scan.atStart) messages in \(desk.queue)")
         }
         if id != nil, views.isEmpty { throw Status.refused }

@@ -118,7 +118,7 @@ private struct DeadLetterPreview {
         let table = DeadLetterTable(groups: groups, target: target)
         if asJSON {
             say(
-                table.answer([
+                json: table.answer([
                     ("queue", .text(queue)), ("messages", .integer(atStart)), ("chosen", .integer(groups.total)),
                 ]))
         } else {

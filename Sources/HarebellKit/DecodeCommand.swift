@@ -63,7 +63,7 @@ struct DecodeCommand: ConfiguredCommand {
             throw ValidationError("--decoder: \(error)")
         }
         let report = DecodingReport(preview)
-        say(json ? report.json : report.text)
+        if json { say(json: report.json) } else { say(lines: report.lines) }
         if case .reject = preview.answer { throw Status.refused }
     }
 

@@ -18,23 +18,24 @@ struct DecodingReport {
             ])
     }
 
-    var text: String {
+    /// For people.
+    var lines: [String] {
         guard case .request(let entries) = preview.answer else {
-            return "\(answer)\(detail.map { ": \($0)" } ?? "")"
+            return ["\(answer)\(detail.map { ": \($0)" } ?? "")"]
         }
         let invalid = preview.refusals.map { "invalid: \($0.failure.detail)" }
-        let valid = entries.enumerated().map { index, entry in
+        let valid = entries.enumerated().flatMap { index, entry in
             let head = "notification \(index + 1) of \(entries.count)"
             let lines = Self.members(entry).compactMap { name, value -> String? in
                 switch value {
                 case .null: nil
                 case .text(let text): "  \(name): \(text)"
-                default: "  \(name): \(value.description)"
+                default: "  \(name): \(ControlCharacters.escaped(json: value.description))"
                 }
             }
-            return ([head] + lines).joined(separator: "\n")
+            return [head] + lines
         }
-        return (invalid + valid).joined(separator: "\n")
+        return invalid + valid
     }
 
     private var answer: String {

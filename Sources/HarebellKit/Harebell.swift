@@ -34,10 +34,25 @@ public enum Harebell {
             }
         } catch {
             // What the parser threw, or a command on purpose, has a code; anything else would end with 1.
-            guard RootCommand.exitCode(for: error) == .failure else { RootCommand.exit(withError: error) }
+            guard RootCommand.exitCode(for: error) == .failure else { Self.end(error) }
             complain("\(error)")
             RootCommand.exit(withError: Status.unforeseen(error))
         }
         RootCommand.exit()
+    }
+
+    /// Ends as the parser has it, with what it says escaped: it quotes arguments and names.
+    private static func end(_ error: any Error) -> Never {
+        let code = RootCommand.exitCode(for: error)
+        let message = RootCommand.fullMessage(for: error)
+        // An exit code alone says nothing.
+        guard !message.isEmpty else { RootCommand.exit(withError: code) }
+        if code == .success {
+            // Help, or a script for a shell: our own text.
+            say(raw: message)
+        } else {
+            for line in message.split(separator: "\n", omittingEmptySubsequences: false) { complain(String(line)) }
+        }
+        RootCommand.exit(withError: code)
     }
 }

@@ -88,7 +88,7 @@ struct LoadCommand: ConfiguredCommand {
         let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
         if json {
             say(
-                JSONAnswer.text(of: [
+                json: JSONAnswer.text(of: [
                     ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
                     ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
                     ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),

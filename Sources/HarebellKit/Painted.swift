@@ -1,7 +1,7 @@
 import Bridge
 import Glibc
 
-/// A text for people, parts of which have colours where it goes to a terminal.
+/// A line for people, parts of which have colours where it goes to a terminal.
 struct Painted {
     private var parts: [(text: String, colour: Terminal.Colour?)]
 
@@ -19,10 +19,10 @@ struct Painted {
         left + Painted(right)
     }
 
-    /// The colours are our own; what a peer said does not get to steer a terminal. Line feeds are our own lists.
+    /// The colours are our own; what a peer said does not get to steer a terminal.
     func text(inColour: Bool) -> String {
         parts.map { text, colour in
-            let text = ControlCharacters.escaped(text, keepsLines: true)
+            let text = ControlCharacters.escaped(text)
             guard inColour, let colour else { return text }
             return Terminal.painted(text, colour)
         }.joined()

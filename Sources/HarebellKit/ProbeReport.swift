@@ -47,7 +47,7 @@ struct ProbeReport {
         }
     }
 
-    var text: String {
+    var lines: [String] {
         let padding = String(repeating: " ", count: 11 - state.rawValue.count)
         let delay = level.delay.components.seconds
         let rest =
@@ -56,7 +56,7 @@ struct ProbeReport {
             case (_, let time?): ": came out after \(tenths(time)) s, its delay is \(delay) s"
             default: ": its delay is \(delay) s"
             }
-        return state.rawValue + padding + "queue \(level.queue)\(rest)" + (detail.map { "\n           \($0)" } ?? "")
+        return [state.rawValue + padding + "queue \(level.queue)\(rest)"] + (detail.map { ["           \($0)"] } ?? [])
     }
 
     private func tenths(_ time: Duration) -> String {

@@ -82,7 +82,7 @@ struct SendCommand: ConfiguredCommand {
             } else {
                 try send(request, settings)
             }
-        say(String(decoding: result.json, as: UTF8.self))
+        say(json: String(decoding: result.json, as: UTF8.self))
         if !json, isatty(STDERR_FILENO) == 1 {
             complain(result.outcome.name.description + (result.reason.map { ": \($0)" } ?? ""))
         }

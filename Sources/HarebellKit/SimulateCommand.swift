@@ -108,6 +108,6 @@ struct SimulateCommand: ParsableCommand {
             return isOver
         }
         let summary = SimulatorSummary(service.context.ledger.statistics)
-        say(json ? summary.json : summary.text)
+        if json { say(json: summary.json) } else { say(lines: summary.lines) }
     }
 }

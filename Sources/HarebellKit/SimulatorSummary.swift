@@ -6,12 +6,12 @@ struct SimulatorSummary {
     private typealias Counter = (key: String, count: Int)
 
     /// Those that belong together, line by line.
-    private let lines: [[Counter]]
+    private let counters: [[Counter]]
     private let answers: [Counter]
     private let reasons: [Counter]
 
     init(_ seen: SimulatorStatistics) {
-        lines = [
+        counters = [
             [
                 ("connections", seen.connections), ("open", seen.openConnections), ("resumed", seen.resumedConnections),
                 ("refused", seen.refusedConnections), ("failed", seen.failedConnections),
@@ -31,20 +31,20 @@ struct SimulatorSummary {
         reasons = seen.reasons.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    var text: String {
-        func list(_ counters: [Counter], _ sign: String) -> String {
-            counters.map { "\($0.count)\(sign)\($0.key.replacing("_", with: " "))" }.joined(separator: ", ")
+    var lines: [String] {
+        func list(_ group: [Counter], _ sign: String) -> String {
+            group.map { "\($0.count)\(sign)\($0.key.replacing("_", with: " "))" }.joined(separator: ", ")
         }
         let answers = ["answers: \(list(answers, " × "))", "reasons: \(list(reasons, " × "))"]
-        return (lines.map { list($0, " ") } + answers).joined(separator: "\n")
+        return counters.map { list($0, " ") } + answers
     }
 
     var json: String {
-        func members(_ counters: [Counter]) -> [(String, JSONAnswer)] {
-            counters.map { ($0.key, .integer($0.count)) }
+        func members(_ group: [Counter]) -> [(String, JSONAnswer)] {
+            group.map { ($0.key, .integer($0.count)) }
         }
         return JSONAnswer.text(
-            of: lines.flatMap(members) + [
+            of: counters.flatMap(members) + [
                 ("answers", .object(members(answers))), ("reasons", .object(members(reasons))),
             ])
     }

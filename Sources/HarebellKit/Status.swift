@@ -19,22 +19,27 @@ enum Status {
 
 /// Writes a line to standard error.
 func complain(_ text: String) {
-    write(escaped(text), to: STDERR_FILENO)
+    write(ControlCharacters.escaped(text), to: STDERR_FILENO)
 }
 
 /// Writes a line to standard output at once, also where that is a pipe.
 func say(_ text: String) {
-    write(escaped(text), to: STDOUT_FILENO)
+    write(ControlCharacters.escaped(text), to: STDOUT_FILENO)
+}
+
+/// Writes several lines likewise. A line feed within one of them is a peer's, and does not begin another.
+func say(lines: [String]) {
+    for line in lines { say(line) }
+}
+
+/// Writes JSON likewise, on one line.
+func say(json: String) {
+    write(ControlCharacters.escaped(json: json), to: STDOUT_FILENO)
 }
 
 /// Likewise, of what is safe for a terminal already.
 func say(raw text: String) {
     write(text, to: STDOUT_FILENO)
-}
-
-/// What a peer said may stand in the text: it does not get to steer a terminal. Line feeds are our own lists.
-private func escaped(_ text: String) -> String {
-    ControlCharacters.escaped(text, keepsLines: true)
 }
 
 private func write(_ line: String, to descriptor: Int32) {

@@ -51,7 +51,7 @@ struct TopologyCommand: ConfiguredCommand {
             if json {
                 sayJSON(plan.steps.map { TopologyReport($0, .planned) })
             } else {
-                say(plan.text)
+                say(lines: plan.lines)
             }
             return
         }
@@ -87,7 +87,7 @@ struct TopologyCommand: ConfiguredCommand {
                     continue
                 }
                 reports.append(report)
-                if !json { say(report.text) }
+                if !json { say(lines: report.lines) }
             }
             return run.isClosed
         }
@@ -97,7 +97,7 @@ struct TopologyCommand: ConfiguredCommand {
 
     private func sayJSON(_ reports: [TopologyReport]) {
         say(
-            JSONAnswer.text(of: [
+            json: JSONAnswer.text(of: [
                 ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
             ]))
     }
@@ -128,7 +128,7 @@ struct TopologyCommand: ConfiguredCommand {
                 progress.clear()
                 if let report = ProbeReport(event) {
                     reports.append(report)
-                    if !json { say(report.text) }
+                    if !json { say(lines: report.lines) }
                 } else if case .failed(let error) = event {
                     failed = true
                     complain(error?.description ?? "the broker does not answer")
@@ -141,11 +141,11 @@ struct TopologyCommand: ConfiguredCommand {
         if failed { throw Status.unavailable }
         if json {
             say(
-                JSONAnswer.text(of: [
+                json: JSONAnswer.text(of: [
                     ("ok", .boolean(!reports.contains(where: \.isWrong))), ("levels", .array(reports.map(\.json))),
                 ]))
         } else {
-            for report in reports where report.state == .left { say(report.text) }
+            for report in reports where report.state == .left { say(lines: report.lines) }
         }
         if reports.contains(where: \.isWrong) { throw Status.configuration }
     }

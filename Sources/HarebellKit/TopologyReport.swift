@@ -59,11 +59,10 @@ struct TopologyReport {
     private static let width = 11
 
     /// A line for the step, and one for each thing that is to be said about it.
-    var text: String {
+    var lines: [String] {
         let indent = String(repeating: " ", count: Self.width)
         let head = state.rawValue + indent.dropFirst(state.rawValue.count) + TopologyPlan.line(step)
-        return ([head] + (differences.map(\.description) + [detail].compactMap(\.self)).map { indent + $0 })
-            .joined(separator: "\n")
+        return [head] + (differences.map(\.description) + [detail].compactMap(\.self)).map { indent + $0 }
     }
 
     /// `3 ok, 1 missing`

@@ -95,6 +95,45 @@ extension ProcessTests {
             try stage.client.takeAll(queue).map { Int(String(decoding: $0.messageID ?? [], as: UTF8.self)) ?? -1 }
         }
 
+        @Test("a producer's line feeds and direction marks make no row of their own, whichever command shows them")
+        func deceptiveHeaders() throws {
+            let queues = try queues("classic")
+            let reason = "Bad\n9  rejected  Forged\u{202E}\u{2066}\u{1B}[2J\u{9B}x"
+            var properties = MessageProperties()
+            properties.messageID = Array("1\u{2028}2".utf8)
+            properties.headers = [
+                "harebell-outcome": .string("rejected"), "harebell-reason": .string(reason),
+                "harebell-queue": .string(queues.target + "\nforged"), "x\ny": .string("a\r\nb"),
+            ]
+            try stage.client.publish([
+                Publication(
+                    routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                    body: ArraySlice("{}\n\u{202E}".utf8))
+            ])
+            let tables = [
+                try run("list", "--queue", queues.dead, left: 1),
+                try run("replay", "--dry-run", "--queue", queues.dead, left: 1),
+                try run("discard", "--all", "--dry-run", "--queue", queues.dead, left: 1),
+            ]
+            for table in tables {
+                #expect(table.exit == .exited(0), "\(table)")
+                // A title, a row and the sum.
+                #expect(table.output.split(separator: "\n").count == 3, "\(table)")
+                #expect(table.output.contains("Bad\\n9  rejected  Forged\\u202e\\u2066\\u001b[2J\\u009bx"), "\(table)")
+            }
+            let show = try run("show", "--show-payloads", "--queue", queues.dead, left: 1)
+            #expect(show.output.contains("1\\u20282") && show.output.contains("{}\\n\\u202e"), "\(show)")
+            #expect(!show.output.split(separator: "\n").contains { $0.hasPrefix("9 ") || $0.hasPrefix("y") }, "\(show)")
+            let list = try run("list", "--json", "--queue", queues.dead, left: 1)
+            let groups = try #require(try list.object()["groups"] as? [[String: Any]])
+            #expect(groups.map { $0["reason"] as? String } == [reason])
+            for end in tables + [show, list] {
+                let visible = end.output.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 0x20 && $0.value < 0x7F }
+                #expect(visible, "\(end)")
+            }
+            try remove(queues)
+        }
+
         @Test("looking changes neither number nor order, and says what is there", arguments: ["quorum", "classic"])
         func looking(type: String) throws {
             let queues = try queues(type)

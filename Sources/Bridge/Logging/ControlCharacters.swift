@@ -1,30 +1,61 @@
-/// C0, DEL and C1: a terminal acts on them, and a text of a peer's may hold any of them.
+/// What a terminal acts on or hides: a text from a peer may hold any of it, and then looks like something that it is not.
+///
+/// - C0, DEL and C1: a line feed makes a row of its own in a table, an escape sequence does whatever it says.
+/// - Line and paragraph separators.
+/// - Format characters, such as those that turn the direction of a line round (U+202E, U+2066 …), and what else shows
+///   nothing: two names that differ in it look the same. The variation selectors of emoji stay.
 package enum ControlCharacters {
+    private static let variationSelectors: ClosedRange<UInt32> = 0xFE00...0xFE0F
+
     static func contains(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+        if scalar.value < 0x7F { return scalar.value < 0x20 }
+        if (0x7F...0x9F).contains(scalar.value) { return true }
+        let properties = scalar.properties
+        switch properties.generalCategory {
+        case .format, .lineSeparator, .paragraphSeparator: return true
+        default: return properties.isDefaultIgnorableCodePoint && !variationSelectors.contains(scalar.value)
+        }
     }
 
-    /// The text with `\n`, `\r`, `\t` or `\u001b` in place of each control character.
+    /// One line: the text with `\n`, `\r`, `\t`, `\u001b` or `\u202e` in place of each such character.
     ///
-    /// - Parameters:
-    ///   - quotes: whether quotes and backslashes are escaped as well, so that the text can stand in quotes.
-    ///   - keepsLines: whether line feeds stay what they are.
-    package static func escaped(_ text: String, quotes: Bool = false, keepsLines: Bool = false) -> String {
+    /// - Parameter quotes: whether quotes and backslashes are escaped as well, so that the text can stand in quotes, those of
+    ///   JSON included.
+    package static func escaped(_ text: String, quotes: Bool = false) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"" where quotes: result += "\\\""
             case "\\" where quotes: result += "\\\\"
-            case "\n" where keepsLines: result += "\n"
             case "\n": result += "\\n"
             case "\r": result += "\\r"
             case "\t": result += "\\t"
-            case _ where contains(scalar):
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where contains(scalar): append(scalar, to: &result)
             default: result.unicodeScalars.append(scalar)
             }
         }
         return result
+    }
+
+    /// JSON that says the same on one line: within strings such characters are escaped, between values they are white space.
+    package static func escaped(json: String) -> String {
+        var result = ""
+        for scalar in json.unicodeScalars {
+            switch scalar {
+            // Strings have none of these, RFC 8259, section 7.
+            case "\n", "\r", "\t": result += " "
+            case _ where contains(scalar): append(scalar, to: &result)
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// `\uXXXX`, two of them for what is not in the basic plane: so JSON has it.
+    private static func append(_ scalar: Unicode.Scalar, to text: inout String) {
+        for unit in Character(scalar).utf16 {
+            let digits = String(unit, radix: 16)
+            text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
     }
 }

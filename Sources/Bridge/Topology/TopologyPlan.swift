@@ -81,8 +81,8 @@ package struct TopologyPlan: Sendable {
     }
 
     /// One line per step.
-    package var text: String {
-        steps.map(Self.line).joined(separator: "\n")
+    package var lines: [String] {
+        steps.map(Self.line)
     }
 
     package static func line(_ step: Step) -> String {

@@ -58,14 +58,17 @@ struct LineLogHandlerTests {
     func hostile(format: Configuration.Log.Format) throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
-        let pieces = ["\n", "\r", "\t", "\0", "\u{1B}[31m", "\u{7F}", "\"", "\\", "é", "🔔", "a", " ", "=", "\u{85}"]
+        let pieces = [
+            "\n", "\r", "\t", "\0", "\u{1B}[31m", "\u{7F}", "\"", "\\", "é", "🔔", "a", " ", "=", "\u{85}", "\u{202E}",
+            "\u{2028}", "\u{E0041}",
+        ]
         for _ in 0..<500 {
             let value = (0..<Int.random(in: 0...12, using: &random)).map { _ in
                 pieces.randomElement(using: &random) ?? ""
             }.joined()
             let text = line(format, value, [("field", value)])
             #expect(text.utf8.count { $0 == UInt8(ascii: "\n") } == 1, "seed \(seed)")
-            let controls = text.unicodeScalars.dropLast().filter { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
+            let controls = text.unicodeScalars.dropLast().filter(ControlCharacters.contains)
             #expect(controls.isEmpty, "seed \(seed)")
             guard format == .json else { continue }
             let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
@@ -82,12 +85,47 @@ struct LineLogHandlerTests {
         #expect(handler.logLevel == .info)
     }
 
-    @Test("Text for a terminal keeps its lines, and nothing else that a terminal acts on")
+    @Test("Text for a terminal is one line, and nothing else that a terminal acts on")
     func terminalText() {
         #expect(
-            ControlCharacters.escaped("a\nb\u{1B}[2J\r\t\u{7F}\u{85}\"\\é", keepsLines: true)
-                == "a\nb\\u001b[2J\\r\\t\\u007f\\u0085\"\\é")
+            ControlCharacters.escaped("a\nb\u{1B}[2J\r\t\u{7F}\u{85}\"\\é")
+                == "a\\nb\\u001b[2J\\r\\t\\u007f\\u0085\"\\é")
         #expect(ControlCharacters.escaped("a\n\"", quotes: true) == "a\\n\\\"")
+    }
+
+    @Test(
+        "What turns a line round, ends it or shows nothing is escaped",
+        arguments: [
+            0x00, 0x0A, 0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x34F, 0x61C, 0x115F, 0x180E, 0x200B, 0x200C, 0x200D, 0x200E,
+            0x200F,
+            0x2028, 0x2029, 0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0x206F,
+            0x3164, 0xFEFF, 0xFFA0, 0xFFF9, 0xE0001, 0xE0041, 0x1D173,
+        ] as [UInt32])
+    func deceptive(value: UInt32) throws {
+        let scalar = try #require(Unicode.Scalar(value))
+        let text = "a\(Character(scalar))b"
+        for escaped in [ControlCharacters.escaped(text), ControlCharacters.escaped(text, quotes: true)] {
+            #expect(!escaped.unicodeScalars.contains(scalar) && escaped.hasPrefix("a\\") && escaped.hasSuffix("b"))
+        }
+        #expect(!line(.text, text, [("field", text)]).unicodeScalars.dropLast().contains(scalar))
+        let json = line(.json, text, [("field", text)])
+        #expect(!json.unicodeScalars.dropLast().contains(scalar))
+        let object = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: String])
+        #expect(object["message"] == text && object["field"] == text)
+    }
+
+    @Test("Text in any script stays what it is", arguments: ["Grüße", "日本語", "مرحبا", "שלום", "❤️", "한국어", "a\u{301}"])
+    func scripts(text: String) {
+        #expect(ControlCharacters.escaped(text) == text && ControlCharacters.escaped(json: text) == text)
+    }
+
+    @Test("JSON for a terminal is one line that says the same")
+    func terminalJSON() throws {
+        let json = "{\n\t\"a\": \"x\u{202E}y\u{9B}z\\n\u{E0041}\",\r\n \"b\u{7F}\": 1\n}"
+        let escaped = ControlCharacters.escaped(json: json)
+        #expect(!escaped.unicodeScalars.contains(where: ControlCharacters.contains))
+        let wanted = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? NSDictionary)
+        #expect(try JSONSerialization.jsonObject(with: Data(escaped.utf8)) as? NSDictionary == wanted)
     }
 
     @Test("The process's threshold is that of every logger without one of its own, also while they are in use")

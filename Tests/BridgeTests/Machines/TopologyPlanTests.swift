@@ -50,7 +50,7 @@ struct TopologyPlanTests {
             $0.queues[0].isSingleActive = true
             $0.retry.delays = [.seconds(60)]
             $0.retry.throttledDelays = [.seconds(60)]
-        }.text.split(separator: "\n").filter { $0.hasPrefix("queue push.requests") }
+        }.lines.filter { $0.hasPrefix("queue push.requests") }
         let order = ", x-single-active-consumer=true, x-delivery-limit=10000 "
         #expect(lines.map { $0.contains(order) } == [true, false])
     }
@@ -97,7 +97,7 @@ struct TopologyPlanTests {
     @Test("Its text has one line for each step")
     func text() throws {
         let plan = try plan()
-        let lines = plan.text.split(separator: "\n")
+        let lines = plan.lines
         #expect(lines.count == plan.steps.count)
         #expect(
             lines.first
