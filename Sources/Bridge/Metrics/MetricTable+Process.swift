@@ -6,7 +6,7 @@ extension Metric {
 
     static let limits = [
         prefetch, prefetchInForce, messages, standstill, heldTooLong, requeued, remembered, orphans, suspects, workers,
-        workerSilence,
+        workerSilence, suppressedLogLines,
     ]
 
     static let prefetch = Metric(
@@ -49,6 +49,13 @@ extension Metric {
     static let workerSilence = Metric(
         "harebell_worker_silence_seconds", .gauge, by: ["worker"], "Since a worker thread last answered.",
         advice: "Grows to 5 s, and above only if a worker is stuck: `/livez` fails from 15 s on.")
+    static let suppressedLogLines = Metric(
+        "harebell_log_lines_suppressed_total", .counter,
+        "Log lines of worker threads that were left out because of their number.",
+        advice: """
+            Of one message 30 lines a minute are written; then one line says how many were `suppressed`. Find out which peer \
+            causes it.
+            """)
     // MARK: The admin server
 
     static let admin = [adminConnections, adminRefusals, adminRequests, deadLetterOrders]

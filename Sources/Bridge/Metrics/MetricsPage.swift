@@ -217,6 +217,7 @@ package struct MetricsPage {
         write(.workers, .integer(seen.workers.count))
         text.begin(.workerSilence)
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }
+        write(.suppressedLogLines, sum: { $0.suppressedLogLines })
     }
 
     private mutating func writeAdmin() {

@@ -1,7 +1,7 @@
 package import AMQP
 package import APNs
 package import Core
-package import Logging
+import Logging
 package import TLS
 
 /// One whole worker: consumes, sends, publishes, acknowledges. It has no socket, clock or thread: it runs on whatever
@@ -26,6 +26,7 @@ package final class Worker: PipelineDoors {
     /// What pools have done that were removed since.
     var formerPools = PoolCounters()
     let log: Logger
+    let logThrottle: LogThrottle
     private var events = EventQueue<Event>()
     private(set) var consuming: [Bool]
     /// Whether the channel of a queue has delivered anything.
@@ -42,7 +43,9 @@ package final class Worker: PipelineDoors {
     /// Whether the end came before everything was settled that could be.
     package private(set) var wasCutShort = false
     /// When the turn began that is going on.
-    var now: Moment
+    var now: Moment {
+        didSet { logThrottle.advance(to: now.instant) }
+    }
     // Set once, at the end of init: the pipeline's doors are this worker's own.
     private(set) var pipeline: Pipeline!
     let index: Int
@@ -58,7 +61,7 @@ package final class Worker: PipelineDoors {
     ///   - contexts: for all of the plan's pools.
     package init(
         index: Int, settings: PipelineSettings, _ ramps: [PrefetchRamp], _ plan: AppPlan, _ contexts: AppPlan.Contexts,
-        consumer: AMQPConnection, publishers: [AMQPConnection], decoders: [DecoderProcess] = [], log: Logger,
+        consumer: AMQPConnection, publishers: [AMQPConnection], decoders: [DecoderProcess] = [], log: LogThrottle,
         seed: UInt64,
         at now: Moment, makePool: @escaping MakePool
     ) {
@@ -69,13 +72,14 @@ package final class Worker: PipelineDoors {
         precondition(publishers.count == PublishLane.allCases.count, "each lane has a connection")
         self.publishers = publishers
         self.makePool = makePool
-        self.log = log
+        self.log = log.logger
+        logThrottle = log
         self.now = now
         self.ramps = ramps
         pace = TurnPace(plan.configuration)
         hasDelivered = Array(repeating: false, count: settings.queues.count)
         consuming = Array(repeating: false, count: settings.queues.count)
-        pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: seed)
+        pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: self.log, seed: seed)
         adopt(plan, contexts)
         consumer.start(at: now.instant)
         connect(.queues)
@@ -143,6 +147,7 @@ package final class Worker: PipelineDoors {
         }
         for decoder in decoders { consider(decoder.nextDeadline) }
         consider(drain.deadline)
+        consider(logThrottle.nextDeadline)
         return earliest
     }
 
@@ -309,7 +314,7 @@ package final class Worker: PipelineDoors {
     /// Closes everything now; what is unsettled goes back to its queue.
     package func stop() {
         if !pipeline.isIdle { wasCutShort = true }
-        drain.closed()
+        end()
     }
 
     /// Whether everything is closed in order, or given up.
@@ -343,8 +348,13 @@ package final class Worker: PipelineDoors {
                 consumer.isClosed && publishers.allSatisfy(\.isClosed) && decoders.allSatisfy(\.hasStopped)
                 && (wasCutShort || roster.pools.allSatisfy { $0?.isDrained ?? true })
             guard isClosed || drain.isOver(at: now.instant) else { return }
-            drain.closed()
+            end()
         }
+    }
+
+    private func end() {
+        drain.closed()
+        logThrottle.finish()
     }
 
     // MARK: PipelineDoors

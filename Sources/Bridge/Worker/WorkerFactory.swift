@@ -18,6 +18,7 @@ package enum WorkerFactory {
         let configuration = plan.configuration
         let settings = PipelineSettings(configuration, worker: WorkerName.text(index: index))
         let queues = configuration.queues
+        let log = LogThrottle(log, at: now.instant)
         // A ramp registers its consumer anew, and a queue with a single active one would go on with another worker's.
         let ramps = queues.map { PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive) }
         let consumers = zip(queues, ramps).map {
@@ -34,7 +35,7 @@ package enum WorkerFactory {
         return Worker(
             index: index, settings: settings, ramps, plan, contexts, consumer: consumer, publishers: publishers,
             decoders: settings.processes.map { process in
-                DecoderProcess(name: process.name, process.options, host: programs, log: log, at: now.instant)
+                DecoderProcess(name: process.name, process.options, host: programs, log: log.logger, at: now.instant)
             }, log: log, seed: random.next(), at: now
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(

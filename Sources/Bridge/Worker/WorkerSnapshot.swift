@@ -72,6 +72,8 @@ package struct WorkerSnapshot: Sendable {
     package let formerPools: PoolCounters
     package let paused: [PausedTopic]
     package let processes: [Process]
+    /// Lines that its log did not get because of their number.
+    package let suppressedLogLines: UInt64
 
     /// How long the delivery has been unsettled that has been for longest.
     package var longestUnsettled: Duration {
@@ -131,7 +133,7 @@ extension Worker {
             processes: decoders.map {
                 WorkerSnapshot.Process(
                     name: $0.name, isWorking: $0.isWorking, waiting: $0.waiting, counters: $0.counters)
-            })
+            }, suppressedLogLines: logThrottle.suppressed)
     }
 }
 

@@ -1,0 +1,150 @@
+package import Core
+package import Logging
+
+/// Limits the lines of a worker's log: whatever a peer does, and however often, it does not fill the log.
+///
+/// Every line of a worker passes here, so that no message can be forgotten. A kind of line is a message from one place in
+/// the code, whatever its metadata. Of each kind ``linesPerWindow`` pass within ``window``; when the window ends, one more
+/// line says how many were suppressed.
+///
+/// It has no clock: its worker tells it the time.
+package final class LogThrottle: Sendable {
+    package static let window = Duration.seconds(60)
+    /// Lines of one kind within a window.
+    package static let linesPerWindow = 30
+    /// Kinds that are told apart. A message beyond that counts as one kind with all others from its place in the code: a
+    /// message may hold what a peer said.
+    package static let maximumKinds = 64
+
+    private struct Key: Hashable {
+        let file: String
+        let line: UInt
+        /// `nil` for all that are not told apart.
+        let message: String?
+    }
+
+    private struct Kind {
+        let ends: Instant
+        let level: Logger.Level
+        let message: String
+        var passed = 0
+        var suppressed = 0
+    }
+
+    private struct State {
+        var now: Instant
+        var kinds: [Key: Kind] = [:]
+        /// When the first window ends.
+        var nextEnd: Instant?
+        var suppressed: UInt64 = 0
+        /// When the first window ends in which something was suppressed.
+        var nextReport: Instant?
+    }
+
+    private let handler: any LogHandler
+    private let label: String
+    private let state: Guarded<State>
+
+    package init(_ log: Logger, at now: Instant) {
+        handler = log.handler
+        label = log.label
+        state = Guarded(State(now: now))
+    }
+
+    /// A logger that writes where the one does that this was made with, within the limits.
+    package var logger: Logger {
+        Logger(label: label) { [handler] _ in Handler(inner: handler, throttle: self) }
+    }
+
+    /// Lines that did not pass.
+    package var suppressed: UInt64 {
+        state.withLock { $0.suppressed }
+    }
+
+    /// When something that was suppressed is to be reported.
+    package var nextDeadline: Instant? {
+        state.withLock { $0.nextReport }
+    }
+
+    /// Tells the time; reports what was suppressed in windows that have ended.
+    package func advance(to now: Instant) {
+        let ended = state.withLock { state -> [Kind] in
+            state.now = now
+            guard let nextEnd = state.nextEnd, nextEnd <= now else { return [] }
+            let ended = state.kinds.filter { $0.value.ends <= now }
+            for key in ended.keys { state.kinds[key] = nil }
+            state.nextEnd = state.kinds.values.map(\.ends).min()
+            state.nextReport = state.kinds.values.filter { $0.suppressed > 0 }.map(\.ends).min()
+            return Array(ended.values)
+        }
+        report(ended)
+    }
+
+    /// Reports what was suppressed so far.
+    package func finish() {
+        let kinds = state.withLock { state -> [Kind] in
+            defer {
+                state.kinds = [:]
+                state.nextEnd = nil
+                state.nextReport = nil
+            }
+            return Array(state.kinds.values)
+        }
+        report(kinds)
+    }
+
+    private func report(_ kinds: [Kind]) {
+        for kind in kinds.sorted(by: { $0.message < $1.message }) where kind.suppressed > 0 {
+            handler.log(
+                event: LogEvent(
+                    level: kind.level, message: "\(kind.message)",
+                    metadata: ["suppressed": "\(kind.suppressed)", "within": "\(Self.window)"], source: nil,
+                    file: #fileID, function: #function, line: #line))
+        }
+    }
+
+    private func admits(_ event: LogEvent) -> Bool {
+        let message = event.message.description
+        return state.withLock { state in
+            var key = Key(file: event.file, line: event.line, message: message)
+            if state.kinds[key] == nil, state.kinds.count >= Self.maximumKinds {
+                key = Key(file: event.file, line: event.line, message: nil)
+            }
+            var kind = state.kinds[key] ?? Kind(ends: state.now + Self.window, level: event.level, message: message)
+            state.nextEnd = min(state.nextEnd ?? kind.ends, kind.ends)
+            defer { state.kinds[key] = kind }
+            guard kind.passed >= Self.linesPerWindow else {
+                kind.passed += 1
+                return true
+            }
+            kind.suppressed += 1
+            state.suppressed += 1
+            state.nextReport = min(state.nextReport ?? kind.ends, kind.ends)
+            return false
+        }
+    }
+
+    private struct Handler: LogHandler {
+        var inner: any LogHandler
+        let throttle: LogThrottle
+
+        var logLevel: Logger.Level {
+            get { inner.logLevel }
+            set { inner.logLevel = newValue }
+        }
+
+        var metadata: Logger.Metadata {
+            get { inner.metadata }
+            set { inner.metadata = newValue }
+        }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { inner[metadataKey: key] }
+            set { inner[metadataKey: key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            if throttle.admits(event) { inner.log(event: event) }
+        }
+    }
+}
