@@ -167,6 +167,12 @@ package final class AMQPConnection {
 
     // MARK: - Publishing and control
 
+    /// Bytes that the properties of a publication may have: what one frame of the connection takes, or the last one if there is none.
+    package var maximumProperties: Int {
+        Int(engine?.frameMax ?? AMQPConfiguration.frameMin) - PublicationWriter.frameOverhead
+            - PublicationWriter.contentOverhead
+    }
+
     /// Writes a message, only while ``canPublish``; see ``AMQPEngine/publish(_:)``.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         guard let engine else { preconditionFailure("a publish is written only where the broker takes it") }

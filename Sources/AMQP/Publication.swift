@@ -30,6 +30,9 @@ package struct Publication {
         self.body = body
     }
 
+    /// Bytes of the properties in their frame.
+    package var propertiesSize: Int { encodedProperties.size }
+
     /// Read back from what goes into the frame, or written anew; a string that was too long is not among them.
     package var properties: PublicationProperties {
         get { PublicationProperties(encodedProperties) }

@@ -102,6 +102,7 @@ private final class OpenDoors: PipelineDoors {
     func canPublish(_ lane: PublishLane) -> Bool { true }
 
     func connect(_ lane: PublishLane) {}
+    func maximumProperties(on lane: PublishLane) -> Int { .max }
 
     func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
         published += 1

@@ -93,6 +93,7 @@ package final class DirectNotification: PipelineDoors {
     package func canPublish(_ lane: PublishLane) -> Bool { true }
 
     package func connect(_ lane: PublishLane) {}
+    package func maximumProperties(on lane: PublishLane) -> Int { .max }
 
     /// Takes the result. It is never confirmed, so nothing comes after it: no dead letter, no settlement.
     package func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {

@@ -97,7 +97,7 @@ extension Metric {
     static let results = [
         retries, duplicatesAvoided, uncertain, deadLetters, returned, refusedPublishes, refusedRequests,
         divertedResults,
-        refusingQueues, quarantined, unsettled, oldestUnsettled, unconfirmed, consuming, publishing, brokerBlocked,
+        refusingQueues, fittedPublishes, quarantined, unsettled, oldestUnsettled, unconfirmed, consuming, publishing, brokerBlocked,
     ]
 
     static let retries = Metric(
@@ -143,6 +143,10 @@ extension Metric {
             Alert on it: requests are held until the queue of results, feedback, dead letters or retries accepts them. Consume \
             from it, or raise its `max-length`.
             """)
+    static let fittedPublishes = Metric(
+        "harebell_fitted_publishes_total", .counter,
+        "Publishes that lost headers, because the broker's `frame_max` does not hold all of them.",
+        advice: "`harebell-omitted` names the headers. Raise the broker's `frame_max` (131072 by default).")
     static let quarantined = Metric(
         "harebell_quarantined_publishes_total", .counter, "Publishes over which the broker closed the connection.",
         advice: "They are taken out, and go another way or wait. The log has the broker's words.")

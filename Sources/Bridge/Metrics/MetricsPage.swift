@@ -131,6 +131,7 @@ package struct MetricsPage {
         var refusing: [String: Int] = [:]
         for destination in snapshots.flatMap(\.refusing.since.keys) { refusing[destination.name, default: 0] += 1 }
         write(.refusingQueues, refusing.mapValues { .integer($0) })
+        write(.fittedPublishes, sum: { $0.counters.fittedPublishes })
         write(.quarantined, sum: { $0.counters.quarantined })
         write(.unsettled, sum: { $0.counters.unsettled })
         write(.oldestUnsettled, .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))

@@ -15,7 +15,7 @@ final class PendingPublication {
     }
 
     let request: InFlightRequest
-    let publication: Publication
+    private(set) var publication: Publication
     let kind: Kind
     var lane: PublishLane
     /// When a direct reply began to wait for its connection.
@@ -32,6 +32,20 @@ final class PendingPublication {
         self.publication = publication
         self.kind = kind
         self.lane = lane
+    }
+
+    /// Leaves out headers that do not fit into a frame. A copy for a retry keeps all, because decoders read them.
+    ///
+    /// - Parameter limit: bytes that its properties may have.
+    /// - Returns: `false` if it cannot be made smaller.
+    func fit(_ limit: Int) -> Bool {
+        switch kind {
+        case .retry, .putOff: return false
+        case .result, .routedResult, .feedback, .deadLetter:
+            guard let smaller = publication.fitting(limit) else { return false }
+            publication = smaller
+            return true
+        }
     }
 
     /// Whether it goes to the place that its request names.

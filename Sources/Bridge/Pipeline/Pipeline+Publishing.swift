@@ -85,11 +85,15 @@ extension Pipeline {
         if lane != .queues, outlets[index].waiting > 0 { doors.connect(lane) }
     }
 
-    private func write(_ pending: PendingPublication, at now: Moment) {
+    private func write(_ pending: PendingPublication, isFitted: Bool = false, at now: Moment) {
         let index = pending.lane.rawValue
-        do {
+        do throws(AMQPError) {
             outlets[index].unconfirmed.insert(pending, at: try doors.publish(pending.publication, on: pending.lane))
         } catch {
+            if error.code == .propertiesTooLarge, !isFitted, pending.fit(doors.maximumProperties(on: pending.lane)) {
+                counters.fittedPublishes += 1
+                return write(pending, isFitted: true, at: now)
+            }
             // It would fail for ever: no frame takes what a request brought along for its result.
             if outlets[index].suspects.candidate === pending { outlets[index].suspects.dropCandidate() }
             returned(pending, error.message, at: now)

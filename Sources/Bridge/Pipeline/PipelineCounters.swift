@@ -33,6 +33,8 @@ package struct PipelineCounters: Sendable {
     package var refusedPublishes: UInt64 = 0
     /// Results that went elsewhere because their reply queue kept refusing them.
     package var divertedResults: UInt64 = 0
+    /// Publishes that lost headers, because a frame of the broker does not hold all of them.
+    package var fittedPublishes: UInt64 = 0
     /// Publishes that were taken out because the broker closes the connection over them.
     package var quarantined: UInt64 = 0
     /// Answers whose reason Apple does not document, or that had none.
@@ -69,6 +71,7 @@ package struct PipelineCounters: Sendable {
         returned += other.returned
         refusedPublishes += other.refusedPublishes
         divertedResults += other.divertedResults
+        fittedPublishes += other.fittedPublishes
         quarantined += other.quarantined
         unknownReasons += other.unknownReasons
         unsettled += other.unsettled

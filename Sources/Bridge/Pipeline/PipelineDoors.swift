@@ -19,6 +19,9 @@ package protocol PipelineDoors: AnyObject {
     /// Opens a publishing connection unless it is open or opening already.
     func connect(_ lane: PublishLane)
 
+    /// Bytes that the properties of a publication may have.
+    func maximumProperties(on lane: PublishLane) -> Int
+
     /// Publishes and returns the sequence number that its confirm will carry.
     func publish(_ publication: borrowing Publication, on lane: PublishLane) throws(AMQPError) -> UInt64
 

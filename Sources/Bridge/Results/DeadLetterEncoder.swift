@@ -9,8 +9,6 @@ package struct DeadLetterEncoder: Sendable {
     static let maximumResults = 65_536
     /// All headers together, in bytes: with the other properties they must fit into one frame, and the broker adds some.
     static let maximumHeaders = 111_072
-    /// Names the headers that were left out, as many as fit into ``maximumDetail``.
-    static let omitted = "harebell-omitted"
 
     package var route: PublishRoute
     /// Names this process: host, process and version.
@@ -36,46 +34,35 @@ package struct DeadLetterEncoder: Sendable {
         done: DoneBitmap? = nil, now: WallTime
     ) -> Publication {
         var properties = Republishing.properties(of: delivery)
-        var report = report
-        let original = properties.headers ?? FieldTable()
-        for reduction in Reduction.allCases {
-            if reduction >= .detail { report.detail = nil }
-            var headers = reduction >= .foreign ? FieldTable() : original
-            Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
-            mark(&headers, report, id: id, decoder: decoder, now: now)
-            headers["harebell-result"] = reduction >= .results ? nil : Self.joined(results).map { .text($0) }
-            headers[RequestHistory.Header.done] = done.map { .text($0.text) }
-            for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
-            if reduction == .foreign { headers[Self.omitted] = .text(Self.names(in: original, without: headers)) }
-            properties.headers = headers
-            if let encoded = Self.encoded(properties) { return publication(encoded, delivery.body) }
-        }
-        return publication(bare(delivery, report, queue: queue), delivery.body)
+        var headers = properties.headers ?? FieldTable()
+        Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
+        mark(&headers, report, id: id, decoder: decoder, now: now)
+        headers["harebell-result"] = Self.joined(results).map { .text($0) }
+        headers[RequestHistory.Header.done] = done.map { .text($0.text) }
+        headers[HeaderFit.omitted] = nil
+        for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
+        properties.headers = HeaderFit.fit(headers, limit: Self.maximumHeaders)
+        return Publication(
+            exchange: route.exchange, routingKey: route.routingKey, mandatory: true,
+            properties: properties.headers.flatMap { _ in Self.encoded(properties) }
+                ?? bare(delivery, report, queue: queue),
+            body: delivery.body)
     }
 
-    private func publication(_ properties: PublicationProperties, _ body: ArraySlice<UInt8>) -> Publication {
-        Publication(
-            exchange: route.exchange, routingKey: route.routingKey, mandatory: true, properties: properties, body: body)
-    }
-
-    /// - Returns: `nil` if they do not fit, or cannot be written.
+    /// - Returns: `nil` if they cannot be written.
     private static func encoded(_ properties: MessageProperties) -> PublicationProperties? {
         do {
-            let encoded = try PublicationProperties(properties)
-            return encoded.headers?.count ?? 0 <= maximumHeaders ? encoded : nil
+            return try PublicationProperties(properties)
         } catch {
             return nil
         }
     }
 
-    /// What is left where nothing else fits: enough to find the request and to send it back.
+    /// What is left where nothing else fits.
     private func bare(_ delivery: Delivery, _ report: Report, queue: String) -> PublicationProperties {
-        var headers = ByteQueue()
-        HeaderBytes.append("harebell-outcome", text: report.outcome.name, to: &headers)
-        HeaderBytes.append("harebell-queue", text: ArraySlice(queue.utf8.prefix(255)), to: &headers)
-        HeaderBytes.append("harebell-omitted", text: "*", to: &headers)
         var properties = PublicationProperties()
-        properties.headers = headers.copy()[...]
+        properties.headers = HeaderFit.bare(
+            outcome: ArraySlice(report.outcome.name.description.utf8), queue: ArraySlice(queue.utf8))
         properties.messageID = delivery.messageID
         properties.correlationID = delivery.correlationID
         properties.replyTo = delivery.replyTo
@@ -83,21 +70,6 @@ package struct DeadLetterEncoder: Sendable {
         properties.contentEncoding = delivery.contentEncoding
         properties.timestamp = delivery.timestamp
         return properties
-    }
-
-    private static func names(in original: FieldTable, without headers: FieldTable) -> [UInt8] {
-        let kept = Set(headers.entries.map(\.name))
-        let names = original.entries.map(\.name).filter { !kept.contains($0) }
-        return shortened(names.map { String(decoding: $0, as: UTF8.self) }.joined(separator: ", "))
-    }
-
-    /// What goes if the headers do not fit: first the detail, then the results, then all headers of others.
-    private enum Reduction: Int, CaseIterable, Comparable {
-        case none, detail, results, foreign
-
-        static func < (left: Reduction, right: Reduction) -> Bool {
-            left.rawValue < right.rawValue
-        }
     }
 
     /// One result as it is, several as a JSON array of as many as fit; `nil` for none.

@@ -381,6 +381,10 @@ package final class Worker: PipelineDoors {
         try publishers[lane.rawValue].publish(publication)
     }
 
+    package func maximumProperties(on lane: PublishLane) -> Int {
+        publishers[lane.rawValue].maximumProperties
+    }
+
     /// Whether the broker takes no publishes.
     var isBlocked: Bool {
         publishers.contains(where: \.isBlocked)

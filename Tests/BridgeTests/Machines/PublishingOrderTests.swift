@@ -14,6 +14,7 @@ private final class NarrowDoors: PipelineDoors {
     func canPublish(_ lane: PublishLane) -> Bool { room > 0 }
 
     func connect(_ lane: PublishLane) {}
+    func maximumProperties(on lane: PublishLane) -> Int { .max }
 
     func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
         room -= 1

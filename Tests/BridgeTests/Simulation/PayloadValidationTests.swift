@@ -163,6 +163,7 @@ struct PayloadValidationTests {
 private final class NoDoors: PipelineDoors {
     func canPublish(_ lane: PublishLane) -> Bool { false }
     func connect(_ lane: PublishLane) {}
+    func maximumProperties(on lane: PublishLane) -> Int { .max }
     func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 { 0 }
     func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
         0

@@ -1,0 +1,112 @@
+import AMQP
+import Core
+
+/// Leaves out headers of a message that is published until the others fit into one frame.
+///
+/// Headers cannot be split: the content header of a message is one frame, whose size the broker chooses. What explains a failure
+/// goes first, then the largest headers of the request; `harebell-omitted` names those. Source: AMQP 0-9-1, section 4.2.6.
+enum HeaderFit {
+    /// Names the headers that were left out; `*` stands for all of the request's.
+    static let omitted = "harebell-omitted"
+    /// Bytes of that list.
+    static let maximumNames = 1024
+
+    /// Bytes of a queue's name. Source: AMQP 0-9-1, section 4.2.5.3 (short strings).
+    private static let maximumName = 255
+
+    /// Left out before anything of the request's, in this order.
+    private static let explanations = ["harebell-detail", "harebell-result"]
+    /// What a worker writes. A request's own headers of other names are not spared for beginning alike.
+    private static let own: Set<[UInt8]> = Set(
+        [
+            "outcome", "status", "reason", "detail", "result", "attempts", "apns-id", "queue", "exchange", "routing-key",
+            "first-seen", "failed-at", "worker", "decoder", "replays", "done", "omitted",
+        ].map { Array("harebell-\($0)".utf8) })
+
+    /// - Parameter limit: bytes that all headers may have together.
+    /// - Returns: `nil` if our own headers do not fit, or headers cannot be written.
+    static func fit(_ original: FieldTable, limit: Int) -> FieldTable? {
+        var headers = original
+        guard var size = size(of: headers) else { return nil }
+        for name in explanations where size > limit {
+            headers[name] = nil
+            guard let rest = Self.size(of: headers) else { return nil }
+            size = rest
+        }
+        guard size > limit else { return headers }
+        var foreign: [(name: [UInt8], size: Int)] = []
+        for entry in headers.entries where !own.contains(entry.name) {
+            guard let size = Self.size(of: FieldTable([entry])) else { return nil }
+            foreign.append((entry.name, size))
+        }
+        foreign.sort { $0.size > $1.size }
+        var dropped: Set<[UInt8]> = []
+        var names: [UInt8] = []
+        for entry in foreign {
+            dropped.insert(entry.name)
+            if names.count < maximumNames { names += names.isEmpty ? entry.name : Array(", ".utf8) + entry.name }
+            size -= entry.size
+            guard size + min(names.count, maximumNames) + overhead <= limit else { continue }
+            headers.entries.removeAll { dropped.contains($0.name) }
+            headers[omitted] = .text(Array(names.prefix(maximumNames)))
+            if let exact = Self.size(of: headers), exact <= limit { return headers }
+        }
+        return nil
+    }
+
+    /// What the list takes beside its names: its own name, the lengths of both and its type.
+    private static let overhead = omitted.utf8.count + 6
+
+    private static func size(of headers: FieldTable) -> Int? {
+        do {
+            return try headers.encoded().count
+        } catch {
+            return nil
+        }
+    }
+
+    /// All that is left where nothing else fits: enough to see what became of a request, and to send it back.
+    static func bare(outcome: ArraySlice<UInt8>, queue: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var headers = ByteQueue()
+        HeaderBytes.append("harebell-outcome", text: outcome.prefix(maximumName), to: &headers)
+        HeaderBytes.append("harebell-queue", text: queue.prefix(maximumName), to: &headers)
+        HeaderBytes.append("harebell-omitted", text: "*", to: &headers)
+        return headers.copy()[...]
+    }
+}
+
+extension Publication {
+    /// What the broker may add to the headers when it moves the message, in bytes: the history of a dead letter
+    /// (`x-death`), and how often it was delivered. Source: rabbitmq.com/docs/dlx.
+    private static func reserve(_ limit: Int) -> Int { min(20_000, limit / 4) }
+
+    /// The same message with as many of its headers as fit.
+    ///
+    /// - Parameter limit: bytes that the properties may have, see ``AMQPConnection/maximumProperties``.
+    /// - Returns: `nil` if it cannot be made to fit.
+    func fitting(_ limit: Int) -> Publication? {
+        var properties = properties
+        guard let encoded = properties.headers, let headers = Self.table(encoded) else { return nil }
+        let room = limit - Self.reserve(limit) - (propertiesSize - encoded.count)
+        if let fitted = HeaderFit.fit(headers, limit: room) {
+            guard let bytes = try? fitted.encoded() else { return nil }
+            properties.headers = bytes[...]
+        } else {
+            func text(_ name: String) -> ArraySlice<UInt8> {
+                if case .text(let text)? = headers[name] { text[...] } else { [] }
+            }
+            properties.headers = HeaderFit.bare(outcome: text("harebell-outcome"), queue: text("harebell-queue"))
+        }
+        var publication = self
+        publication.properties = properties
+        return publication
+    }
+
+    private static func table(_ encoded: ArraySlice<UInt8>) -> FieldTable? {
+        do {
+            return try FieldTable(decoding: encoded)
+        } catch {
+            return nil
+        }
+    }
+}
