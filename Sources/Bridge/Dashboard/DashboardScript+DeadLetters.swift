@@ -70,8 +70,8 @@ extension DashboardScript {
           const rows = looked.groups.map((group) => [
             h('div', {}, group.outcome ? tag(group.outcome, outcomeKinds[group.outcome])
               : tag(group.maker === 'broker' ? 'by the broker' : 'unknown')),
-            group.reason || '', group.queue || 'nobody says', group.last_failed_at || '', number(group.count),
-            group.queue && !isFiltered ? h('button', { class: 'plain', onclick: () => {
+            group.reason || '', group.target || (group.queue ? group.queue + ' (not configured)' : 'unknown'), group.last_failed_at || '', number(group.count),
+            group.target && !isFiltered ? h('button', { class: 'plain', onclick: () => {
               filter = filterOf(group);
               command('replay', { ...filter, dry_run: true });
             } }, 'Choose') : '',

@@ -108,7 +108,7 @@ extension DeadLetterRun {
         retained = []
     }
 
-    /// What else is outstanding has to end first.
+    /// Waits until nothing else is outstanding.
     private func publishSuspect() {
         guard mayPublish, inFlight.count == 0, limiter?.take(at: now) ?? true else { return }
         let item = suspects.removeFirst()
@@ -224,7 +224,7 @@ extension DeadLetterRun {
                 + "to queue \"\(target(of: item))\": \(error.message)")
     }
 
-    /// They were published, and the broker did not confirm them.
+    /// Counts messages that were published and not confirmed.
     func giveUp(_ items: inout [Item]) {
         tally.uncertain += items.count
         items = []

@@ -7,8 +7,8 @@ package import Core
 /// acknowledged then, so that a crash leaves a message twice at worst. All others stay unacknowledged and return to their
 /// places at the end; beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they go to the end of the
 /// queue as copies, confirmed before the original is acknowledged. A lost connection ends the run: the queue is its state,
-/// and another run goes on. Only a close over a publish does not: the run finds the message that caused it and leaves that one
-/// where it is, see ``publisherLost(_:)``.
+/// and another run goes on. If the broker closes the connection over a publish, the run skips that message and goes on, see
+/// ``publisherLost(_:)``.
 package final class DeadLetterRun {
     package enum Action {
         case replay(to: ReplayTarget)
@@ -42,8 +42,8 @@ package final class DeadLetterRun {
         package var window = 200
         /// How long the broker may leave anything without an answer.
         package var patience = Duration.seconds(30)
-        /// Closes of the publishing connection over a publish, without a confirm in between, that end the run: then the broker
-        /// takes nothing, and no single message is to blame.
+        /// The run ends when the broker has closed the publishing connection over so many publishes without a confirm in
+        /// between: then it does not take anything, and the cause is not a single message.
         package var closesInARow = 100
 
         package init(queue: String) {
@@ -70,7 +70,7 @@ package final class DeadLetterRun {
     static let watchInterval = Duration.seconds(1)
     /// Without a delivery for as long, an empty queue means that others hold the rest.
     static let quiet = Duration.seconds(2)
-    /// A message is left where it is when the broker has closed the connection so often while it alone was outstanding.
+    /// A message is skipped when the broker has closed the connection so often while that message alone was outstanding.
     static let closesUntilRefusal = 2
     /// What is under way at the end is waited for no longer than this.
     static let lastWait = Duration.seconds(10)
@@ -83,9 +83,9 @@ package final class DeadLetterRun {
         var since = Instant(nanoseconds: 0)
         /// Whether it goes to the end of the queue, and not to where it was before.
         var isRenewal = false
-        /// Whether it was published before, on a connection that the broker closed: its copy may be there twice.
+        /// Whether it was published before, on a connection that the broker closed: there may be two copies.
         var isRepeated = false
-        /// How often the broker closed the connection while it alone was outstanding.
+        /// How often the broker closed the connection while this message alone was outstanding.
         var closes = 0
     }
 
@@ -116,11 +116,11 @@ package final class DeadLetterRun {
     var renewals = EventQueue<Item>()
     var retained: [Item] = []
     var inFlight = SequenceTable<Item>()
-    /// Ended with the publishing connection, whose cause is not known yet.
+    /// Published and not confirmed when the publishing connection ended. The cause is reported after them.
     var unconfirmed: [Item] = []
-    /// The broker closed the connection over one of these: each is published again alone, the first one next.
+    /// The broker closed the connection over one of these. Each is published again alone, the first one next.
     var suspects: [Item] = []
-    /// How often it has done so since the last confirm.
+    /// Closes over a publish since the last confirm.
     var closes = 0
     var limiter: RateLimiter?
     var now: Instant

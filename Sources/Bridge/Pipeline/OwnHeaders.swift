@@ -3,10 +3,10 @@ package import Core
 
 /// Decides which `harebell-*` headers of a delivery a worker believes.
 ///
-/// Every producer can write them, and `x-death` too. So a header counts only in a copy that came out of a retry queue of
-/// the same request queue, or from a replay, and only with a value that such a copy can have. Everything else is removed when
-/// the delivery arrives: nothing after that, and no copy of the message, sees it. What a forger gets past this concerns that
-/// producer's own message alone.
+/// Producers can write them too. A worker believes a header only in a copy from a retry queue of the same request queue or in
+/// a replay, and only with a value that such a copy can have. It removes the others when the delivery arrives, so that neither
+/// the decoder nor a copy of the message has them. Producers can forge `x-death` as well. A forged header that passes affects
+/// only that producer's own message.
 package struct OwnHeaders {
     private static let prefix: StaticString = "harebell-"
     /// The end of the year 9999, in milliseconds since 1970.
@@ -37,7 +37,7 @@ package struct OwnHeaders {
         return delivery.removingHeaders(dropped, rawProperties: Self.properties(of: delivery, without: dropped))
     }
 
-    /// - Returns: `nil` for properties that cannot be read. Copies of the message do not take any of them, see ``Republishing``.
+    /// - Returns: `nil` for properties that cannot be read. ``Republishing`` does not copy those.
     private static func properties(of delivery: Delivery, without names: Set<ArraySlice<UInt8>>) -> [UInt8]? {
         do {
             var properties = try MessageProperties(decoding: delivery.rawProperties)
@@ -52,7 +52,7 @@ package struct OwnHeaders {
     private struct Source {
         /// The broker dead-lettered it from a retry queue of the queue that it was delivered from.
         let isRetry: Bool
-        /// A run replayed it, or somebody moved the dead letter as it was.
+        /// A run replayed it, or an operator moved the dead letter without a change.
         let isReplay: Bool
 
         init(_ delivery: Delivery, queue: String) {
@@ -97,7 +97,7 @@ package struct OwnHeaders {
         }
     }
 
-    /// What replays have, and retry copies of them.
+    /// Headers of replays, and of retry copies.
     private func isOfReplay(_ name: String, _ value: Delivery.HeaderValue) -> Bool {
         switch (name, value) {
         case ("queue", .text(let text)): queues.contains { text.elementsEqual($0.name.utf8) }
@@ -105,7 +105,7 @@ package struct OwnHeaders {
             ("orig-user-id", .text(let text)):
             text.count <= Self.longestName
         case ("first-seen", _): isTime(value)
-        // Its length and digits are checked against the request.
+        // The pipeline checks length and digits against the request.
         case ("done", .text), ("orig-cc", _): true
         case ("replays", _): isInteger(value, from: 0, to: Int64(Int32.max))
         case ("replay-id", _), ("apns-id", _): isUUID(value)
