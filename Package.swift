@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// One set of rules for every Swift target: the compiler's strictest reading of concurrency and memory safety. Where CI is
-/// set, warnings are errors.
+/// One set of rules for every Swift target: the compiler's strictest reading of concurrency and memory safety. Where CI
+/// is set, warnings are errors.
 let rules: [SwiftSetting] =
     [
         .swiftLanguageMode(.v6),

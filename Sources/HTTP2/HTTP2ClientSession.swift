@@ -35,8 +35,8 @@ package final class HTTP2ClientSession {
 
     /// What HPACK does with a field. Source: RFC 7541; nghttp2's `lib/nghttp2_hd.c`.
     package enum Indexing: Sendable {
-        /// Into the table, or a reference to it (sections 6.1 and 6.2.1), but for `:path`, which stays out of the table
-        /// (section 6.2.2), and `authorization`, which stays out of the tables of intermediaries as well (section 6.2.3).
+        /// Into the table, or a reference to it (sections 6.1 and 6.2.1). nghttp2 makes two exceptions: `:path` stays out
+        /// of the table (section 6.2.2), `authorization` out of the tables of intermediaries as well (section 6.2.3).
         case automatic
         /// A literal that stays out of the tables of intermediaries as well (section 6.2.3).
         case never

@@ -150,7 +150,7 @@ struct YAMLParserTests {
     }
 
     @Test(
-        "What is no YAML is an error with its place, and the text is not quoted",
+        "Text that is not YAML is an error with its place, and the text is not quoted",
         arguments: [
             ("a: [\"hunter2\"\nb: }\n", "2:1 YAML_PARSER_ERROR: while parsing a flow sequence: did not find expected"),
             (
