@@ -97,7 +97,8 @@ extension Metric {
     static let results = [
         retries, duplicatesAvoided, uncertain, deadLetters, returned, refusedPublishes, refusedRequests,
         divertedResults,
-        refusingQueues, fittedPublishes, quarantined, unsettled, oldestUnsettled, unconfirmed, consuming, publishing, brokerBlocked,
+        refusingQueues, fittedPublishes, quarantined, unsettled, oldestUnsettled, unconfirmed, consuming, publishing,
+        brokerBlocked,
     ]
 
     static let retries = Metric(

@@ -19,8 +19,8 @@ enum HeaderFit {
     /// What a worker writes. A request's own headers of other names are not spared for beginning alike.
     private static let own: Set<[UInt8]> = Set(
         [
-            "outcome", "status", "reason", "detail", "result", "attempts", "apns-id", "queue", "exchange", "routing-key",
-            "first-seen", "failed-at", "worker", "decoder", "replays", "done", "omitted",
+            "outcome", "status", "reason", "detail", "result", "attempts", "apns-id", "queue", "exchange",
+            "routing-key", "first-seen", "failed-at", "worker", "decoder", "replays", "done", "omitted",
         ].map { Array("harebell-\($0)".utf8) })
 
     /// - Parameter limit: bytes that all headers may have together.

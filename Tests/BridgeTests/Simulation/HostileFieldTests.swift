@@ -126,7 +126,9 @@ struct HostileFieldTests {
     func harmless() throws {
         let world = try World { $0.queues[0].prefetch = 50 }
         try world.start()
-        let attempts = world.network.attempts
+        // A pool may open more connections to APNs when it likes.
+        func brokerConnects() -> Int { world.network.attempts - world.outlooks.reduce(0) { $0 + $1.connects.count } }
+        let connects = brokerConnects()
         var number = 0
         for hostile in Self.properties + Self.headers + Self.bodies {
             var properties = MessageProperties()
@@ -141,7 +143,7 @@ struct HostileFieldTests {
             try #require(isAnswered, "\(hostile.testDescription)")
         }
         #expect(world.published(in: Self.replyTo).allSatisfy { $0.outcome == "accepted" })
-        #expect(world.network.attempts == attempts, "no connection is lost")
+        #expect(brokerConnects() == connects, "no connection to the broker is lost")
         #expect(world.broker.violations.isEmpty)
         // What waits in a retry queue comes back, and then nothing is held.
         #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })

@@ -28,13 +28,13 @@ struct SmallFrameTests {
         let world = try Self.world(frameMax: frameMax)
         let size = Int(frameMax) * 7700 / 8192
         try world.request("no request", id: "bad") {
-            $0.headers = ["small": .string("x"), "large": Self.text(size - 200), "medium": Self.text(100)]
+            $0.headers = ["small": .string("x"), "large": Self.text(size), "medium": Self.text(50)]
         }
         #expect(world.isQuiet)
         let letter = try #require(world.published(in: "push.dead").first)
         #expect(letter.body == "no request")
         #expect(letter.outcome == "invalid")
-        #expect(letter.headers["small"] == "x" && letter.headers["medium"]?.count == 100)
+        #expect(letter.headers["small"] == "x" && letter.headers["medium"]?.count == 50)
         #expect(letter.headers["large"] == nil)
         #expect(letter.headers["harebell-omitted"] == "large")
         #expect(letter.headers["harebell-queue"] == "push.requests")
@@ -50,12 +50,12 @@ struct SmallFrameTests {
     func result() throws {
         let world = try Self.world()
         try world.request(Self.body, id: "m", replyTo: "replies") {
-            $0.headers = ["baggage": Self.text(7000), "tracestate": Self.text(300)]
+            $0.headers = ["baggage": Self.text(7950), "tracestate": Self.text(80)]
         }
         #expect(world.isQuiet)
         let result = try #require(world.published(in: "replies").first)
         #expect(result.outcome == "accepted")
-        #expect(result.headers["baggage"] == nil && result.headers["tracestate"]?.count == 300)
+        #expect(result.headers["baggage"] == nil && result.headers["tracestate"]?.count == 80)
         #expect(result.headers["harebell-omitted"] == "baggage")
     }
 
@@ -64,7 +64,7 @@ struct SmallFrameTests {
         let world = try Self.world()
         try world.setScript("token *: 503 ServiceUnavailable")
         world.cut(World.apns)
-        try world.request(Self.body, id: "m", replyTo: "replies") { $0.headers = ["large": Self.text(7700)] }
+        try world.request(Self.body, id: "m", replyTo: "replies") { $0.headers = ["large": Self.text(8000)] }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.published(in: "push.dead").map(\.body) == [Self.body])
         #expect(world.published(in: "replies").map(\.outcome) == ["undelivered"])
