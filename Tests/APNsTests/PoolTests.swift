@@ -44,6 +44,24 @@ struct PoolTests {
         #expect(world.replies.count == 110)
     }
 
+    @Test("What expires between two looks through the line is not sent either")
+    func expirationBetweenSweeps() throws {
+        let world = try World {
+            $0.permitsPerSecond = 5
+            $0.burst = 1
+        }
+        // The last one expires after 0.7 s, and could be sent after 0.8 s.
+        world.skew = .milliseconds(300)
+        let end = world.now.wall.seconds
+        for handle in UInt32(0)..<5 {
+            let request = Fixture.request(handle, expiration: handle == 4 ? end : 0)
+            world.pool.submit(request, handle: handle, at: world.now.instant)
+        }
+        world.pass(.milliseconds(950))
+        #expect(world.expired == [4])
+        #expect(world.replies.keys.sorted() == [0, 1, 2, 3])
+    }
+
     @Test("What expires in the line is not sent any more, and its owner hears of it")
     func expiration() throws {
         let world = try World()

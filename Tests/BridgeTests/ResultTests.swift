@@ -521,6 +521,7 @@ struct ResultTests {
             #expect(text(found.routingKey) == "q.retry.900s")
             #expect(text(found.body) == "[]")
             #expect(found.properties.expiration == nil)
+            #expect(found.properties.persistent, "it survives a restart of the broker, whatever the request was")
             #expect(
                 try headers(found.properties) == [
                     "harebell-attempts": .int32(3), "harebell-parked": .int32(2),

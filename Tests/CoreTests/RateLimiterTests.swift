@@ -50,6 +50,16 @@ struct RateLimiterTests {
         #expect(taken == burst + rate * Int(seconds) + rate * Int(rest) / 1_000_000_000)
     }
 
+    @Test("Half a permit stays half a permit where the rate changes")
+    func changeKeepsParts() {
+        var limiter = RateLimiter(perSecond: 2, burst: 1, at: .zero)
+        let taken = limiter.take(at: .zero)
+        let change = Instant(nanoseconds: 250_000_000)
+        limiter.change(perSecond: 4, at: change)
+        let next = limiter.nextPermit(at: change)
+        #expect(taken && next == Instant(nanoseconds: 375_000_000))
+    }
+
     @Test(
         "Another rate leaves what is in the bucket and counts from then on, exactly",
         arguments: [(4000, 500), (500, 4000), (3, 7), (999_983, 1), (1_000_000_000, 999_999_937)])

@@ -82,6 +82,27 @@ struct SuspectPublishTests {
         #expect(world.worker?.counters.quarantined == 3)
     }
 
+    @Test("A publish to where one was refused before waits until all others are confirmed")
+    func alone() throws {
+        let world = try World()
+        world.broker.refuses = Self.chokes()
+        try world.start()
+        try world.request(Self.body(1), id: "m1", replyTo: Self.badReply)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        world.pass(.seconds(60))
+        world.broker.holdsConfirms = true
+        try world.request(Self.body(2), id: "m2")
+        let attempts = try Self.attempts(world) {
+            try world.request(Self.body(3), id: "m3", replyTo: Self.badReply)
+            world.pass(.seconds(5))
+        }
+        #expect(attempts == 0, "the broker would close the connection, and m2 with it")
+        world.broker.holdsConfirms = false
+        world.cut(consuming: false)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 3)
+    }
+
     @Test("Without a place for results, the request goes to the dead letters with outcome and detail")
     func withoutResults() throws {
         let world = try World { $0.results.route = nil }
