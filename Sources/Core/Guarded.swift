@@ -2,11 +2,13 @@ import Synchronization
 
 /// A value that one thread at a time may touch.
 ///
-/// It is a `Mutex` whose hand-overs ThreadSanitizer can see: a thread that had to wait for a `Mutex` takes it over inside
-/// the runtime, which is not instrumented, and would be reported as racing.
+/// ThreadSanitizer does not see the hand-overs of a `Mutex`: a thread that had to wait for it takes it over inside the
+/// runtime, which is not instrumented, and would be reported as racing. Builds for it define `THREAD_SANITIZER`.
 package struct Guarded<Value>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
-    private let handover = Atomic<UInt8>(0)
+    #if THREAD_SANITIZER
+        private let handover = Atomic<UInt8>(0)
+    #endif
 
     package init(_ value: consuming sending Value) {
         mutex = Mutex(value)
@@ -17,8 +19,10 @@ package struct Guarded<Value>: ~Copyable, Sendable {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         try mutex.withLock { (value) throws(Failure) -> sending Result in
-            _ = handover.load(ordering: .acquiring)
-            defer { handover.store(0, ordering: .releasing) }
+            #if THREAD_SANITIZER
+                _ = handover.load(ordering: .acquiring)
+                defer { handover.store(0, ordering: .releasing) }
+            #endif
             return try body(&value)
         }
     }
