@@ -18,10 +18,10 @@ struct DirectReplyTests {
 
     private static func world() throws -> World {
         let world = try World { $0.queues[0].prefetch = 100 }
-        world.broker.refuses = { message in
+        world.broker.refuses = { [unowned broker = world.broker] message in
             let key = String(decoding: message.routingKey, as: UTF8.self)
             guard key.hasPrefix(DirectReplies.prefix) else { return nil }
-            return world.broker.queues[key] == nil ? .connection(541, "INTERNAL_ERROR") : nil
+            return broker.queues[key] == nil ? .connection(541, "INTERNAL_ERROR") : nil
         }
         return world
     }
