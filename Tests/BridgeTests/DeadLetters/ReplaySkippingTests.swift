@@ -13,7 +13,7 @@ struct ReplaySkippingTests {
         world = try DeadLetterWorld()
     }
 
-    private func number(_ message: Broker.Message) -> Int {
+    private static func number(_ message: Broker.Message) -> Int {
         Int(String(decoding: message.body, as: UTF8.self)) ?? -1
     }
 
@@ -30,7 +30,7 @@ struct ReplaySkippingTests {
             .channel(404, "NOT_FOUND - no exchange"), .connection(541, "INTERNAL_ERROR"),
         ], [0, 37, 99])
     func poison(refusal: Broker.Refusal, place: Int) throws {
-        world.broker.refuses = { number($0) == place ? refusal : nil }
+        world.broker.refuses = { Self.number($0) == place ? refusal : nil }
         try world.put(0..<100)
         let run = world.run()
         world.finish(run)
@@ -53,7 +53,7 @@ struct ReplaySkippingTests {
     @Test("Several that the broker does not take are all found, and their neighbours are sent")
     func several() throws {
         let poison = [0, 1, 2, 40, 41, 250, 299]
-        world.broker.refuses = { poison.contains(number($0)) ? .channel(406, "PRECONDITION_FAILED") : nil }
+        world.broker.refuses = { poison.contains(Self.number($0)) ? .channel(406, "PRECONDITION_FAILED") : nil }
         try world.put(0..<300)
         let run = world.run()
         world.finish(run)
@@ -68,7 +68,7 @@ struct ReplaySkippingTests {
     func passing() throws {
         var closes = 0
         world.broker.refuses = { message in
-            guard number(message) == 5, closes < 2 else { return nil }
+            guard Self.number(message) == 5, closes < 2 else { return nil }
             closes += 1
             return .connection(541, "INTERNAL_ERROR")
         }
@@ -102,9 +102,9 @@ struct ReplaySkippingTests {
     @Test("What was confirmed before a close is acknowledged, even if the broker is not there any more after it")
     func confirmedFirst() throws {
         try world.put(0..<100)
-        world.broker.refuses = { [world] message in
-            guard number(message) == 60 else { return nil }
-            world.network.accept = { _ in nil }
+        world.broker.refuses = { [network = world.network] message in
+            guard Self.number(message) == 60 else { return nil }
+            network.accept = { _ in nil }
             return .connection(541, "INTERNAL_ERROR")
         }
         let run = world.run { $0.rate = 100 }
@@ -119,7 +119,7 @@ struct ReplaySkippingTests {
 
     @Test("Stopped while it looks for the one that the broker does not take, a run ends in order")
     func stopped() throws {
-        world.broker.refuses = { number($0) == 3 ? .connection(541, "INTERNAL_ERROR") : nil }
+        world.broker.refuses = { Self.number($0) == 3 ? .connection(541, "INTERNAL_ERROR") : nil }
         try world.put(0..<50)
         let run = world.run()
         for _ in 0..<1000 where run.suspects.isEmpty { world.advance(by: .milliseconds(1), run) }
@@ -135,7 +135,7 @@ struct ReplaySkippingTests {
 
     @Test("A fresh copy that the broker does not take leaves the message, and the others get theirs")
     func renewal() throws {
-        world.broker.refuses = { number($0) == 1 ? .channel(406, "PRECONDITION_FAILED") : nil }
+        world.broker.refuses = { Self.number($0) == 1 ? .channel(406, "PRECONDITION_FAILED") : nil }
         try world.put(0..<4) { _, headers in headers["x-delivery-count"] = .int64(10) }
         let run = world.run(.renew)
         world.finish(run)
