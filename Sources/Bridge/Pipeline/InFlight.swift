@@ -24,8 +24,6 @@ package final class InFlightRequest {
     let namedKey: RedeliveryKey?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
-    /// Its results that the reply queue refuses.
-    var refused: [PendingPublication] = []
 
     /// What became of a notification that calls for a dead letter. An object, because hardly a request has one.
     final class Failure {

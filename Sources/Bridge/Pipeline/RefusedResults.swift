@@ -14,8 +14,14 @@ struct RefusedResults {
     /// Requests that wait for reply queues.
     private(set) var count = 0
     /// By reply queue, the oldest first.
-    private var requests: [ArraySlice<UInt8>: [InFlightRequest]] = [:]
+    private var held: [ArraySlice<UInt8>: [Held]] = [:]
     private var isStopped = false
+
+    /// A request with its results that are refused.
+    private struct Held {
+        let request: InFlightRequest
+        var results: [PendingPublication]
+    }
 
     init(patience: Duration, limit: Int) {
         precondition(limit > 0, "some requests may wait")
@@ -27,24 +33,26 @@ struct RefusedResults {
     ///
     /// - Returns: The results to give up now; this one may be among them. The others are published again.
     mutating func refused(_ pending: PendingPublication, at now: Instant) -> [PendingPublication] {
-        let request = pending.request
         let queue = pending.publication.routingKey
         if pending.refusedSince == nil {
             pending.refusedSince = now
-            if request.refused.isEmpty {
-                requests[queue, default: []].append(request)
+            if let place = place(of: pending) {
+                held[queue]?[place].results.append(pending)
+            } else {
+                held[queue, default: []].append(Held(request: pending.request, results: [pending]))
                 count += 1
             }
-            request.refused.append(pending)
         }
         pending.isWaiting = true
         if isOverdue(pending, at: now) { return [pending] }
-        guard count > limit, let largest = requests.max(by: { $0.value.count < $1.value.count }) else { return [] }
-        guard largest.value.count > requests[queue]?.count ?? 0, let victim = largest.value.last else {
-            return [pending]
-        }
-        let waiting = victim.refused.filter(\.isWaiting)
+        guard count > limit, let largest = held.max(by: { $0.value.count < $1.value.count }) else { return [] }
+        guard largest.value.count > held[queue]?.count ?? 0, let victim = largest.value.last else { return [pending] }
+        let waiting = victim.results.filter(\.isWaiting)
         return waiting.isEmpty ? [pending] : waiting
+    }
+
+    private func place(of pending: PendingPublication) -> Int? {
+        held[pending.publication.routingKey]?.firstIndex { $0.request === pending.request }
     }
 
     /// Whether a result is not to be published again.
@@ -62,14 +70,14 @@ struct RefusedResults {
     /// A result is not refused any more: its queue accepted it, or it goes elsewhere.
     mutating func ended(_ pending: PendingPublication) {
         guard pending.refusedSince != nil else { return }
+        let queue = pending.publication.routingKey
+        guard let place = place(of: pending) else { preconditionFailure("what is refused is held") }
         pending.refusedSince = nil
         pending.isWaiting = false
-        let request = pending.request
-        request.refused.removeAll { $0 === pending }
-        guard request.refused.isEmpty else { return }
-        let queue = pending.publication.routingKey
-        requests[queue]?.removeAll { $0 === request }
-        if requests[queue]?.isEmpty == true { requests[queue] = nil }
+        held[queue]?[place].results.removeAll { $0 === pending }
+        guard held[queue]?[place].results.isEmpty == true else { return }
+        held[queue]?.remove(at: place)
+        if held[queue]?.isEmpty == true { held[queue] = nil }
         count -= 1
     }
 
@@ -78,7 +86,7 @@ struct RefusedResults {
     /// - Returns: The results that wait for their next try.
     mutating func stop() -> [PendingPublication] {
         isStopped = true
-        return requests.values.flatMap { $0 }.flatMap { $0.refused.filter(\.isWaiting) }
+        return held.values.flatMap { $0 }.flatMap { $0.results.filter(\.isWaiting) }
     }
 }
 

@@ -102,7 +102,7 @@ struct ReplaySkippingTests {
     @Test("What was confirmed before a close is acknowledged, even if the broker is not there any more after it")
     func confirmedFirst() throws {
         try world.put(0..<100)
-        world.broker.refuses = { [network = world.network] message in
+        world.broker.refuses = { [unowned network = world.network] message in
             guard Self.number(message) == 60 else { return nil }
             network.accept = { _ in nil }
             return .connection(541, "INTERNAL_ERROR")

@@ -20,13 +20,15 @@ struct ForgedHeaderTests {
     }
 
     /// What makes a message look as if it had waited in a retry queue.
-    private static let parked: FieldTable = [
-        "harebell-parked": .int32(1),
-        "x-death": .array([DeadLetterSamples.death("push.requests.retry.900s", "expired")]),
-    ]
-    private static let replayed: FieldTable = [
-        "harebell-replays": .int32(1), "harebell-replay-id": .string("123e4567-e89b-12d3-a456-426655440000"),
-    ]
+    private static var parked: FieldTable {
+        [
+            "harebell-parked": .int32(1),
+            "x-death": .array([DeadLetterSamples.death("push.requests.retry.900s", "expired")]),
+        ]
+    }
+    private static var replayed: FieldTable {
+        ["harebell-replays": .int32(1), "harebell-replay-id": .string("123e4567-e89b-12d3-a456-426655440000")]
+    }
 
     @Test(
         "Attempts that nobody can have had are not believed: the request is tried, parked, and tried again",

@@ -66,11 +66,13 @@ struct HostileFieldTests {
         return all
     }
 
-    private static let numbers: [FieldValue] = [
-        .int64(.max), .int64(.min), .int64(-1), .uint64(.max), .double(.nan), .double(.infinity),
-        .decimal(scale: 255, value: .max), .timestamp(.max), .boolean(true), .void, .text(odd), .text([]),
-        .array([.int64(.max), .table(["x": .void])]), .table(["a": .array([])]), .bytes(longest),
-    ]
+    private static var numbers: [FieldValue] {
+        [
+            .int64(.max), .int64(.min), .int64(-1), .uint64(.max), .double(.nan), .double(.infinity),
+            .decimal(scale: 255, value: .max), .timestamp(.max), .boolean(true), .void, .text(odd), .text([]),
+            .array([.int64(.max), .table(["x": .void])]), .table(["a": .array([])]), .bytes(longest),
+        ]
+    }
 
     private static var headers: [Hostile] {
         let names = [
