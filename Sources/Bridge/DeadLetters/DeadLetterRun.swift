@@ -167,7 +167,9 @@ package final class DeadLetterRun {
         }
         var earliest = min(retries, lastProgress + settings.patience, nextWatch)
         if let since = retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
-        if !waiting.isEmpty || !suspects.isEmpty, mayPublish, let permit = limiter?.nextPermit(at: now) {
+        // A suspect goes alone: what is in flight has to end first.
+        let isPublishDue = suspects.isEmpty ? !waiting.isEmpty : inFlight.count == 0
+        if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) {
             earliest = min(earliest, permit)
         }
         return earliest

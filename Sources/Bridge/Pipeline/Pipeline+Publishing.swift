@@ -28,7 +28,7 @@ extension Pipeline {
             if case .refused(let reply) = outlets[lane.rawValue].suspects.verdict(on: pending, at: now.instant) {
                 return quarantine(pending, reply, at: now)
             }
-            guard !isFull(lane, at: now) else { return returned(pending, Self.noDirectReplies, at: now) }
+            guard !isFull(lane, at: now) else { return divertReplies([pending], at: now) }
         }
         pending.waitingSince = now.instant
         if pending.closes > 0 { suspect(pending) } else { outlets[lane.rawValue].unpublished.append(pending) }
@@ -40,8 +40,6 @@ extension Pipeline {
         pending.closes = SuspectPublishes.closesUntilQuarantine - 1
         outlets[pending.lane.rawValue].suspects.append(pending)
     }
-
-    private static let noDirectReplies = "direct replies cannot be published now"
 
     /// Whether no more direct replies may wait for their connection. One that works takes them at once.
     private func isFull(_ lane: PublishLane, at now: Moment) -> Bool {
@@ -146,7 +144,7 @@ extension Pipeline {
             let due = refusedResults.nextTry(of: pending, after: pause, at: now.instant)
             later.insert(.republish(pending), due: due)
         }
-        giveUp(hopeless, at: now)
+        giveUp(hopeless, areQueued: hopeless.count > 1 || hopeless.first !== pending, at: now)
     }
 
     private func accepted(_ pending: PendingPublication) {
@@ -159,45 +157,78 @@ extension Pipeline {
     /// What was refused before is due to be published again.
     func republish(_ pending: PendingPublication, at now: Moment) {
         if refusedResults.isOverdue(pending, at: now.instant) {
-            giveUp([pending], at: now)
+            giveUp([pending], areQueued: false, at: now)
         } else {
             publish(pending, at: now)
         }
     }
 
     /// Sends results elsewhere whose reply queue keeps refusing them.
-    private func giveUp(_ results: [PendingPublication], at now: Moment) {
+    ///
+    /// - Parameter areQueued: whether some of them wait for their next try. Looking for them costs as much as all that waits.
+    private func giveUp(_ results: [PendingPublication], areQueued: Bool = true, at now: Moment) {
         guard !results.isEmpty else { return }
-        let all = Set(results.map(ObjectIdentifier.init))
-        later.removeAll { entry in
-            if case .republish(let pending) = entry { all.contains(ObjectIdentifier(pending)) } else { false }
+        if areQueued {
+            let all = Set(results.map(ObjectIdentifier.init))
+            later.removeAll { entry in
+                if case .republish(let pending) = entry { all.contains(ObjectIdentifier(pending)) } else { false }
+            }
         }
         for result in results {
-            counters.divertedResults += 1
-            if let heldBack = refusalLog.admit(at: now.instant) {
-                log.warning(
-                    "a reply queue refuses results: they go to the configured results, else to the dead letters",
-                    metadata: traced(
-                        result.request.delivery,
-                        ["routing_key": "\(result.routingKey)", "held_back": "\(heldBack)"]))
-            }
-            returned(result, "its reply queue refuses it", at: now)
+            divert(
+                result, because: "its reply queue refuses it",
+                "a reply queue refuses results: they go to the configured results, else to the dead letters", at: now)
         }
     }
 
-    /// The worker drains: results do not wait any longer for the reply queues that refuse them.
+    private func divertReplies(_ replies: [PendingPublication], at now: Moment) {
+        for reply in replies {
+            divert(
+                reply, because: "direct replies cannot be published now",
+                "direct replies cannot be published: they go to the configured results, else to the dead letters",
+                at: now)
+        }
+    }
+
+    /// A result does not reach the place that its request names.
+    private func divert(
+        _ result: PendingPublication, because reason: String, _ message: Logger.Message, at now: Moment
+    ) {
+        counters.divertedResults += 1
+        if let heldBack = refusalLog.admit(at: now.instant) {
+            log.warning(
+                message,
+                metadata: traced(
+                    result.request.delivery, ["routing_key": "\(result.routingKey)", "held_back": "\(heldBack)"]))
+        }
+        returned(result, reason, at: now)
+    }
+
+    /// The worker drains: results wait neither for reply queues that refuse them nor, for long, for the connections of direct
+    /// replies.
     package func stopWaitingForReplyQueues(at now: Moment) {
         giveUp(refusedResults.stop(), at: now)
     }
 
-    /// When the next direct reply has waited too long for its connection; `nil` while none waits.
+    /// How long a direct reply may wait for its connection.
+    private var replyPatience: Duration {
+        refusedResults.isStopped
+            ? min(refusedResults.patience, Self.replyPatienceInDrain) : refusedResults.patience
+    }
+
+    /// Long enough to connect once.
+    private static let replyPatienceInDrain = Duration.seconds(5)
+
+    /// When the next direct reply has waited too long for its connection; `nil` while none waits, or nothing else could be
+    /// done with it.
     var nextOverdueReply: Instant? {
+        guard doors.canPublish(.queues) else { return nil }
         var earliest: Instant?
         for lane in PublishLane.allCases where lane != .queues {
             let outlet = outlets[lane.rawValue]
             for since in [outlet.unpublished.first?.waitingSince, outlet.suspects.waitingSince] {
                 guard let since else { continue }
-                earliest = min(earliest ?? .distantFuture, since + refusedResults.patience)
+                earliest = min(earliest ?? .distantFuture, since + replyPatience)
             }
         }
         return earliest
@@ -205,10 +236,11 @@ extension Pipeline {
 
     /// Sends direct replies elsewhere that have waited too long for their connection.
     func giveUpOverdueReplies(at now: Moment) {
+        guard doors.canPublish(.queues) else { return }
         for lane in PublishLane.allCases where lane != .queues {
             let index = lane.rawValue
             func isOverdue(_ since: Instant?) -> Bool {
-                since.map { $0 + refusedResults.patience <= now.instant } ?? false
+                since.map { $0 + replyPatience <= now.instant } ?? false
             }
             var overdue: [PendingPublication] = []
             while isOverdue(outlets[index].unpublished.first?.waitingSince),
@@ -219,7 +251,7 @@ extension Pipeline {
             while isOverdue(outlets[index].suspects.waitingSince), let pending = outlets[index].suspects.popWaiting() {
                 overdue.append(pending)
             }
-            for pending in overdue { returned(pending, Self.noDirectReplies, at: now) }
+            divertReplies(overdue, at: now)
         }
     }
 
@@ -229,6 +261,7 @@ extension Pipeline {
         let index = lane.rawValue
         outlets[index].troubledUntil = now.instant + settings.quarantine
         let (lost, wasAlone) = outlets[index].suspects.takeLost()
+        for pending in lost { pending.waitingSince = now.instant }
         guard error.isAboutPublish else {
             if !wasAlone { for pending in lost { outlets[index].unpublished.append(pending) } }
             return
@@ -264,12 +297,13 @@ extension Pipeline {
         {
             excess.append(pending)
         }
-        for pending in excess { returned(pending, Self.noDirectReplies, at: now) }
+        divertReplies(excess, at: now)
     }
 
     /// The broker does not stand this publish. A result goes another way; a dead letter waits, for there is none.
     private func quarantine(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         counters.quarantined += 1
+        if !refusing.isEmpty, !pending.isReply { _ = refusing.accepted(pending.publication) }
         guard case .deadLetter = pending.kind else { return returned(pending, reply, at: now) }
         log.error(
             "the broker does not take a dead letter: the request is held, and it is tried again",
@@ -283,6 +317,8 @@ extension Pipeline {
     /// request; what should have been parked ends; a dead letter waits until somebody makes its queue.
     func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         refusedResults.ended(pending)
+        // A queue that is gone refuses nothing any more.
+        if !refusing.isEmpty, !pending.isReply { _ = refusing.accepted(pending.publication) }
         switch pending.kind {
         case .result(let report, let id):
             if let route = settings.results(for: report.outcome), pending.request.delivery.replyTo != nil {

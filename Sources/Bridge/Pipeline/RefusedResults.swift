@@ -15,7 +15,7 @@ struct RefusedResults {
     private(set) var count = 0
     /// By reply queue, the oldest first.
     private var held: [ArraySlice<UInt8>: [Held]] = [:]
-    private var isStopped = false
+    private(set) var isStopped = false
 
     /// A request with its results that are refused.
     private struct Held {

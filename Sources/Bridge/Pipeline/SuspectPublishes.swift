@@ -62,12 +62,14 @@ struct SuspectPublishes {
 
     /// When the one that waits first began to wait.
     var waitingSince: Instant? {
-        waiting.first?.waitingSince
+        isTrying ? waiting.first?.waitingSince : (candidate ?? waiting.first)?.waitingSince
     }
 
     /// Takes out the one that waits first.
     mutating func popWaiting() -> PendingPublication? {
-        waiting.popFirst()
+        guard !isTrying, let first = candidate else { return waiting.popFirst() }
+        candidate = nil
+        return first
     }
 
     /// The next one to go alone; it stays the candidate until its end is known.

@@ -80,6 +80,7 @@ package struct DeadLetterEncoder: Sendable {
             text.append(UInt8(ascii: text.isEmpty ? "[" : ","))
             text += result
         }
+        guard !text.isEmpty else { return nil }
         text.append(UInt8(ascii: "]"))
         return text
     }

@@ -122,4 +122,54 @@ struct DirectReplyTests {
         #expect(world.isQuiet)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
+
+    @Test("A drain waits a few seconds for the connection of a direct reply, and then sends its result elsewhere")
+    func drain() throws {
+        let world = try Self.world()
+        let name = DirectReplies.name(node: Self.node)
+        world.broker.declare(name)
+        try world.start()
+        world.isBrokerDown = true
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(7)) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(worker.counters.divertedResults == 1)
+    }
+
+    @Test("A direct reply whose connection was lost waits anew, however long ago it was written")
+    func lost() throws {
+        let world = try Self.world()
+        let name = DirectReplies.name(node: Self.node)
+        world.broker.declare(name)
+        try world.start()
+        world.broker.holdsConfirms = true
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        world.pass(.seconds(40))
+        world.broker.holdsConfirms = false
+        world.cut(consuming: false)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(world.published(in: name).count == 2, "it may have been there the first time")
+        #expect(world.published(in: "push.results").isEmpty)
+    }
+
+    @Test("While the broker blocks publishers, direct replies wait as other results do")
+    func blocked() throws {
+        let world = try Self.world()
+        let name = DirectReplies.name(node: Self.node)
+        world.broker.declare(name)
+        try world.start()
+        world.isBrokerDown = true
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        world.broker.setAlarm(true)
+        try world.request(Self.body(1), id: "m1", replyTo: "replies")
+        world.pass(.seconds(60))
+        #expect(world.published(in: "push.results").isEmpty)
+        world.isBrokerDown = false
+        world.broker.setAlarm(false)
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count + world.published(in: name).count == 1)
+    }
 }

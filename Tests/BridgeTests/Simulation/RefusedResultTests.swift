@@ -165,6 +165,20 @@ struct RefusedResultTests {
         #expect(lines.all.contains { $0.message.contains("accepts publishes again") })
     }
 
+    @Test("A queue of the configuration that is deleted refuses nothing any more")
+    func deleted() throws {
+        let world = try Self.world()
+        world.broker.queues["push.results"]?.rejectsPublishes = true
+        try world.start()
+        try world.request(Self.body(0), id: "m0")
+        world.pass(.seconds(12))
+        #expect(Health(world.observation()).missing.contains("push.results refuses publishes"))
+        world.broker.delete("push.results")
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        #expect(Health(world.observation()).missing.allSatisfy { !$0.contains("refuses") })
+        #expect(world.published(in: "push.dead").count == 1)
+    }
+
     @Test("A queue of the configuration that refuses for a moment leaves the worker ready")
     func momentary() throws {
         let world = try Self.world()
