@@ -136,6 +136,13 @@ extension ProcessTests {
                 outcomes[id, default: []].insert(try Conservation.Result(delivery).outcome)
                 return outcomes.count == requests * beginnings.count
             }
+            // What was finished when a worker was killed is delivered again, perhaps after the last result was there.
+            try eventually("every request taken; \(worker.report)", within: .seconds(60)) {
+                let waiting = try ([stage.quorumQueue] + stage.retryQueues(of: stage.quorumQueue)).map {
+                    try stage.client.count($0)
+                }
+                return waiting.allSatisfy { $0 == 0 } ? true : nil
+            }
             try Self.end(worker)
             for outcomes in outcomes.values { #expect(outcomes.count == 1) }
             for (outcome, share) in [("accepted", 4), ("unregistered", 1), ("rejected", 1), ("invalid", 1)] {
