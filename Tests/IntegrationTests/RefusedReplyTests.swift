@@ -21,6 +21,17 @@ extension ProcessTests {
             return settings
         }
 
+        /// Publishes the requests of the other producer, and waits for all of their results.
+        private func serveHealthy(_ stage: Stage) throws -> Conservation {
+            try stage.client.publish(Self.healthy.map { stage.requests.message($0, to: stage.quorumQueue) })
+            var conservation = Conservation(stage.requests, count: Self.healthy.upperBound)
+            try stage.client.consume([stage.resultQueue], within: .seconds(30)) { delivery in
+                try conservation.addResult(delivery)
+                return conservation.answered == Self.healthy.count
+            }
+            return conservation
+        }
+
         @Test(
             "A full reply queue delays no other producer, does not hold up a drain, and nothing is lost or sent twice")
         func full() throws {
@@ -35,12 +46,7 @@ extension ProcessTests {
                     message.properties.replyTo = ArraySlice(full.utf8)
                     return message
                 })
-            try stage.client.publish(Self.healthy.map { stage.requests.message($0, to: stage.quorumQueue) })
-            var conservation = Conservation(stage.requests, count: Self.healthy.upperBound)
-            try stage.client.consume([stage.resultQueue], within: .seconds(30)) { delivery in
-                try conservation.addResult(delivery)
-                return conservation.answered == Self.healthy.count
-            }
+            var conservation = try serveHealthy(stage)
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
             for delivery in try stage.client.takeAll(full) { try conservation.addResult(delivery) }
@@ -78,12 +84,7 @@ extension ProcessTests {
                     message.properties.replyTo = ArraySlice(name.utf8)
                     return message
                 })
-            try stage.client.publish(Self.healthy.map { stage.requests.message($0, to: stage.quorumQueue) })
-            var conservation = Conservation(stage.requests, count: Self.healthy.upperBound)
-            try stage.client.consume([stage.resultQueue], within: .seconds(30)) { delivery in
-                try conservation.addResult(delivery)
-                return conservation.answered == Self.healthy.count
-            }
+            var conservation = try serveHealthy(stage)
             try eventually("the end of every forged reply; \(worker.report)", within: .seconds(60)) {
                 try stage.client.count(stage.deadLetterQueue) == Self.attack.count ? true : nil
             }

@@ -26,6 +26,15 @@ struct DirectReplyTests {
         return world
     }
 
+    /// A world with a worker, and the name of a requester that can be reached.
+    private static func started() throws -> (World, name: String) {
+        let world = try world()
+        let name = DirectReplies.name(node: node)
+        world.broker.declare(name)
+        try world.start()
+        return (world, name)
+    }
+
     private static func attempts(_ world: World, during action: () throws -> Void) rethrows -> Int {
         let before = world.network.attempts
         try action()
@@ -50,10 +59,7 @@ struct DirectReplyTests {
 
     @Test("A direct reply is published on a connection of its own, opened when it is first needed")
     func connections() throws {
-        let world = try Self.world()
-        let name = DirectReplies.name(node: Self.node)
-        world.broker.declare(name)
-        try world.start()
+        let (world, name) = try Self.started()
         #expect(world.broker.engines.count == 2)
         try world.request(Self.body(0), id: "m0", replyTo: "replies")
         #expect(world.broker.engines.count == 2)
@@ -71,10 +77,7 @@ struct DirectReplyTests {
 
     @Test("Forged names, a new one each time, delay neither results to queues nor direct replies to known requesters")
     func forged() throws {
-        let world = try Self.world()
-        let name = DirectReplies.name(node: Self.node)
-        world.broker.declare(name)
-        try world.start()
+        let (world, name) = try Self.started()
         try world.request(Self.body(0), id: "first", replyTo: name)
         for round in 0..<60 {
             try world.request(Self.body(1), id: "f\(round)", replyTo: DirectReplies.name(node: "reply@\(round)"))
@@ -110,10 +113,7 @@ struct DirectReplyTests {
 
     @Test("A direct reply whose connection does not open waits for results.refused_seconds at most")
     func unopened() throws {
-        let world = try Self.world()
-        let name = DirectReplies.name(node: Self.node)
-        world.broker.declare(name)
-        try world.start()
+        let (world, name) = try Self.started()
         world.isBrokerDown = true
         try world.request(Self.body(0), id: "m0", replyTo: name)
         world.pass(.seconds(29))
@@ -125,10 +125,7 @@ struct DirectReplyTests {
 
     @Test("A drain waits a few seconds for the connection of a direct reply, and then sends its result elsewhere")
     func drain() throws {
-        let world = try Self.world()
-        let name = DirectReplies.name(node: Self.node)
-        world.broker.declare(name)
-        try world.start()
+        let (world, name) = try Self.started()
         world.isBrokerDown = true
         try world.request(Self.body(0), id: "m0", replyTo: name)
         let worker = try #require(world.worker)
@@ -141,10 +138,7 @@ struct DirectReplyTests {
 
     @Test("A direct reply whose connection was lost waits anew, however long ago it was written")
     func lost() throws {
-        let world = try Self.world()
-        let name = DirectReplies.name(node: Self.node)
-        world.broker.declare(name)
-        try world.start()
+        let (world, name) = try Self.started()
         world.broker.holdsConfirms = true
         try world.request(Self.body(0), id: "m0", replyTo: name)
         world.pass(.seconds(40))
@@ -157,10 +151,7 @@ struct DirectReplyTests {
 
     @Test("While the broker blocks publishers, direct replies wait as other results do")
     func blocked() throws {
-        let world = try Self.world()
-        let name = DirectReplies.name(node: Self.node)
-        world.broker.declare(name)
-        try world.start()
+        let (world, name) = try Self.started()
         world.isBrokerDown = true
         try world.request(Self.body(0), id: "m0", replyTo: name)
         world.broker.setAlarm(true)
