@@ -76,7 +76,7 @@ struct HostName: Equatable {
         guard rest.isEmpty || Self.isPort(rest) else { return nil }
     }
 
-    /// Whether it is a name of this host that nobody else can own.
+    /// Whether it is a name of this host that no other host can own.
     var isLoopback: Bool {
         switch kind {
         case .ipv6(let address): address == "::1"

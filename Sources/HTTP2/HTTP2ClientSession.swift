@@ -284,7 +284,7 @@ extension HTTP2ClientSession.Stream {
         .reset(handle: handle, code, begun: hasFinalHeaders ? response : nil)
     }
 
-    /// What has arrived of the response.
+    /// The part of the response that has arrived.
     var response: HTTP2Response {
         HTTP2Response(status: status, headers: headers, body: body, bodyTruncated: discarded > 0)
     }

@@ -1,6 +1,6 @@
 /// What a terminal acts on or hides: a text from a peer may hold any of it, and then looks like something that it is not.
 ///
-/// - C0, DEL and C1: a line feed makes a row of its own in a table, an escape sequence does whatever it says.
+/// - C0, DEL and C1: a line feed adds a row to a table, an escape sequence controls the terminal.
 /// - Line and paragraph separators.
 /// - Format characters, such as those that turn the direction of a line round (U+202E, U+2066 …), and what else shows
 ///   nothing: two names that differ in it look the same. The variation selectors of emoji stay.

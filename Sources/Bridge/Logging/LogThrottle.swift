@@ -12,14 +12,14 @@ package final class LogThrottle: Sendable {
     package static let window = Duration.seconds(60)
     /// Lines of one kind within a window.
     package static let linesPerWindow = 30
-    /// Kinds that are told apart. A message beyond that counts as one kind with all others from its place in the code: a
+    /// Kinds that are counted separately. A message beyond that counts as one kind with all others from its place in the code: a
     /// message may hold what a peer said.
     package static let maximumKinds = 64
 
     private struct Key: Hashable {
         let file: String
         let line: UInt
-        /// `nil` for all that are not told apart.
+        /// `nil` for all that are counted together.
         let message: String?
     }
 

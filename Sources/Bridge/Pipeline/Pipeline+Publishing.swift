@@ -113,7 +113,7 @@ extension Pipeline {
         case .acked:
             counters.unconfirmed -= 1
             refusedResults.ended(pending)
-            if !refusing.isEmpty { accepted(pending) }
+            accepted(pending)
             if case .retry = pending.kind { pending.request.parked = [] }
             closeOne(of: pending.request, at: now)
         case .nacked: refused(pending, at: now)
@@ -145,6 +145,12 @@ extension Pipeline {
             later.insert(.republish(pending), due: due)
         }
         giveUp(hopeless, areQueued: hopeless.count > 1 || hopeless.first !== pending, at: now)
+    }
+
+    /// The queue of a publish is gone, or the broker does not take the publish at all: the queue no longer counts as one that
+    /// refuses.
+    private func forgetRefusal(of pending: PendingPublication) {
+        if !pending.isReply { _ = refusing.accepted(pending.publication) }
     }
 
     private func accepted(_ pending: PendingPublication) {
@@ -303,7 +309,7 @@ extension Pipeline {
     /// The broker does not stand this publish. A result goes another way; a dead letter waits, for there is none.
     private func quarantine(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         counters.quarantined += 1
-        if !refusing.isEmpty, !pending.isReply { _ = refusing.accepted(pending.publication) }
+        forgetRefusal(of: pending)
         guard case .deadLetter = pending.kind else { return returned(pending, reply, at: now) }
         log.error(
             "the broker does not take a dead letter: the request is held, and it is tried again",
@@ -317,8 +323,7 @@ extension Pipeline {
     /// request; what should have been parked ends; a dead letter waits until somebody makes its queue.
     func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         refusedResults.ended(pending)
-        // A queue that is gone refuses nothing any more.
-        if !refusing.isEmpty, !pending.isReply { _ = refusing.accepted(pending.publication) }
+        forgetRefusal(of: pending)
         switch pending.kind {
         case .result(let report, let id):
             if let route = settings.results(for: report.outcome), pending.request.delivery.replyTo != nil {

@@ -33,7 +33,7 @@ package struct DeadLetterEncoder: Sendable {
         decoder: String, firstSeen: WallTime,
         done: DoneBitmap? = nil, now: WallTime
     ) -> Publication {
-        var properties = Republishing.properties(of: delivery)
+        let properties = Republishing.properties(of: delivery)
         var headers = properties.headers ?? FieldTable()
         Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
         mark(&headers, report, id: id, decoder: decoder, now: now)
@@ -41,16 +41,16 @@ package struct DeadLetterEncoder: Sendable {
         headers[RequestHistory.Header.done] = done.map { .text($0.text) }
         headers[HeaderFit.omitted] = nil
         for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
-        properties.headers = HeaderFit.fit(headers, limit: Self.maximumHeaders)
         return Publication(
             exchange: route.exchange, routingKey: route.routingKey, mandatory: true,
-            properties: properties.headers.flatMap { _ in Self.encoded(properties) }
-                ?? bare(delivery, report, queue: queue),
-            body: delivery.body)
+            properties: Self.fitted(properties, headers) ?? bare(delivery, report, queue: queue), body: delivery.body)
     }
 
-    /// - Returns: `nil` if they cannot be written.
-    private static func encoded(_ properties: MessageProperties) -> PublicationProperties? {
+    /// - Returns: `nil` if the headers do not fit, or cannot be written.
+    private static func fitted(_ original: MessageProperties, _ headers: FieldTable) -> PublicationProperties? {
+        guard let headers = HeaderFit.fit(headers, limit: maximumHeaders) else { return nil }
+        var properties = original
+        properties.headers = headers
         do {
             return try PublicationProperties(properties)
         } catch {

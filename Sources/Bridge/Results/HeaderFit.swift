@@ -57,9 +57,12 @@ enum HeaderFit {
     /// What the list takes beside its names: its own name, the lengths of both and its type.
     private static let overhead = omitted.utf8.count + 6
 
-    private static func size(of headers: FieldTable) -> Int? {
+    private static func size(of headers: FieldTable) -> Int? { encoded(headers)?.count }
+
+    /// - Returns: `nil` if a name is too long to be written.
+    static func encoded(_ headers: FieldTable) -> [UInt8]? {
         do {
-            return try headers.encoded().count
+            return try headers.encoded()
         } catch {
             return nil
         }
@@ -88,8 +91,7 @@ extension Publication {
         var properties = properties
         guard let encoded = properties.headers, let headers = Self.table(encoded) else { return nil }
         let room = limit - Self.reserve(limit) - (propertiesSize - encoded.count)
-        if let fitted = HeaderFit.fit(headers, limit: room) {
-            guard let bytes = try? fitted.encoded() else { return nil }
+        if let bytes = HeaderFit.fit(headers, limit: room).flatMap(HeaderFit.encoded) {
             properties.headers = bytes[...]
         } else {
             func text(_ name: String) -> ArraySlice<UInt8> {
