@@ -1,7 +1,8 @@
-import AMQP
 import Core
 import TestSupport
 import Testing
+
+@testable import AMQP
 
 @Suite("Connection")
 struct ConnectionTests {
@@ -250,6 +251,43 @@ struct ConnectionTests {
         let deliveries = events.compactMap { if case .engine(.delivery(let delivery)) = $0 { delivery } else { nil } }
         #expect(deliveries.map { Array($0.body) } == [[1]])
         #expect(setup.broker.violations.isEmpty)
+    }
+
+    @Test("A consumer that was given something between two questions is not stalled")
+    func givenSomethingBetweenQuestions() {
+        func at(_ seconds: Int) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
+        var watch = StallWatch(patience: .seconds(30), at: at(0))
+        func isStalled(at seconds: Int) -> Bool { watch.answered(messages: 5, at: at(seconds)) }
+        watch.asked(at: at(30))
+        // Messages wait, and one comes before the answer: that is no first sign.
+        watch.delivered(at: at(31))
+        #expect(!isStalled(at: 32))
+        watch.asked(at: at(62))
+        #expect(!isStalled(at: 63))
+        // A first sign, which a delivery takes back.
+        watch.delivered(at: at(64))
+        watch.asked(at: at(94))
+        #expect(!isStalled(at: 95))
+        watch.asked(at: at(125))
+        #expect(isStalled(at: 126))
+    }
+
+    @Test("A flush is over when each queue has answered both the new consumer and its end")
+    func flush() {
+        let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
+        for queue in ["a", "b"] { setup.broker.declare(queue) }
+        setup.start()
+        setup.connection.cancelConsumers(at: setup.network.now)
+        setup.settle()
+        _ = setup.takeEvents()
+        var flush = AcknowledgementFlush([0, 1], on: setup.connection, at: setup.network.now)
+        setup.settle()
+        for event in setup.takeEvents() { flush.took(event, on: setup.connection, at: setup.network.now) }
+        #expect(!flush.isOver)
+        setup.settle()
+        for event in setup.takeEvents() { flush.took(event, on: setup.connection, at: setup.network.now) }
+        #expect(flush.isOver)
+        #expect(setup.broker.queues["a"]?.consumerCount == 0)
     }
 
     @Test("Where a new connection gets nothing either, as behind a single active consumer, they get ever rarer")

@@ -192,6 +192,19 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead).count == 100)
     }
 
+    @Test("What a run has sent itself stays, also where it comes before others")
+    func ownCopies() throws {
+        try world.put(0..<20) { index, headers in
+            if index % 2 == 0 { headers["harebell-replay-id"] = .string("run") }
+        }
+        let run = world.run(id: "run")
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == (0..<20).filter { $0 % 2 == 1 })
+        #expect(world.numbers(DeadLetterWorld.dead) == (0..<20).filter { $0 % 2 == 0 })
+        expectConserved(run, 20)
+    }
+
     @Test("When too many come back it ends, and what was not sent stays")
     func abort() throws {
         try world.put(0..<400)
