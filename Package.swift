@@ -76,7 +76,7 @@ let package = Package(
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
-            name: "TestSupport", dependencies: ["Core", "EventLoop", "AMQP", "TLS", "CRabbitMQ"],
+            name: "TestSupport", dependencies: ["Core", "EventLoop", "AMQP", "TLS", "HTTP2", "CRabbitMQ"],
             path: "Tests/TestSupport",
             swiftSettings: rules),
         // A delaying relay, for measurements with a long line.

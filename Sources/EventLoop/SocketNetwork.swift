@@ -25,7 +25,7 @@ package final class SocketNetwork: Network {
     private let resolver: Resolver
     private let replies: Mailbox<ResolverReply>
     private let shuffle: ([SocketAddress]) -> [SocketAddress]
-    private var connections: [SocketConnection] = []
+    private(set) var connections: [SocketConnection] = []
     private var lastQuery: UInt64 = 0
 
     /// Joins `loop`, which owns the network from then on.
@@ -66,11 +66,6 @@ package final class SocketNetwork: Network {
     /// connections whose peer has not closed its end yet.
     package var connectionCount: Int {
         connections.count
-    }
-
-    /// Bytes that were drained from the engines and wait for their sockets.
-    package var unsentBytes: Int {
-        connections.reduce(0) { $0 + $1.unsent.count }
     }
 
     // MARK: Network

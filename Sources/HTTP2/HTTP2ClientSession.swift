@@ -220,16 +220,6 @@ package final class HTTP2ClientSession {
         Int(unsafe nghttp2_session_get_remote_window_size(raw.pointer))
     }
 
-    /// How many bytes of a body the peer takes on each new stream.
-    package var remoteInitialWindow: Int {
-        Int(unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE))
-    }
-
-    /// How large the header list of a request may be, as the peer last said, counted as in RFC 9113, section 6.5.2.
-    package var remoteMaxHeaderList: UInt32 {
-        unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE)
-    }
-
     /// Whether there is something that can be sent now; true also while nghttp2 only has to finish with the last frame.
     package var wantsWrite: Bool {
         unsafe nghttp2_session_want_write(raw.pointer) != 0

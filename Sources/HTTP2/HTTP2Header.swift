@@ -14,10 +14,6 @@ package struct HTTP2Header: Hashable, Sendable {
     package init(_ name: String, _ value: String) {
         self.init(name: Array(name.utf8), value: Array(value.utf8))
     }
-
-    package var nameText: String {
-        String(decoding: name, as: UTF8.self)
-    }
 }
 
 extension [HTTP2Header] {

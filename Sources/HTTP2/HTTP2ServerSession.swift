@@ -64,7 +64,7 @@ package final class HTTP2ServerSession {
     var headerBlocks = HeaderBlockReader()
     /// The fields of the request before, which the next one mostly repeats: equal ones share their memory.
     var previousHeaders: [HTTP2Header] = []
-    private var fields = HeaderFields()
+    var fields = HeaderFields()
     /// Streams that are not closed.
     package var openStreams: Int { streams.count }
     /// While true, nothing leaves: neither SETTINGS nor answers.
@@ -143,21 +143,6 @@ package final class HTTP2ServerSession {
         return true
     }
 
-    /// Sends an interim answer, such as 100 or 103 (RFC 9110, section 15.2).
-    ///
-    /// - Returns: false when the stream is closed or has been answered.
-    @discardableResult
-    package func inform(stream: Int32, status: UInt16, headers: [HTTP2Header] = []) throws(HTTP2Error) -> Bool {
-        precondition((100..<200).contains(status), "interim answers are 1xx")
-        guard let slot = raw.slot(of: stream), streams[slot].answer == nil else { return false }
-        fill(status: status, headers)
-        try check(
-            unsafe fields.withFields { fields, count in
-                unsafe nghttp2_submit_headers(raw.pointer, 0, stream, nil, fields, count, nil)
-            })
-        return true
-    }
-
     /// Resets a stream. What ``respond(stream:status:headers:body:)`` was given and ``drain(into:upTo:)`` has not written
     /// yet is dropped: drain in between to reset a stream in the middle of its answer.
     package func reset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
@@ -196,13 +181,6 @@ package final class HTTP2ServerSession {
         try raw.submitPing(opaque)
     }
 
-    /// Lets the client send `increment` more bytes on a stream, or on the connection (stream 0), by WINDOW_UPDATE.
-    ///
-    /// Beside this, windows are refilled as the client's bytes come in.
-    package func growWindow(stream: Int32 = 0, by increment: Int32) throws(HTTP2Error) {
-        try check(unsafe nghttp2_submit_window_update(raw.pointer, 0, stream, increment))
-    }
-
     /// How much of the client's header table is in use, in bytes (RFC 7541, section 4.1).
     package var headerTableSize: Int {
         unsafe nghttp2_session_get_hd_inflate_dynamic_table_size(raw.pointer)
@@ -225,7 +203,7 @@ package final class HTTP2ServerSession {
 
     // MARK: Helpers
 
-    private func fill(status: UInt16, _ headers: [HTTP2Header]) {
+    func fill(status: UInt16, _ headers: [HTTP2Header]) {
         precondition((100..<1000).contains(status), "a status has three digits")
         fields.removeAll()
         let zero = UInt8(ascii: "0")

@@ -68,23 +68,6 @@ package struct CertificateAuthority: Sendable {
         return (builder.signed(by: self), PEM.pkcs8(key))
     }
 
-    /// Issues a provider certificate as Apple does, with a new key.
-    ///
-    /// - Parameters:
-    ///   - bundleID: the subject's user ID; for an MDM certificate its topic.
-    ///   - topics: what the certificate lists; nothing unless given, as in one for MDM.
-    ///   - environments: those that it is for; both unless given: Apple calls that universal.
-    package func issueProvider(
-        bundleID: String, topics: [ProviderExtensions.Topic] = [],
-        environments: Set<Environment> = [.production, .development], validFrom: WallTime? = nil,
-        validUntil: WallTime? = nil
-    ) -> (certificatePEM: String, privateKeyPEM: String) {
-        issue(
-            validFrom: validFrom, validUntil: validUntil, usage: .client,
-            commonName: "Apple Push Services: \(bundleID)", subjectUID: bundleID,
-            extensions: ProviderExtensions(topics: topics, environments: environments).encoded)
-    }
-
     /// A server's certificate that nobody but itself has issued, valid for a year.
     package static func selfSigned(
         names: [String], addresses: [String] = [], now: WallTime

@@ -1,6 +1,7 @@
 @testable import APNs
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @Suite("APNsEngine: requests")

@@ -295,7 +295,10 @@ struct ResultTests {
                     var returned = original
                     returned.headers = try headers(copy.properties)
                     let replay = try delivery(returned, exchange: "", routingKey: "q", body: "[1]")
-                    #expect(RequestKey.notificationID(own: nil, position: nil, of: replay, queue: "q") == expected)
+                    // Also where it comes back to another queue than it left.
+                    for queue in ["q", "other"] {
+                        #expect(RequestKey.notificationID(own: nil, position: nil, of: replay, queue: queue) == expected)
+                    }
                 }
             }
         }
@@ -566,4 +569,8 @@ struct ResultTests {
             #expect(found == nil)
         }
     }
+}
+
+extension EncodedResult {
+    var properties: PublicationProperties { PublicationProperties(encodedProperties) }
 }

@@ -132,3 +132,10 @@ final class TestEngine: Engine {
         nextDeadline = nil
     }
 }
+
+extension SocketNetwork {
+    /// Bytes that were drained from the engines and wait for their sockets.
+    var unsentBytes: Int {
+        connections.reduce(0) { $0 + $1.unsent.count }
+    }
+}

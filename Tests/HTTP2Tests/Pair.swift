@@ -1,5 +1,7 @@
+import CNghttp2
 import Core
-import HTTP2
+
+@testable import HTTP2
 
 /// A client and a server that are joined in memory: bytes move when a test says so.
 final class Pair {
@@ -109,3 +111,39 @@ func payload(_ count: Int) -> [UInt8] {
 }
 
 private let longPayload = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+
+extension HTTP2ClientSession {
+    /// How many bytes of a body the peer takes on each new stream.
+    var remoteInitialWindow: Int {
+        Int(unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE))
+    }
+
+    /// How large the header list of a request may be, as the peer last said, counted as in RFC 9113, section 6.5.2.
+    var remoteMaxHeaderList: UInt32 {
+        unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE)
+    }
+}
+
+extension HTTP2ServerSession {
+    /// Sends an interim answer, such as 100 or 103 (RFC 9110, section 15.2).
+    ///
+    /// - Returns: false when the stream is closed or has been answered.
+    @discardableResult
+    func inform(stream: Int32, status: UInt16, headers: [HTTP2Header] = []) throws(HTTP2Error) -> Bool {
+        precondition((100..<200).contains(status), "interim answers are 1xx")
+        guard let slot = raw.slot(of: stream), streams[slot].answer == nil else { return false }
+        fill(status: status, headers)
+        try check(
+            unsafe fields.withFields { fields, count in
+                unsafe nghttp2_submit_headers(raw.pointer, 0, stream, nil, fields, count, nil)
+            })
+        return true
+    }
+
+    /// Lets the client send `increment` more bytes on a stream, or on the connection (stream 0), by WINDOW_UPDATE.
+    ///
+    /// Beside this, windows are refilled as the client's bytes come in.
+    func growWindow(stream: Int32 = 0, by increment: Int32) throws(HTTP2Error) {
+        try check(unsafe nghttp2_submit_window_update(raw.pointer, 0, stream, increment))
+    }
+}

@@ -1,5 +1,6 @@
 import CNghttp2
 import Core
+import TestSupport
 import Testing
 
 @testable import HTTP2

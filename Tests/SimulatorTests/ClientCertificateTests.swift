@@ -1,6 +1,7 @@
 import Core
 import Simulator
 import TLS
+import TestSupport
 import Testing
 
 /// The simulator asks for client certificates, and believes those of its authority.

@@ -2,6 +2,7 @@ import Core
 import HTTP2
 import Simulator
 import TLS
+import TestSupport
 import Testing
 
 /// A provider at the other end of a memory link: TLS and HTTP/2 as they are, no socket, no clock.

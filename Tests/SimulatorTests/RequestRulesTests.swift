@@ -1,4 +1,5 @@
 import HTTP2
+import TestSupport
 import Testing
 
 @testable import Simulator

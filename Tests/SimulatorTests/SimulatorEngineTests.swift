@@ -1,6 +1,7 @@
 import Core
 import HTTP2
 import TLS
+import TestSupport
 import Testing
 
 @testable import Simulator

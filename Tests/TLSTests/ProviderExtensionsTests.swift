@@ -1,5 +1,6 @@
 import Core
 import TLS
+import TestSupport
 import Testing
 
 @Suite("Apple's extensions of a provider certificate")

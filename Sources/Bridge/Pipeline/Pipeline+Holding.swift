@@ -77,14 +77,8 @@ extension Pipeline {
         return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasAnswered }
     }
 
-    /// Since when that has waited which was held for a paused app for longest; `nil` if nothing is.
-    var oldestHeld: Instant? {
-        notifications.handles.map { (handle: $0, entry: notifications[$0]) }
-            .filter { lane(holding: $0.handle, $0.entry) != nil }.compactMap(\.entry.waitingSince).min()
-    }
-
     /// The lane in which a notification waits for its app; `nil` if it does not.
-    private func lane(holding handle: UInt32, _ entry: InFlightNotification) -> Int? {
+    func lane(holding handle: UInt32, _ entry: InFlightNotification) -> Int? {
         [AppLane.credential, entry.lane].first { apps.apps[entry.app].lanes[$0].held.contains(handle) }
     }
 

@@ -7,8 +7,6 @@ package struct EncodedResult: Sendable {
     /// JSON, in one block of memory with the properties.
     package let body: ArraySlice<UInt8>
 
-    package var properties: PublicationProperties { PublicationProperties(encodedProperties) }
-
     /// Persistent and mandatory.
     package func publication(to route: PublishRoute) -> Publication {
         Publication(

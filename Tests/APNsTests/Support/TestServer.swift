@@ -1,6 +1,7 @@
 import Core
 import HTTP2
 import TLS
+import TestSupport
 
 /// A small APNs for these tests: a TLS and HTTP/2 server that does with a request what the test says.
 final class TestServer: Engine {

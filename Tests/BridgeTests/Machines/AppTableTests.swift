@@ -1,5 +1,6 @@
 import Core
 import TLS
+import TestSupport
 import Testing
 
 @testable import Bridge

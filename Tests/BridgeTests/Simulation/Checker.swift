@@ -420,3 +420,11 @@ final class Checker {
         }
     }
 }
+
+extension Pipeline {
+    /// Since when that has waited which was held for a paused app for longest; `nil` if nothing is.
+    var oldestHeld: Instant? {
+        notifications.handles.map { (handle: $0, entry: notifications[$0]) }
+            .filter { lane(holding: $0.handle, $0.entry) != nil }.compactMap(\.entry.waitingSince).min()
+    }
+}

@@ -1,9 +1,11 @@
 import Admin
 
+@testable import Bridge
+
 /// The metrics as the page in the documentation has them.
-package enum MetricsReference {
+enum MetricsReference {
     /// A table in Markdown.
-    package static var markdown: String {
+    static var markdown: String {
         let rows = Metric.all.map { metric in
             let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
             return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) | \(metric.advice) |"
