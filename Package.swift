@@ -40,8 +40,6 @@ let package = Package(
         .systemLibrary(name: "CHarebellDecoder"),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
-        // The allocator of every program that it is linked into.
-        .target(name: "CJemalloc", linkerSettings: [.linkedLibrary("jemalloc")]),
         // Layer 2: the words.
         library("Core"),
         library("Files"),
@@ -68,7 +66,7 @@ let package = Package(
         library(
             "HarebellKit",
             [
-                "CJemalloc", "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
+                "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -83,7 +81,7 @@ let package = Package(
         .executableTarget(
             name: "delay-relay", dependencies: ["TestSupport", "Core"], path: "Tests/RelayTool", swiftSettings: rules),
         // What an operation costs, in instructions and allocations: see docs/benchmarks.md.
-        .target(name: "AllocationCounter", dependencies: ["CJemalloc"], path: "Tests/AllocationCounter"),
+        .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .executableTarget(
             name: "benchmarks",
             dependencies: [
