@@ -12,6 +12,8 @@ let rules: [SwiftSetting] =
         .strictMemorySafety(),
     ] + (Context.environment["CI"] == nil ? [] : [.treatAllWarnings(as: .error)])
 
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+
 func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: rules)
 }
@@ -28,6 +30,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.2.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     ],
     targets: [
@@ -46,20 +49,20 @@ let package = Package(
         // Layer 3: one mechanism each.
         library("EventLoop", ["CLinux", "Core"]),
         library("TLS", ["COpenSSL", "Core", "Files"]),
-        library("HTTP2", ["CNghttp2", "Core"]),
+        library("HTTP2", ["CNghttp2", "Core", deque]),
         library("Proxy", ["Core"]),
         library("YAML", ["CYAML", "Core"]),
         library("Libraries", ["CHarebellDecoder", "Core", "Files"]),
         // Layer 4: one peer each.
-        library("AMQP", ["CRabbitMQ", "Core", "TLS"]),
-        library("APNs", ["Core", "TLS", "HTTP2"]),
+        library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
+        library("APNs", ["Core", "TLS", "HTTP2", deque]),
         library("Simulator", ["Core", "Files", "EventLoop", "TLS", "HTTP2"]),
         library("Admin", ["CMicrohttpd", "Core", "EventLoop"]),
         // Layer 5: the circle.
         library(
             "Bridge",
             [
-                "Core", "Files", "EventLoop", "TLS", "Proxy", "YAML", "Libraries", "AMQP", "APNs", "Admin",
+                "Core", "Files", "EventLoop", "TLS", "Proxy", "YAML", "Libraries", "AMQP", "APNs", "Admin", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Layer 6: one file per verb, and what a user's own decoders see.

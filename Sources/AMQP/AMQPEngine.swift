@@ -1,4 +1,5 @@
 package import Core
+import DequeModule
 package import TLS
 
 /// Our end of AMQP 0-9-1 on one connection, without a socket. It has one channel, or one for each queue that it consumes:
@@ -49,7 +50,7 @@ package final class AMQPEngine: Engine {
     var consumers: [Consumer] = []
     var requests: [ControlRequest] = []
     var isAwaitingReply = false
-    var events = EventQueue<Event>()
+    var events = Deque<Event>()
     var output = ByteQueue()
     var now = Instant(nanoseconds: 0)
 

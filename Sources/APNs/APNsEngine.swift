@@ -1,4 +1,5 @@
 package import Core
+import DequeModule
 import HTTP2
 package import TLS
 
@@ -81,7 +82,7 @@ package final class APNsEngine: Engine {
     var machine = ConnectionMachine.connecting
     var streams = StreamTable()
     var liveness: Liveness
-    var events = EventQueue<Event>()
+    var events = Deque<Event>()
     /// Between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
     /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A burst of

@@ -1,4 +1,5 @@
 package import Core
+import DequeModule
 package import TLS
 
 /// One worker's connections to APNs under one credential, and the requests that wait for them.
@@ -172,7 +173,7 @@ package final class APNsPool {
     var placement = Placement()
     var dialer: Dialer
     var surplus: SurplusWatch
-    var events = EventQueue<Event>()
+    var events = Deque<Event>()
     var counters = PoolCounters()
     var lastGoaway: PoolPicture.Goaway?
     /// Whether something waits that no connection can take now.

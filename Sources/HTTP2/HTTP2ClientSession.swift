@@ -1,5 +1,6 @@
 import CNghttp2
 package import Core
+import DequeModule
 
 /// The client's end of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
 ///
@@ -81,7 +82,7 @@ package final class HTTP2ClientSession {
     let wantedHeaders: [[UInt8]]
     let raw: RawSession
     var streams = Slab<Stream>()
-    var events = EventQueue<Event>()
+    var events = Deque<Event>()
     /// Of the request that is being built.
     var fields = HeaderFields()
     /// Requests without an end yet.

@@ -1,5 +1,6 @@
 import CNghttp2
 package import Core
+import DequeModule
 
 /// The server's end of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
 ///
@@ -60,7 +61,7 @@ package final class HTTP2ServerSession {
     let settings: Settings
     let raw: RawSession
     var streams = Slab<Stream>()
-    var events = EventQueue<Event>()
+    var events = Deque<Event>()
     var headerBlocks = HeaderBlockReader()
     /// The fields of the request before, which the next one mostly repeats: equal ones share their memory.
     var previousHeaders: [HTTP2Header] = []

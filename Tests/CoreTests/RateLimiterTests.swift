@@ -123,32 +123,6 @@ struct HandleQueueTests {
     }
 }
 
-@Suite("EventQueue")
-struct EventQueueTests {
-    @Test("Events come out in the order in which they went in")
-    func order() {
-        var queue = EventQueue<Int>()
-        var found: [Int?] = [queue.popFirst()]
-        for number in 0..<5 { queue.append(number) }
-        found.append(queue.popFirst())
-        queue.append(5)
-        while let number = queue.popFirst() { found.append(number) }
-        #expect(found == [nil, 0, 1, 2, 3, 4, 5] && queue.isEmpty)
-    }
-
-    @Test("One that is never emptied keeps its order, and its memory does not grow with what passed through")
-    func neverEmpty() {
-        var queue = EventQueue<Int>()
-        for number in 0..<10 { queue.append(number) }
-        for number in 10..<10_000 {
-            queue.append(number)
-            #expect(queue.popFirst() == number - 10)
-        }
-        #expect(queue.elements == Array(9990..<10_000))
-        #expect(queue.events.capacity <= 64)
-    }
-}
-
 extension Instant {
     fileprivate static let zero = Instant(nanoseconds: 0)
 }

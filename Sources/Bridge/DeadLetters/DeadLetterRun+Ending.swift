@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import DequeModule
 
 extension DeadLetterRun {
     func judge() {
@@ -25,8 +26,8 @@ extension DeadLetterRun {
         closesAt = now + Self.lastWait
         stopTaking()
         giveUp(&suspects)
-        waiting = EventQueue()
-        renewals = EventQueue()
+        waiting = Deque()
+        renewals = Deque()
         retained = []
     }
 

@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import DequeModule
 
 extension DeadLetterRun {
     // MARK: Deliveries

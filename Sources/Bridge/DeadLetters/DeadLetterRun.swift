@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import DequeModule
 
 /// Takes dead letters out of their queue: to replay them, to discard them, or because they are safe elsewhere.
 ///
@@ -112,8 +113,8 @@ package final class DeadLetterRun {
     let publisher: AMQPConnection
     var question: Question?
     var isReading = false
-    var waiting = EventQueue<Item>()
-    var renewals = EventQueue<Item>()
+    var waiting = Deque<Item>()
+    var renewals = Deque<Item>()
     var retained: [Item] = []
     var inFlight = SequenceTable<Item>()
     /// Published and not confirmed when the publishing connection ended. The cause is reported after them.

@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import DequeModule
 import Logging
 
 /// Publishes until the broker has confirmed.

@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import DequeModule
 
 /// Which of a worker's connections a publish takes.
 ///
@@ -40,7 +41,7 @@ struct ProvenRequesters {
 /// What waits for one publishing connection, and what it was given.
 struct PublishOutlet {
     /// What the connection has not been given yet, oldest first.
-    var unpublished = EventQueue<PendingPublication>()
+    var unpublished = Deque<PendingPublication>()
     var unconfirmed = SequenceTable<PendingPublication>()
     /// Publishes that go alone, because the broker may have closed the connection over one of them.
     var suspects = SuspectPublishes()
@@ -51,6 +52,6 @@ struct PublishOutlet {
     var waiting: Int { unpublished.count + suspects.count }
 
     var elements: [PendingPublication] {
-        unpublished.elements + unconfirmed.elements + suspects.elements
+        Array(unpublished) + unconfirmed.elements + suspects.elements
     }
 }

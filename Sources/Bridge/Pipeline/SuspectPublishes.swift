@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import DequeModule
 
 /// Publishes that the broker may have closed the connection for, and routes that it certainly does so for.
 ///
@@ -32,7 +33,7 @@ struct SuspectPublishes {
         case refused(String)
     }
 
-    private var waiting = EventQueue<PendingPublication>()
+    private var waiting = Deque<PendingPublication>()
     /// The one that is to be outstanding alone.
     private(set) var candidate: PendingPublication?
     /// Whether the candidate is written, and nothing else.
@@ -53,7 +54,7 @@ struct SuspectPublishes {
 
     /// Everything that is neither written nor in another line.
     var elements: [PendingPublication] {
-        (isTrying ? [] : [candidate].compactMap(\.self)) + lost + waiting.elements
+        (isTrying ? [] : [candidate].compactMap(\.self)) + lost + Array(waiting)
     }
 
     mutating func append(_ pending: PendingPublication) {

@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import DequeModule
 
 /// Sends one message through a likeness of each retry queue, and waits until it comes out again. Sans-IO like a worker.
 ///
@@ -53,7 +54,7 @@ package final class RetryProbe {
     private var declared = 0
     private var isAsking = false
     private var lastProgress: Instant
-    private var events = EventQueue<Event>()
+    private var events = Deque<Event>()
     /// How many likenesses are still to be deleted, and until when that may take; `nil` before the end.
     private var cleaning: (rest: Int, deadline: Instant)?
 

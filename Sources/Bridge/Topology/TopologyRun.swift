@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import DequeModule
 
 /// Declares a plan on the broker, or compares it with what is there, step by step. Sans-IO like a worker.
 ///
@@ -32,7 +33,7 @@ package final class TopologyRun {
     private var isWaiting = false
     private var lastProgress: Instant
     private var lastLoss: AMQPError?
-    private var events = EventQueue<Event>()
+    private var events = Deque<Event>()
     package private(set) var isFinished = false
 
     package init(_ plan: TopologyPlan, _ purpose: Purpose, control: AMQPConnection, at now: Instant) {

@@ -1,6 +1,7 @@
 package import AMQP
 package import APNs
 package import Core
+import DequeModule
 import Logging
 package import TLS
 
@@ -27,7 +28,7 @@ package final class Worker: PipelineDoors {
     var formerPools = PoolCounters()
     let log: Logger
     let logThrottle: LogThrottle
-    private var events = EventQueue<Event>()
+    private var events = Deque<Event>()
     private(set) var consuming: [Bool]
     /// Whether the channel of a queue has delivered anything.
     private var hasDelivered: [Bool]

@@ -1,4 +1,5 @@
 package import Core
+import DequeModule
 package import Logging
 
 /// A decoder in a process of its own: keeps one program running, and asks it about messages.
@@ -44,7 +45,7 @@ package final class DecoderProcess {
     private var line: DecodingLine
     /// What the program is asked about, by handle.
     private var deliveries: [UInt32: Delivery] = [:]
-    private var events = EventQueue<Event>()
+    private var events = Deque<Event>()
     /// Failures since the last thing that was brought forward.
     private var failures = 0
     private var complaints = LogLimit(interval: .milliseconds(100))

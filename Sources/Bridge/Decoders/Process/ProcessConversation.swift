@@ -1,4 +1,5 @@
 package import Core
+import DequeModule
 
 /// One life of a decoding program: frames in and out, and lines of its standard error.
 package final class ProcessConversation: ProgramEngine {
@@ -16,7 +17,7 @@ package final class ProcessConversation: ProgramEngine {
     static let maximumLine = 500
 
     private let maximumFrame: Int
-    private var events = EventQueue<Event>()
+    private var events = Deque<Event>()
     private var output = ByteQueue()
     /// The length before a frame as far as it came, or the frame.
     private var input: [UInt8] = []
