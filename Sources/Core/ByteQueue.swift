@@ -2,18 +2,15 @@
 ///
 /// Appending is amortised O(n), consuming is O(1). The buffer grows by doubling and gives its memory back when it is
 /// empty and larger than ``retainedCapacity``, so that one burst does not stay in memory for ever.
-///
-/// What reads and appends is inlinable: frames and results are written piece by piece, most of them of a few bytes; and public,
-/// because the compiler takes a body from another module only where it is.
 @safe
-public struct ByteQueue: ~Copyable {
+package struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.
     package static let retainedCapacity = 128 * 1024
 
-    @usableFromInline var base: UnsafeMutablePointer<UInt8>
-    @usableFromInline var capacity: Int
-    @usableFromInline var head = 0
-    @usableFromInline var tail = 0
+    private var base: UnsafeMutablePointer<UInt8>
+    private(set) var capacity: Int
+    private var head = 0
+    private var tail = 0
 
     package init(minimumCapacity: Int = 4096) {
         capacity = max(64, minimumCapacity)
@@ -25,20 +22,17 @@ public struct ByteQueue: ~Copyable {
     }
 
     /// The number of bytes in the queue.
-    @inlinable
-    public var count: Int {
+    package var count: Int {
         tail - head
     }
 
     /// Whether there are no bytes in the queue.
-    @inlinable
-    public var isEmpty: Bool {
+    package var isEmpty: Bool {
         head == tail
     }
 
     /// Lends the bytes in the queue, oldest first.
-    @inlinable
-    public func withBytes<Result, Failure: Error>(
+    package func withBytes<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe body(Span(_unsafeStart: UnsafePointer(base + head), count: tail - head))
@@ -63,9 +57,8 @@ public struct ByteQueue: ~Copyable {
     }
 
     /// Makes room for `count` more bytes, fills it by `body`, and keeps as many as `body` says it wrote.
-    @inlinable
     @discardableResult
-    public mutating func append<Failure: Error>(
+    package mutating func append<Failure: Error>(
         upTo count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Int
     ) throws(Failure) -> Int {
         reserve(count)
@@ -76,16 +69,14 @@ public struct ByteQueue: ~Copyable {
     }
 
     /// Appends one byte.
-    @inlinable
-    public mutating func append(_ byte: UInt8) {
+    package mutating func append(_ byte: UInt8) {
         reserve(1)
         unsafe base[tail] = byte
         tail += 1
     }
 
     /// Appends a copy of borrowed bytes.
-    @inlinable
-    public mutating func append(_ bytes: Span<UInt8>) {
+    package mutating func append(_ bytes: Span<UInt8>) {
         let count = bytes.count
         guard count > 0 else { return }
         reserve(count)
@@ -103,26 +94,22 @@ public struct ByteQueue: ~Copyable {
     }
 
     /// Appends the UTF-8 of a string known at compile time.
-    @inlinable
-    public mutating func append(_ text: StaticString) {
+    package mutating func append(_ text: StaticString) {
         unsafe append(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Appends a copy of an array.
-    @inlinable
-    public mutating func append(_ bytes: [UInt8]) {
+    package mutating func append(_ bytes: [UInt8]) {
         append(bytes.span)
     }
 
     /// Appends a copy of a slice.
-    @inlinable
-    public mutating func append(_ bytes: ArraySlice<UInt8>) {
+    package mutating func append(_ bytes: ArraySlice<UInt8>) {
         append(bytes.span)
     }
 
     /// Appends in network byte order.
-    @inlinable @inline(__always)
-    public mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
+    package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         let size = MemoryLayout<Integer>.size
         reserve(size)
         unsafe UnsafeMutableRawPointer(base + tail).storeBytes(of: value.bigEndian, as: Integer.self)
@@ -130,8 +117,7 @@ public struct ByteQueue: ~Copyable {
     }
 
     /// Overwrites bytes that are in the queue already, in network byte order; `offset` counts from the oldest byte.
-    @inlinable @inline(__always)
-    public mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
+    package mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
         precondition(
             offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only what is in the queue is overwritten")
         unsafe UnsafeMutableRawPointer(base + head + offset).storeBytes(of: value.bigEndian, as: Integer.self)
@@ -141,13 +127,9 @@ public struct ByteQueue: ~Copyable {
     package func copy() -> [UInt8] {
         unsafe Array(UnsafeBufferPointer(start: base + head, count: tail - head))
     }
-
-    @inlinable
     mutating func reserve(_ count: Int) {
         if tail + count > capacity { makeRoom(count) }
     }
-
-    @usableFromInline
     mutating func makeRoom(_ count: Int) {
         let used = tail - head
         if used + count <= capacity, head >= capacity / 2 {
@@ -185,7 +167,6 @@ extension Collection where Element == UInt8 {
     ///
     /// Inlinable, because headers are compared this way for every message, and a generic that other modules cannot
     /// specialise looks its types up at run time, on each call.
-    @inlinable
     package func equals(_ text: StaticString) -> Bool {
         let isEqual = withContiguousStorageIfAvailable { unsafe Span(_unsafeElements: $0).equals(text) }
         return unsafe isEqual
@@ -195,7 +176,6 @@ extension Collection where Element == UInt8 {
 
 extension Span<UInt8> {
     /// Whether these bytes are the UTF-8 of `text`, looked at eight at a time; the last eight overlap those before.
-    @inlinable
     package func equals(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         let expected = unsafe UnsafeRawPointer(text.utf8Start)
