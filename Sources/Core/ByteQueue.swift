@@ -127,10 +127,12 @@ package struct ByteQueue: ~Copyable {
     package func copy() -> [UInt8] {
         unsafe Array(UnsafeBufferPointer(start: base + head, count: tail - head))
     }
-    mutating func reserve(_ count: Int) {
+
+    private mutating func reserve(_ count: Int) {
         if tail + count > capacity { makeRoom(count) }
     }
-    mutating func makeRoom(_ count: Int) {
+
+    private mutating func makeRoom(_ count: Int) {
         let used = tail - head
         if used + count <= capacity, head >= capacity / 2 {
             unsafe base.update(from: base + head, count: used)
@@ -167,6 +169,7 @@ extension Collection where Element == UInt8 {
     ///
     /// Inlinable, because headers are compared this way for every message, and a generic that other modules cannot
     /// specialise looks its types up at run time, on each call.
+    @inlinable
     package func equals(_ text: StaticString) -> Bool {
         let isEqual = withContiguousStorageIfAvailable { unsafe Span(_unsafeElements: $0).equals(text) }
         return unsafe isEqual
@@ -176,6 +179,7 @@ extension Collection where Element == UInt8 {
 
 extension Span<UInt8> {
     /// Whether these bytes are the UTF-8 of `text`, looked at eight at a time; the last eight overlap those before.
+    @inlinable
     package func equals(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         let expected = unsafe UnsafeRawPointer(text.utf8Start)
