@@ -297,7 +297,8 @@ struct ResultTests {
                     let replay = try delivery(returned, exchange: "", routingKey: "q", body: "[1]")
                     // Also where it comes back to another queue than it left.
                     for queue in ["q", "other"] {
-                        #expect(RequestKey.notificationID(own: nil, position: nil, of: replay, queue: queue) == expected)
+                        let found = RequestKey.notificationID(own: nil, position: nil, of: replay, queue: queue)
+                        #expect(found == expected)
                     }
                 }
             }
