@@ -1,8 +1,8 @@
 /// A table of values under small, reused integer handles: what a C callback or a machine holds instead of a reference.
 ///
 /// Insertion, look-up and removal are O(1) and do not allocate once the table has reached its peak. Everything is
-/// inlinable and public, because the compiler specialises a generic of another module only where it is: without that a worker
-/// takes 18 % more instructions for a request.
+/// inlinable and public, because otherwise the compiler does not specialise it in other modules, and a request costs
+/// 18 % more instructions.
 public struct Slab<Element> {
     /// A handle is valid from `insert` to `remove`.
     public typealias Handle = UInt32

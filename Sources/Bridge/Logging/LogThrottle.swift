@@ -12,8 +12,8 @@ package final class LogThrottle: Sendable {
     package static let window = Duration.seconds(60)
     /// Lines of one kind within a window.
     package static let linesPerWindow = 30
-    /// Kinds that are counted separately. A message beyond that counts as one kind with all others from its place in the code: a
-    /// message may hold what a peer said.
+    /// Kinds that are counted separately. Messages beyond that are counted together by their place in the code, because
+    /// a message may contain text from a peer.
     package static let maximumKinds = 64
 
     private struct Key: Hashable {

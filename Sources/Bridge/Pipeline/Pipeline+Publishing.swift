@@ -148,8 +148,7 @@ extension Pipeline {
         giveUp(hopeless, areQueued: hopeless.count > 1 || hopeless.first !== pending, at: now)
     }
 
-    /// The queue of a publish is gone, or the broker does not take the publish at all: the queue no longer counts as one that
-    /// refuses.
+    /// The queue of a publish no longer counts as refusing, because it is gone or the broker rejects the publish itself.
     private func forgetRefusal(of pending: PendingPublication) {
         if !pending.isReply { _ = refusing.accepted(pending.publication) }
     }

@@ -54,7 +54,7 @@ struct SuspectPublishes {
 
     /// Everything that is neither written nor in another line.
     var elements: [PendingPublication] {
-        (isTrying ? [] : [candidate].compactMap(\.self)) + lost + Array(waiting)
+        (isTrying ? [] : [candidate].compactMap(\.self)) + lost + waiting
     }
 
     mutating func append(_ pending: PendingPublication) {

@@ -1,15 +1,16 @@
-/// How far apart a worker's turns begin at least.
+/// The minimum time between the starts of a worker's turns.
 ///
-/// A turn costs several system calls on our side and as many on the peers', whether it moves one message or a hundred. A worker
-/// with much under way therefore waits for more before the next one; a request goes through three turns until its acknowledgement.
+/// A turn costs several system calls on our side and as many on the peers', whether it moves one message or a hundred.
+/// A busy worker therefore collects more messages before its next turn. A request takes three turns until its
+/// acknowledgement.
 package struct TurnPace {
-    /// With so many deliveries unsettled, those that are held included, a worker is busy. With fewer, nothing is waited for.
+    /// The number of unsettled deliveries, held ones included, from which a worker is busy. Below it turns are not spaced.
     package static let busyDeliveries = 64
     package static let interval = Duration.milliseconds(2)
 
     private let interval: Duration
 
-    /// A token bucket that fills before the turn comes loses what would have run into it, so it is waited for no longer than that.
+    /// A full token bucket loses further permits, so turns are no further apart than the bucket takes to fill.
     package init(permitsPerSecond: Int, burst: Int) {
         interval = min(Self.interval, Duration.seconds(1) * burst / permitsPerSecond)
     }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Turn pace")
 struct TurnPaceTests {
     @Test(
-        "a turn waits for more where much is unsettled, and for nothing where little is",
+        "turns are spaced only while many deliveries are unsettled",
         arguments: [
             (0, Duration.zero), (TurnPace.busyDeliveries - 1, .zero), (TurnPace.busyDeliveries, .milliseconds(2)),
             (1_000_000, .milliseconds(2)),
@@ -15,7 +15,7 @@ struct TurnPaceTests {
     }
 
     @Test(
-        "no turn waits for longer than a token bucket takes to fill",
+        "turns are no further apart than a token bucket takes to fill",
         arguments: [
             (20_000, 25, Duration.microseconds(1250)), (10_000, 1, .microseconds(100)), (1, 1, .milliseconds(2)),
         ])

@@ -422,7 +422,7 @@ final class Checker {
 }
 
 extension Pipeline {
-    /// Since when that has waited which was held for a paused app for longest; `nil` if nothing is.
+    /// The start of the longest wait for a paused app; `nil` if no notification is held.
     var oldestHeld: Instant? {
         notifications.handles.map { (handle: $0, entry: notifications[$0]) }
             .filter { lane(holding: $0.handle, $0.entry) != nil }.compactMap(\.entry.waitingSince).min()

@@ -50,7 +50,7 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
-    @Test("a worker collects what comes while it is busy, and not with one delivery fewer")
+    @Test("a worker spaces its turns once it is busy, and not with one delivery fewer")
     func busy() throws {
         let world = try World(script: "token 1a7e*: delay 10s") { $0.queues[0].prefetch = 100 }
         try world.start()
