@@ -73,8 +73,10 @@ extension APNsEngine {
         while let event = http2.nextEvent() {
             switch event {
             case .settings: perform(machine.settingsReceived())
-            case .response(let slot, let response): replied(slot, response)
-            case .reset(let slot, let code, let begun): reset(slot, code, begun)
+            case .response(let handle, let response):
+                _ = tookNeedOfBody(handle)
+                replied(handle, response)
+            case .reset(let handle, let code, let begun): reset(handle, code, begun)
             case .goaway(_, let code, let debugData):
                 let reason = ReplyBody(debugData).reason ?? goaway?.reason
                 goaway = Goaway(reason: reason, code: code)
@@ -83,14 +85,11 @@ extension APNsEngine {
             case .pong: break
             }
         }
+        while let next = timeouts.first, !http2.isOpen(next.stream) { timeouts.removeFirst() }
         endIfDrained()
     }
 
-    private func replied(_ slot: UInt32, _ response: HTTP2Response) {
-        replied(streams.finish(slot), response)
-    }
-
-    private func replied(_ entry: StreamTable.Entry, _ response: HTTP2Response) {
+    private func replied(_ handle: UInt32, _ response: HTTP2Response) {
         var reply = APNsReply(status: response.status)
         if response.bodyTruncated { encounters.replyBodyLimitHits += 1 }
         if !response.headers.isEmpty { reply.take(response.headers) }
@@ -98,14 +97,19 @@ extension APNsEngine {
         // Until APNs has taken a provider token, a connection has one stream. Source: "Sending notification requests to
         // APNs", "Establish a connection to APNs".
         if !isAuthenticated, TokenRefusal(reply.reason) == nil { isAuthenticated = true }
-        events.append(.replied(handle: entry.handle, reply))
+        events.append(.replied(handle: handle, reply))
+    }
+
+    /// Whether the request, which has ended, needed the body of its answer.
+    private func tookNeedOfBody(_ handle: UInt32) -> Bool {
+        !answeredInBody.isEmpty && answeredInBody.remove(handle) != nil
     }
 
     /// - Parameter begun: what had arrived of the response.
-    private func reset(_ slot: UInt32, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
-        let entry = streams.finish(slot)
+    private func reset(_ handle: UInt32, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
+        let needsBody = tookNeedOfBody(handle)
         // A success has no body, so that its headers are the whole answer: another try would be a certain duplicate.
-        if let begun, ReplyRule.isSuccess(begun.status), !entry.answersInBody { return replied(entry, begun) }
+        if let begun, ReplyRule.isSuccess(begun.status), !needsBody { return replied(handle, begun) }
         let status = begun?.status
         var detail: String
         // Whose answer had begun was worked on, whatever the peer says afterwards.
@@ -123,17 +127,17 @@ extension APNsEngine {
         if let goaway { detail += "; GOAWAY said \(goaway.description)" }
         let loss = Loss(
             processed: isUntouched ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
-        events.append(.lost(handle: entry.handle, loss))
+        events.append(.lost(handle: handle, loss))
     }
 
     func endIfDrained() {
-        if streams.inFlight == 0 { perform(machine.streamsEnded()) }
+        if inFlight == 0 { perform(machine.streamsEnded()) }
     }
 
     // MARK: Deadlines
 
     func cancelOverdue() {
-        while let oldest = streams.oldest, oldest.deadline <= now {
+        while let oldest = timeouts.first, oldest.deadline <= now {
             do throws(HTTP2Error) {
                 // A request that was never written is as good as refused.
                 let isWritten = http2.isWritten(oldest.stream)

@@ -80,7 +80,10 @@ package final class APNsEngine: Engine {
     let http2: HTTP2ClientSession
     var writer: RequestWriter
     var machine = ConnectionMachine.connecting
-    var streams = StreamTable()
+    /// The streams in the order in which they time out; the first is open, among the others some have ended already.
+    var timeouts = Deque<(stream: Int32, deadline: Instant)>()
+    /// The requests whose success is worth nothing without its body.
+    var answeredInBody: Set<UInt32> = []
     var liveness: Liveness
     var events = Deque<Event>()
     /// Between TLS and HTTP/2, in either direction; empty between calls.
@@ -128,7 +131,7 @@ package final class APNsEngine: Engine {
 
     /// Requests without an end yet.
     package var inFlight: Int {
-        streams.inFlight
+        http2.openStreams
     }
 
     /// How many streams the peer allows, as it last said, within ``Configuration/maximumStreams``.
@@ -143,7 +146,7 @@ package final class APNsEngine: Engine {
     package var freeStreams: Int {
         guard phase == .ready else { return 0 }
         let limit = maximumConcurrentStreams
-        return max(0, min((isAuthenticated ? limit : min(limit, 1)) - streams.inFlight, http2.remainingStreamIDs))
+        return max(0, min((isAuthenticated ? limit : min(limit, 1)) - inFlight, http2.remainingStreamIDs))
     }
 
     /// Whether APNs has not taken a provider token on this connection yet.
@@ -168,15 +171,13 @@ package final class APNsEngine: Engine {
         self.now = now
         precondition(freeStreams > 0, "a request needs a free stream")
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
-        if streams.inFlight == 0 { liveness.becameBusy(at: now) }
+        if inFlight == 0 { liveness.becameBusy(at: now) }
         writer.write(request, authorization: authorization, to: http2)
         let payload = request.hasBody ? request.payload : nil
         do throws(HTTP2Error) {
-            let deadline = now + configuration.requestTimeout
-            try streams.open(handle, deadline: deadline, answersInBody: request.answersInBody) {
-                slot throws(HTTP2Error) in
-                try http2.submit(body: payload, handle: slot)
-            }
+            let stream = try http2.submit(body: payload, handle: handle)
+            timeouts.append((stream, now + configuration.requestTimeout))
+            if request.answersInBody { answeredInBody.insert(handle) }
         } catch {
             throw APNsError(http2: error)
         }
@@ -248,9 +249,9 @@ package final class APNsEngine: Engine {
         case .connecting, .closed: return nil
         case .handshaking: return machine.deadline
         case .ready, .draining:
-            var earliest = liveness.deadline(isBusy: streams.inFlight > 0)
+            var earliest = liveness.deadline(isBusy: inFlight > 0)
             if let deadline = machine.deadline { earliest = min(earliest, deadline) }
-            if let oldest = streams.oldest { earliest = min(earliest, oldest.deadline) }
+            if let next = timeouts.first { earliest = min(earliest, next.deadline) }
             return earliest
         }
     }
@@ -260,7 +261,7 @@ package final class APNsEngine: Engine {
         cancelOverdue()
         perform(machine.deadlinePassed(at: now))
         guard phase == .ready || phase == .draining else { return }
-        let isBusy = streams.inFlight > 0
+        let isBusy = inFlight > 0
         switch liveness.check(isBusy: isBusy, at: now) {
         case .none: break
         case .ping:

@@ -3,8 +3,7 @@ import Core
 
 /// What nghttp2 calls.
 ///
-/// A callback finds its session in the user data and its stream by the slot that nghttp2 keeps with the stream. None of
-/// them calls nghttp2 in a way that could call back.
+/// A callback finds its session in the user data. None of them calls nghttp2 in a way that could call back.
 extension HTTP2ClientSession {
     static func register(in plan: borrowing RawSession.Plan) {
         unsafe nghttp2_session_callbacks_set_on_header_callback(plan.callbacks) {
@@ -45,55 +44,53 @@ extension HTTP2ClientSession {
     /// Gives the next part of a request's body, as much as fits: nghttp2 asks for what frame and windows allow, and a
     /// callback that waited for room for the whole would wait for ever behind a small window.
     static var readBody: nghttp2_data_source_read_callback {
-        { _, _, buffer, room, flags, source, session in
-            let slot = unsafe UInt32(bitPattern: source!.pointee.fd)
-            let (count, isLast) = unsafe HTTP2ClientSession.of(session).streams.update(slot) { stream in
+        { _, id, buffer, room, flags, _, session in
+            let part = unsafe HTTP2ClientSession.of(session).withStream(id) { stream in
                 let rest = stream.requestBody.dropFirst(stream.sent).prefix(room)
                 unsafe rest.withUnsafeBufferPointer { bytes in
                     if let base = bytes.baseAddress { unsafe buffer!.update(from: base, count: bytes.count) }
                 }
                 stream.sent += rest.count
-                return (rest.count, stream.sent == stream.requestBody.count)
+                return (count: rest.count, isLast: stream.sent == stream.requestBody.count)
             }
-            if isLast { unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
-            return count
+            guard let part else { preconditionFailure("nghttp2 asks for the body of an open stream") }
+            if part.isLast { unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+            return part.count
         }
     }
 
     private func headerReceived(stream id: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>)
         -> Int32
     {
-        guard let slot = raw.slot(of: id) else { return 0 }
         if unsafe name.count == 7 && name[0] == UInt8(ascii: ":") {
             // Only `:status` is left: nghttp2 has checked that the message is a response with three digits in it.
             let status = unsafe value.reduce(0) { $0 * 10 + UInt16($1 &- UInt8(ascii: "0")) }
-            streams.update(slot) { $0.status = status }
+            _ = withStream(id) { $0.status = status }
             return 0
         }
         guard let wanted = wantedHeaders.first(where: { unsafe $0.isEqual(to: name) }) else { return 0 }
         let limit = Int(settings.maximumHeaderList)
-        let fits = streams.update(slot) { stream in
+        let fits = withStream(id) { stream in
             if stream.status < 200 || stream.hasFinalHeaders { return true }
             stream.headerSize += name.count + value.count + HeaderFields.overhead
             if stream.headerSize > limit { return false }
             stream.headers.append(HTTP2Header(name: wanted, value: unsafe Array(value)))
             return true
         }
-        return fits ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+        return fits ?? true ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
     }
 
     private func bodyReceived(stream id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
-        guard let slot = raw.slot(of: id) else { return }
         let limit = settings.maximumResponseBody
-        let discarded = streams.update(slot) { stream in
+        let discarded = withStream(id) { stream in
             let kept = stream.isReported ? 0 : min(bytes.count, limit - stream.body.count)
             unsafe stream.body.append(contentsOf: bytes.prefix(kept))
             stream.discarded += bytes.count - kept
             return stream.discarded
         }
-        if discarded > settings.maximumDiscardedBody {
+        if let discarded, discarded > settings.maximumDiscardedBody {
             resetQuietly(id, code: .enhanceYourCalm)
-            report(slot, resetBy: .enhanceYourCalm)
+            report(id, resetBy: .enhanceYourCalm)
         }
     }
 
@@ -115,20 +112,19 @@ extension HTTP2ClientSession {
     }
 
     private func messageReceived(_ header: nghttp2_frame_hd) {
-        guard let slot = raw.slot(of: header.stream_id) else { return }
         let isEnd = header.has(NGHTTP2_FLAG_END_STREAM)
         let isHeaders = header.isOf(NGHTTP2_HEADERS)
         guard isEnd || isHeaders else { return }
-        let isEarly = streams.update(slot) { stream in
+        let isEarly = withStream(header.stream_id) { stream in
             if isHeaders, stream.status >= 200 { stream.hasFinalHeaders = true }
             if isEnd { stream.isComplete = true }
             return stream.isComplete && !stream.isReported && stream.sent < stream.requestBody.count
         }
-        if isEarly {
+        if isEarly == true {
             // The peer has answered without waiting for the whole body, and may never read the rest. The answer counts
             // (RFC 9113, section 8.1); the rest of the body is no longer of use to anyone.
             resetQuietly(header.stream_id, code: .noError)
-            reportResponse(slot)
+            reportResponse(header.stream_id)
         }
     }
 
@@ -140,25 +136,22 @@ extension HTTP2ClientSession {
             .goaway(
                 lastStreamID: frame.last_stream_id, code: HTTP2ErrorCode(rawValue: frame.error_code),
                 debugData: frame.debugData))
-        for slot in streams.handles where !isWritten(streams[slot].id) {
-            report(slot, resetBy: .refusedStream)
-        }
+        for id in streams.keys.sorted() where !isWritten(id) { report(id, resetBy: .refusedStream) }
     }
 
     private func streamClosed(_ id: Int32, code: HTTP2ErrorCode) {
-        guard let slot = raw.slot(of: id) else { return }
-        let stream = streams.remove(slot)
-        guard !stream.isReported else { return }
+        guard let stream = streams.removeValue(forKey: id), !stream.isReported else { return }
         openStreams -= 1
         // RST_STREAM after a complete response takes nothing back (RFC 9113, section 8.1).
         events.append(stream.isComplete ? .response(handle: stream.handle, stream.response) : stream.resetEvent(code))
     }
 
-    private func reportResponse(_ slot: UInt32) {
-        let event = streams.update(slot) { stream in
+    private func reportResponse(_ id: Int32) {
+        let event = withStream(id) { stream in
             stream.isReported = true
             return Event.response(handle: stream.handle, stream.response)
         }
+        guard let event else { return }
         openStreams -= 1
         events.append(event)
     }

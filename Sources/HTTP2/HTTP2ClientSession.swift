@@ -61,7 +61,6 @@ package final class HTTP2ClientSession {
     /// One request on its way.
     struct Stream {
         var handle: UInt32
-        var id: Int32 = 0
         var requestBody: ArraySlice<UInt8>
         /// How much of the request's body nghttp2 has taken.
         var sent = 0
@@ -81,7 +80,8 @@ package final class HTTP2ClientSession {
     let settings: Settings
     let wantedHeaders: [[UInt8]]
     let raw: RawSession
-    var streams = Slab<Stream>()
+    /// By identifier; those that nghttp2 has not written yet as well.
+    var streams: [Int32: Stream] = [:]
     var events = Deque<Event>()
     /// Of the request that is being built.
     var fields = HeaderFields()
@@ -153,34 +153,27 @@ package final class HTTP2ClientSession {
         guard fields.size <= Self.maximumHeaderList else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue))
         }
-        let slot = streams.insert(Stream(handle: handle, requestBody: body ?? []))
-        let result = submit(slot, hasBody: body != nil)
-        guard result >= 0 else {
-            streams.remove(slot)
-            throw HTTP2Error(library: result)
-        }
-        streams.update(slot) { $0.id = result }
+        let id = submitFields(hasBody: body != nil)
+        guard id >= 0 else { throw HTTP2Error(library: id) }
+        streams[id] = Stream(handle: handle, requestBody: body ?? [])
         openStreams += 1
-        return result
+        return id
     }
 
-    private func submit(_ slot: UInt32, hasBody: Bool) -> Int32 {
-        let streamData = unsafe RawSession.streamData(slot: slot)
-        return unsafe fields.withFields { fields, count in
-            guard hasBody else {
-                return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, nil, streamData)
-            }
-            var provider = unsafe nghttp2_data_provider(
-                source: nghttp2_data_source(fd: Int32(bitPattern: slot)), read_callback: Self.readBody)
-            return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, &provider, streamData)
+    /// nghttp2 asks for the body when it writes, and not before.
+    private func submitFields(hasBody: Bool) -> Int32 {
+        unsafe fields.withFields { fields, count in
+            guard hasBody else { return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, nil, nil) }
+            var provider = unsafe nghttp2_data_provider(source: nghttp2_data_source(), read_callback: Self.readBody)
+            return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, &provider, nil)
         }
     }
 
     /// Ends a stream by RST_STREAM; its reset event is there at once. Nothing happens if it has ended already.
     package func cancel(stream id: Int32, code: HTTP2ErrorCode = .cancel) throws(HTTP2Error) {
-        guard let slot = raw.slot(of: id) ?? unsentSlot(of: id), !streams[slot].isReported else { return }
+        guard isOpen(id) else { return }
         try raw.submitReset(stream: id, code: code)
-        report(slot, resetBy: code)
+        report(id, resetBy: code)
     }
 
     /// Ends every request that has no end yet: the connection is lost.
@@ -189,9 +182,7 @@ package final class HTTP2ClientSession {
     /// with `code`. Afterwards only ``terminate()`` and ``drain(into:upTo:)`` are of use.
     package func abandon(code: HTTP2ErrorCode) {
         goawayReceived = true
-        for slot in streams.handles {
-            report(slot, resetBy: isWritten(streams[slot].id) ? code : .refusedStream)
-        }
+        for id in streams.keys.sorted() { report(id, resetBy: isWritten(id) ? code : .refusedStream) }
     }
 
     // MARK: Connection
@@ -241,26 +232,34 @@ package final class HTTP2ClientSession {
     // MARK: The end of a request
 
     /// Tells the owner that a stream ended without a response; nghttp2 may close it later.
-    func report(_ slot: UInt32, resetBy code: HTTP2ErrorCode) {
-        guard !streams[slot].isReported else { return }
-        let event = streams.update(slot) { stream in
+    func report(_ id: Int32, resetBy code: HTTP2ErrorCode) {
+        let event = withStream(id) { stream -> Event? in
+            guard !stream.isReported else { return nil }
             let event = stream.resetEvent(code)
             stream.isReported = true
             stream.headers = []
             stream.body = []
             return event
         }
+        guard let event = event ?? nil else { return }
         openStreams -= 1
         events.append(event)
+    }
+
+    /// Changes a stream in place; `nil` where there is none.
+    func withStream<Result>(_ id: Int32, _ body: (inout Stream) -> Result) -> Result? {
+        guard let index = streams.index(forKey: id) else { return nil }
+        return body(&streams.values[index])
+    }
+
+    /// Whether a request has no end yet.
+    package func isOpen(_ id: Int32) -> Bool {
+        streams[id].map { !$0.isReported } ?? false
     }
 
     /// Whether nghttp2 has written the stream's HEADERS: it opens a stream only then.
     package func isWritten(_ id: Int32) -> Bool {
         unsafe nghttp2_session_find_stream(raw.pointer, id) != nil
-    }
-
-    private func unsentSlot(of id: Int32) -> UInt32? {
-        streams.handles.first { streams[$0].id == id && !isWritten(id) }
     }
 
     /// Remembers that nghttp2 closed the connection by itself; it never asks, it only sends GOAWAY.

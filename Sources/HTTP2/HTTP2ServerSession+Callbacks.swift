@@ -3,12 +3,13 @@ import Core
 
 /// What nghttp2 calls.
 ///
-/// A callback finds its session in the user data and its stream by the slot that nghttp2 keeps with the stream.
+/// A callback finds its session in the user data.
 extension HTTP2ServerSession {
     static func register(in plan: borrowing RawSession.Plan) {
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(plan.callbacks) { _, frame, session in
             let isRequest = unsafe frame!.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
-            return isRequest ? unsafe HTTP2ServerSession.of(session).streamOpened(frame!.pointee.hd.stream_id) : 0
+            if isRequest { unsafe HTTP2ServerSession.of(session).streamOpened(frame!.pointee.hd.stream_id) }
+            return 0
         }
         unsafe nghttp2_session_callbacks_set_on_header_callback(plan.callbacks) {
             _, frame, name, nameLength, value, valueLength, flags, session in
@@ -48,15 +49,15 @@ extension HTTP2ServerSession {
 
     /// Gives the next part of an answer's body.
     static var readBody: nghttp2_data_source_read_callback {
-        { _, id, buffer, room, flags, source, session in
+        { _, id, buffer, room, flags, _, session in
             let session = unsafe HTTP2ServerSession.of(session)
-            let slot = unsafe UInt32(bitPattern: source!.pointee.fd)
-            let (count, isLast) = session.streams.update(slot) { stream in
-                unsafe stream.takeBody(into: UnsafeMutableBufferPointer(start: buffer, count: room))
-            }
+            guard
+                let (count, isLast) = session.withStream(
+                    id, { unsafe $0.takeBody(into: UnsafeMutableBufferPointer(start: buffer, count: room)) })
+            else { preconditionFailure("nghttp2 asks for the body of an open stream") }
             guard isLast else { return count == 0 ? Int(NGHTTP2_ERR_DEFERRED.rawValue) : count }
             unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
-            let trailers = session.streams[slot].answer?.trailers ?? []
+            let trailers = session.streams[id]?.answer?.trailers ?? []
             if !trailers.isEmpty {
                 unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)
                 guard session.submitTrailers(trailers, stream: id) == 0 else {
@@ -67,19 +68,23 @@ extension HTTP2ServerSession {
         }
     }
 
-    private func streamOpened(_ id: Int32) -> Int32 {
-        var stream = Stream(id: id)
+    private func streamOpened(_ id: Int32) {
+        var stream = Stream()
         stream.request.headers.reserveCapacity(previousHeaders.count)
-        let slot = streams.insert(stream)
-        return unsafe nghttp2_session_set_stream_user_data(raw.pointer, id, RawSession.streamData(slot: slot))
+        streams[id] = stream
+    }
+
+    /// Changes a stream in place; `nil` where there is none.
+    private func withStream<Result>(_ id: Int32, _ body: (inout Stream) -> Result) -> Result? {
+        guard let index = streams.index(forKey: id) else { return nil }
+        return body(&streams.values[index])
     }
 
     private func headerReceived(
         stream id: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, isSensitive: Bool
     ) -> Int32 {
-        guard let slot = raw.slot(of: id) else { return 0 }
         let limit = settings.maximumHeaderList
-        let fits = streams.update(slot) { stream in
+        let fits = withStream(id) { stream in
             stream.headerListSize += name.count + value.count + HeaderFields.overhead
             if stream.headerListSize > limit { return false }
             let header = unsafe shared(at: stream.request.headers.count, name: name, value: value)
@@ -90,7 +95,7 @@ extension HTTP2ServerSession {
             }
             return true
         }
-        return fits ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+        return fits ?? true ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
     }
 
     /// A field that shares what it has in common with the field at the same place of the request before.
@@ -106,9 +111,8 @@ extension HTTP2ServerSession {
     }
 
     private func bodyReceived(stream id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
-        guard let slot = raw.slot(of: id) else { return }
         let limit = settings.maximumRequestBody
-        streams.update(slot) { stream in
+        _ = withStream(id) { stream in
             let kept = min(bytes.count, limit - stream.request.body.count)
             unsafe stream.request.body.append(contentsOf: bytes.prefix(kept))
             if kept < bytes.count { stream.request.bodyTruncated = true }
@@ -137,37 +141,33 @@ extension HTTP2ServerSession {
     }
 
     private func messageReceived(_ header: nghttp2_frame_hd) {
-        guard let slot = raw.slot(of: header.stream_id) else { return }
         let isEnd = header.has(NGHTTP2_FLAG_END_STREAM)
         if header.isOf(NGHTTP2_HEADERS) {
             let block = headerBlocks.take(stream: header.stream_id)
-            let isFirst = !streams[slot].hasHeaders
-            if isFirst {
-                streams.update(slot) { stream in
-                    stream.hasHeaders = true
-                    stream.request.hasPriority = header.has(NGHTTP2_FLAG_PRIORITY)
-                    stream.request.representations = block.representations
-                    stream.request.headerBlockLength = block.length
-                }
-                previousHeaders = streams[slot].request.headers
-                if settings.announcesHeaders, !isEnd {
-                    events.append(.headers(stream: header.stream_id, streams[slot].request))
-                }
+            let first = withStream(header.stream_id) { stream -> HTTP2Request? in
+                guard !stream.hasHeaders else { return nil }
+                stream.hasHeaders = true
+                stream.request.hasPriority = header.has(NGHTTP2_FLAG_PRIORITY)
+                stream.request.representations = block.representations
+                stream.request.headerBlockLength = block.length
+                return stream.request
+            }
+            if let first = first ?? nil {
+                previousHeaders = first.headers
+                if settings.announcesHeaders, !isEnd { events.append(.headers(stream: header.stream_id, first)) }
             }
         }
-        if isEnd {
-            let request = streams.update(slot) { stream in
-                let request = stream.request
-                stream.request = HTTP2Request()
-                return request
-            }
-            events.append(.request(stream: header.stream_id, request))
+        guard isEnd else { return }
+        let request = withStream(header.stream_id) { stream in
+            let request = stream.request
+            stream.request = HTTP2Request()
+            return request
         }
+        if let request { events.append(.request(stream: header.stream_id, request)) }
     }
 
     private func streamClosed(_ id: Int32, code: HTTP2ErrorCode) {
-        guard let slot = raw.slot(of: id) else { return }
-        streams.remove(slot)
+        guard streams.removeValue(forKey: id) != nil else { return }
         events.append(.closed(stream: id, code))
     }
 }

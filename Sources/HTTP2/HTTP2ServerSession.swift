@@ -49,7 +49,6 @@ package final class HTTP2ServerSession {
 
     /// One request and its answer.
     struct Stream {
-        var id: Int32
         var request = HTTP2Request()
         var headerListSize = 0
         var hasHeaders = false
@@ -60,7 +59,7 @@ package final class HTTP2ServerSession {
 
     let settings: Settings
     let raw: RawSession
-    var streams = Slab<Stream>()
+    var streams: [Int32: Stream] = [:]
     var events = Deque<Event>()
     var headerBlocks = HeaderBlockReader()
     /// The fields of the request before, which the next one mostly repeats: equal ones share their memory.
@@ -129,7 +128,7 @@ package final class HTTP2ServerSession {
     /// - Returns: false when the stream is closed or has been answered.
     @discardableResult
     package func respond(stream: Int32, _ answer: HTTP2Answer) throws(HTTP2Error) -> Bool {
-        guard let slot = raw.slot(of: stream), streams[slot].answer == nil else { return false }
+        guard let open = streams[stream], open.answer == nil else { return false }
         fill(status: answer.status, answer.headers)
         try check(
             unsafe fields.withFields { fields, count in
@@ -137,10 +136,10 @@ package final class HTTP2ServerSession {
                     return unsafe nghttp2_submit_response(raw.pointer, stream, fields, count, nil)
                 }
                 var provider = unsafe nghttp2_data_provider(
-                    source: nghttp2_data_source(fd: Int32(bitPattern: slot)), read_callback: Self.readBody)
+                    source: nghttp2_data_source(), read_callback: Self.readBody)
                 return unsafe nghttp2_submit_response(raw.pointer, stream, fields, count, &provider)
             })
-        streams.update(slot) { $0.answer = answer }
+        streams[stream]?.answer = answer
         return true
     }
 

@@ -113,17 +113,6 @@ struct RawSession: ~Copyable {
     func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
         try check(unsafe nghttp2_submit_rst_stream(pointer, 0, stream, code.rawValue))
     }
-
-    /// The slot that was given to a stream; `nil` when nghttp2 does not know the stream (any more, or yet).
-    func slot(of stream: Int32) -> UInt32? {
-        guard let data = unsafe nghttp2_session_get_stream_user_data(pointer, stream) else { return nil }
-        return UInt32(UInt(bitPattern: data) - 1)
-    }
-
-    /// What nghttp2 keeps with a stream for us: the slot plus one, because zero means none.
-    static func streamData(slot: UInt32) -> UnsafeMutableRawPointer? {
-        unsafe UnsafeMutableRawPointer(bitPattern: UInt(slot) + 1)
-    }
 }
 
 /// Turns nghttp2's return values into errors.

@@ -21,6 +21,30 @@ struct EngineStreamTests {
         #expect(link.engine.freeStreams == 1000, "the token was taken, whatever became of the notification")
     }
 
+    @Test("Streams end in any order, and the one that has been open for longest is the next to time out")
+    func timeoutOrder() throws {
+        let link = try Link {
+            $0.requestTimeout = .seconds(5)
+            $0.stallLimit = .seconds(60)
+        }
+        link.open()
+        link.server.onRequest = { _, _ in }
+        let start = link.now
+        for handle in UInt32(0)..<4 {
+            try link.submit(as: handle)
+            link.pass(.seconds(1))
+        }
+        #expect(link.engine.inFlight == 4 && link.engine.nextDeadline == start + .seconds(5))
+        link.server.reply(3)
+        link.pump()
+        #expect(link.engine.inFlight == 3 && link.engine.nextDeadline == start + .seconds(5))
+        link.server.reply(1)
+        link.pump()
+        #expect(link.engine.inFlight == 2 && link.engine.nextDeadline == start + .seconds(7))
+        link.pass(.seconds(3))
+        #expect(link.engine.inFlight == 1 && link.engine.nextDeadline == start + .seconds(8))
+    }
+
     @Test("With a certificate there are as many streams as SETTINGS say from the start, within our own limit")
     func certificate() throws {
         for (theirs, ours, free) in [(UInt32(100), 1000, 100), (5000, 1000, 1000)] {

@@ -2,33 +2,6 @@ import APNs
 import Core
 import Testing
 
-@Suite("StreamTable")
-struct StreamTableTests {
-    @Test("Streams leave in any order, and the oldest that is left is known")
-    func order() {
-        var table = StreamTable()
-        for handle in UInt32(0)..<4 {
-            table.open(100 + handle, deadline: .seconds(Double(handle))) { slot in Int32(slot) * 2 + 1 }
-        }
-        #expect(table.oldest?.handle == 100)
-        let second = table.finish(1)
-        #expect(second.handle == 101 && second.stream == 3 && table.oldest?.handle == 100)
-        _ = table.finish(0)
-        #expect(table.oldest?.handle == 102 && table.oldest?.deadline == .seconds(2))
-        #expect(table.opened == 4 && table.finished == 2 && table.inFlight == 2)
-    }
-
-    @Test("A stream that HTTP/2 did not open was never in the table")
-    func failedOpen() {
-        struct Refusal: Error {}
-        var table = StreamTable()
-        #expect(throws: Refusal.self) {
-            try table.open(1, deadline: .seconds(1)) { _ throws(Refusal) in throw Refusal() }
-        }
-        #expect(table.opened == 0 && table.inFlight == 0 && table.oldest == nil)
-    }
-}
-
 @Suite("Placement")
 struct PlacementTests {
     private func placement(_ lanes: [Placement.Lane]) -> Placement {

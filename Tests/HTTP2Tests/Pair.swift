@@ -131,7 +131,7 @@ extension HTTP2ServerSession {
     @discardableResult
     func inform(stream: Int32, status: UInt16, headers: [HTTP2Header] = []) throws(HTTP2Error) -> Bool {
         precondition((100..<200).contains(status), "interim answers are 1xx")
-        guard let slot = raw.slot(of: stream), streams[slot].answer == nil else { return false }
+        guard let open = streams[stream], open.answer == nil else { return false }
         fill(status: status, headers)
         try check(
             unsafe fields.withFields { fields, count in
