@@ -23,18 +23,18 @@ extension APNsPool {
     }
 
     /// - Returns: Whether the request goes out again; otherwise its answer is the owner's.
-    func recover(_ ticket: Ticket, from refusal: TokenRefusal, on connection: Connection, at now: Moment) -> Bool {
+    func recover(_ handle: UInt32, from refusal: TokenRefusal, on connection: Connection, at now: Moment) -> Bool {
         guard let tokens else {
             retire(connection, at: now.instant)
             return false
         }
-        let entry = entries[ticket]
+        let entry = entry(handle)
         switch refusal {
         case .expired:
-            if resendsWithNewToken(ticket, tokens, at: now) { return true }
+            if resendsWithNewToken(handle, tokens, at: now) { return true }
             if abandon(connection, at: now.instant) { events.append(.alarm(.clockSkew)) }
         case .tooManyUpdates:
-            if resendsWithOlderToken(ticket, tokens, at: now) { return true }
+            if resendsWithOlderToken(handle, tokens, at: now) { return true }
             if abandon(connection, at: now.instant) {
                 events.append(.alarm(.tooManyTokenUpdates(keepsOlder: false)))
             }
@@ -51,22 +51,22 @@ extension APNsPool {
             abandon(connection, at: now.instant)
             return false
         }
-        return resendsOnFreshConnection(ticket, refusal, connection)
+        return resendsOnFreshConnection(handle, refusal, connection)
     }
 
-    private func resendsWithNewToken(_ ticket: Ticket, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
-        let entry = entries[ticket]
+    private func resendsWithNewToken(_ handle: UInt32, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+        let entry = entry(handle)
         guard !isDraining, !entry.recovery.hadNewToken,
             tokens.expired(generation: entry.tokenGeneration, at: now)
         else { return false }
         entry.recovery.hadNewToken = true
         counters.renewals += 1
-        lineUpAgain(ticket)
+        lineUpAgain(handle)
         return true
     }
 
-    private func resendsWithOlderToken(_ ticket: Ticket, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
-        let entry = entries[ticket]
+    private func resendsWithOlderToken(_ handle: UInt32, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+        let entry = entry(handle)
         guard !isDraining, !entry.recovery.hadOlderToken else { return false }
         switch tokens.refusedAsUpdate(generation: entry.tokenGeneration, at: now) {
         case .none: return false
@@ -75,14 +75,14 @@ extension APNsPool {
         }
         entry.recovery.hadOlderToken = true
         counters.renewals += 1
-        lineUpAgain(ticket)
+        lineUpAgain(handle)
         return true
     }
 
     private func resendsOnFreshConnection(
-        _ ticket: Ticket, _ refusal: TokenRefusal, _ connection: Connection
+        _ handle: UInt32, _ refusal: TokenRefusal, _ connection: Connection
     ) -> Bool {
-        let entry = entries[ticket]
+        let entry = entry(handle)
         guard !isDraining else { return false }
         if let verdict, verdict.refusal == refusal, connection.serial < verdict.serial { return false }
         guard !entry.recovery.hadFreshConnection else {
@@ -91,7 +91,7 @@ extension APNsPool {
         }
         entry.recovery.hadFreshConnection = true
         counters.rebinds += 1
-        rebinding.append(ticket)
+        rebinding.append(handle)
         return true
     }
 

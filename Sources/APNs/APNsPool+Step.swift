@@ -12,7 +12,7 @@ extension APNsPool {
     /// Does everything that is due. Costs next to nothing when nothing has happened.
     package func step(at now: Moment) {
         hear(at: now)
-        while let ticket = spacing.release(at: now.instant) { readmit(ticket) }
+        while let handle = spacing.release(at: now.instant) { readmit(handle) }
         place(at: now)
         nextDeadline = dial(at: now.instant)
         if isShort {
@@ -41,10 +41,10 @@ extension APNsPool {
         case .ready:
             connection.readyAt = now.instant
             events.append(.connected)
-        case .replied(let ticket, let reply): replied(ticket, reply, on: connection, at: now)
-        case .lost(let ticket, let loss):
-            noteSilence(of: connection, entries[ticket], at: now.instant)
-            if loss.processed == .no { resend(ticket, loss) } else { lose(ticket, loss) }
+        case .replied(let handle, let reply): replied(handle, reply, on: connection, at: now)
+        case .lost(let handle, let loss):
+            noteSilence(of: connection, entry(handle), at: now.instant)
+            if loss.processed == .no { resend(handle, loss) } else { lose(handle, loss) }
         case .goaway(let reason):
             counters.count(goaway: reason)
             lastGoaway = PoolPicture.Goaway(reason: reason, at: now.instant)
@@ -54,7 +54,7 @@ extension APNsPool {
         }
     }
 
-    private func replied(_ ticket: Ticket, _ reply: APNsReply, on connection: Connection, at now: Moment) {
+    private func replied(_ handle: UInt32, _ reply: APNsReply, on connection: Connection, at now: Moment) {
         connection.answeredAt = now.instant
         let refusal = reply.isSuccess ? nil : TokenRefusal(reply.reason)
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
@@ -62,18 +62,17 @@ extension APNsPool {
         noteServerErrors(reply, on: connection, at: now.instant)
         if connection.brake?.answered(reply.status, at: now.instant) == true { brake(connection, at: now.instant) }
         if let refusal {
-            if recover(ticket, from: refusal, on: connection, at: now) { return }
+            if recover(handle, from: refusal, on: connection, at: now) { return }
             counters.recoveryLimitHits += 1
         } else if !reply.isSuccess {
             let rule = reply.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .resend, resends(ticket) { return }
+            if rule.action == .resend, resends(handle) { return }
         }
-        let entry = entries.remove(ticket)
+        let entry = end(handle)
         if reply.status == 429 { space(entry.request.target, reply, at: now.instant) }
-        counters.finished += 1
         if entry.isProbe { probeEnded(on: connection, reply.rule, at: now.instant) }
-        events.append(.replied(handle: entry.handle, reply, sentAt: entry.sentAt ?? now.instant))
+        events.append(.replied(handle: handle, reply, sentAt: entry.sentAt ?? now.instant))
     }
 
     /// A connection that brings nothing but errors may lead to a part of APNs that is ill.
@@ -109,32 +108,32 @@ extension APNsPool {
         guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
         let refusal = spacing.refused(token, at: now)
         if refusal.madeRoom { counters.spacedDeviceLimitHits += 1 }
-        for ticket in refusal.released { readmit(ticket) }
+        for handle in refusal.released { readmit(handle) }
     }
 
     /// Its device was left alone for long enough.
-    private func readmit(_ ticket: Ticket) {
-        entries[ticket].wasSpaced = true
-        lineUpAgain(ticket)
+    private func readmit(_ handle: UInt32) {
+        entry(handle).wasSpaced = true
+        lineUpAgain(handle)
     }
 
-    func lineUpAgain(_ ticket: Ticket) {
-        if entries[ticket].needsFreshConnection { rebinding.append(ticket) } else { line.appendAhead(ticket) }
+    func lineUpAgain(_ handle: UInt32) {
+        if entry(handle).needsFreshConnection { rebinding.append(handle) } else { line.appendAhead(handle) }
     }
 
     /// Takes a request out of the line that has to wait until its device may be asked again.
     ///
     /// - Returns: `false` if it has not.
-    private func isSpaced(_ ticket: Ticket, _ entry: Entry) -> Bool {
+    private func isSpaced(_ handle: UInt32, _ entry: Entry) -> Bool {
         guard !entry.wasSpaced, case .device(let token) = entry.request.target else { return false }
-        let hold = spacing.hold(ticket, for: token)
+        let hold = spacing.hold(handle, for: token)
         guard hold != .none else { return false }
-        leaveLine(ticket)
+        leaveLine(handle, entry)
         if hold == .held {
             counters.spaced += 1
         } else {
             counters.crowdedDevices += 1
-            lose(ticket, Loss(processed: .no, detail: Self.crowdedDetail, isThrottled: true))
+            lose(handle, Loss(processed: .no, detail: Self.crowdedDetail, isThrottled: true))
         }
         return true
     }
@@ -145,13 +144,13 @@ extension APNsPool {
         connection.limiter.change(perSecond: rate, at: now)
     }
 
-    private func resend(_ ticket: Ticket, _ loss: Loss) {
-        if !resends(ticket) { lose(ticket, loss) }
+    private func resend(_ handle: UInt32, _ loss: Loss) {
+        if !resends(handle) { lose(handle, loss) }
     }
 
     /// - Returns: Whether a request that was certainly not processed goes out again.
-    private func resends(_ ticket: Ticket) -> Bool {
-        let entry = entries[ticket]
+    private func resends(_ handle: UInt32) -> Bool {
+        let entry = entry(handle)
         guard !isDraining else { return false }
         guard entry.resends < configuration.maximumResends else {
             counters.resendLimitHits += 1
@@ -159,22 +158,23 @@ extension APNsPool {
         }
         entry.resends += 1
         counters.resends += 1
-        lineUpAgain(ticket)
+        lineUpAgain(handle)
         return true
     }
 
     /// It cannot be delivered any more: sending it would cost a permit and bring nothing.
-    private func expire(_ ticket: Ticket) {
-        let entry = entries.remove(ticket)
-        counters.finished += 1
-        events.append(.expired(handle: entry.handle))
+    private func expire(_ handle: UInt32) {
+        _ = end(handle)
+        events.append(.expired(handle: handle))
     }
 
     /// Expires what waits behind something that does not.
     private func sweep(at now: Moment) {
         guard nextSweep <= now.instant else { return }
         nextSweep = now.instant + Self.sweepInterval
-        for ticket in entries.handles where isExpired(entries[ticket], at: now) && leaveLine(ticket) { expire(ticket) }
+        for (handle, entry) in entries.sorted(by: { $0.key < $1.key }) where isExpired(entry, at: now) {
+            if leaveLine(handle, entry) { expire(handle) }
+        }
     }
 
     private func isExpired(_ entry: Entry, at now: Moment) -> Bool {
@@ -182,10 +182,9 @@ extension APNsPool {
         return expiration < now.wall.seconds
     }
 
-    func lose(_ ticket: Ticket, _ loss: Loss) {
-        let entry = entries.remove(ticket)
-        counters.finished += 1
-        events.append(.lost(handle: entry.handle, loss, sentAt: entry.sentAt))
+    func lose(_ handle: UInt32, _ loss: Loss) {
+        let entry = end(handle)
+        events.append(.lost(handle: handle, loss, sentAt: entry.sentAt))
     }
 
     // MARK: Placing
@@ -205,18 +204,18 @@ extension APNsPool {
         let fresh = connections.firstIndex { $0.serial >= freshSerial } ?? connections.count
         var token: ProviderToken?
         var isRebinding = !rebinding.isEmpty
-        while let ticket = nextInLine(isRebinding: isRebinding) {
-            let entry = entries[ticket]
+        while let handle = nextInLine(isRebinding: isRebinding) {
+            let entry = entry(handle)
             if isExpired(entry, at: now) {
-                leaveLine(ticket)
-                expire(ticket)
-            } else if !spacing.isEmpty, isSpaced(ticket, entry) {
+                leaveLine(handle, entry)
+                expire(handle)
+            } else if !spacing.isEmpty, isSpaced(handle, entry) {
                 // It left the line.
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? rebinding.popFirst() : line.popFirst()
-                precondition(taken == ticket, "who was placed is who leaves the line")
-                send(ticket, entry, on: connections[index], token, at: now.instant)
+                precondition(taken == handle, "who was placed is who leaves the line")
+                send(handle, entry, on: connections[index], token, at: now.instant)
             } else {
                 isShort = true
                 guard isRebinding else { return countShortage() }
@@ -227,8 +226,8 @@ extension APNsPool {
         }
     }
 
-    private func nextInLine(isRebinding: Bool) -> Ticket? {
-        if isRebinding, let ticket = rebinding.first { return ticket }
+    private func nextInLine(isRebinding: Bool) -> UInt32? {
+        if isRebinding, let handle = rebinding.first { return handle }
         return line.first
     }
 
@@ -253,18 +252,18 @@ extension APNsPool {
     }
 
     private func send(
-        _ ticket: Ticket, _ entry: Entry, on connection: Connection, _ token: ProviderToken?, at now: Instant
+        _ handle: UInt32, _ entry: Entry, on connection: Connection, _ token: ProviderToken?, at now: Instant
     ) {
         let hasPermit = connection.limiter.take(at: now)
         precondition(hasPermit, "a request is placed only where there is a permit")
         do throws(APNsError) {
-            try connection.engine.submit(entry.request, handle: ticket, authorization: token, at: now)
+            try connection.engine.submit(entry.request, handle: handle, authorization: token, at: now)
             entry.sentAt = now
             connection.isBound = true
             surplus.sent()
             entry.tokenGeneration = token?.generation ?? 0
         } catch {
-            lose(ticket, Loss(processed: .no, detail: error.description))
+            lose(handle, Loss(processed: .no, detail: error.description))
         }
     }
 

@@ -85,12 +85,8 @@ package final class APNsPool {
         case silent
     }
 
-    /// The pool's name for a request, from ``submit(_:handle:at:)`` until its event.
-    package typealias Ticket = UInt32
-
     /// A request that has not ended. An object, because requests are large and are looked up several times each.
     final class Entry {
-        let handle: UInt32
         let request: APNsRequest
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
@@ -106,8 +102,7 @@ package final class APNsPool {
         /// Whether it is to find out what a connection is told that is bound now.
         let isProbe: Bool
 
-        init(handle: UInt32, request: APNsRequest, isProbe: Bool) {
-            self.handle = handle
+        init(request: APNsRequest, isProbe: Bool) {
             self.request = request
             self.isProbe = isProbe
         }
@@ -160,7 +155,8 @@ package final class APNsPool {
     var random: any RandomNumberGenerator
 
     var connections: [Connection] = []
-    var entries = Slab<Entry>()
+    /// By the owner's handles.
+    var entries: [UInt32: Entry] = [:]
     /// Probes, and requests whose provider token was refused: they wait for a connection numbered ``freshSerial`` or higher.
     var rebinding = HandleQueue()
     /// What the next connection, and the first one that counts as fresh after a refusal, are numbered.
@@ -220,47 +216,45 @@ package final class APNsPool {
 
     /// Puts a request into the line, behind those of its priority. Its owner bounds the line's length.
     ///
-    /// - Parameter isProbe: whether it goes out on a fresh connection instead, because those that there are may be bound to
-    ///   what is refused. If it is accepted there, the older ones are replaced.
-    @discardableResult
-    package func submit(
-        _ request: consuming APNsRequest, handle: UInt32, isProbe: Bool = false, at now: Instant
-    ) -> Ticket {
+    /// - Parameters:
+    ///   - handle: the owner's small, reused number for the request; no other request has it until this one's event was
+    ///     taken or ``cancel(_:)`` took the request back.
+    ///   - isProbe: whether it goes out on a fresh connection instead, because those that there are may be bound to
+    ///     what is refused. If it is accepted there, the older ones are replaced.
+    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool = false, at now: Instant) {
         precondition(!isDraining, "a pool that drains takes no more requests")
         let priority = request.priority ?? .immediate
-        let ticket = entries.insert(Entry(handle: handle, request: request, isProbe: isProbe))
+        let former = entries.updateValue(Entry(request: request, isProbe: isProbe), forKey: handle)
+        precondition(former == nil, "a handle names one request at a time")
         if isProbe {
             wantFreshConnection()
-            rebinding.append(ticket)
+            rebinding.append(handle)
         } else {
-            line.append(ticket, priority: priority)
+            line.append(handle, priority: priority)
         }
         counters.submitted += 1
         nextDeadline = now
-        return ticket
     }
 
     /// Takes a request out of the line; it has no event.
     ///
-    /// - Parameter handle: the owner's name for it: the ticket of one whose event the owner has not taken yet may be
-    ///   another one's by now.
     /// - Returns: `false` when it is in flight, or has ended: its event will come.
-    package func cancel(_ ticket: Ticket, handle: UInt32) -> Bool {
-        guard entries.contains(ticket), entries[ticket].handle == handle, leaveLine(ticket) else { return false }
-        entries.remove(ticket)
+    package func cancel(_ handle: UInt32) -> Bool {
+        guard let entry = entries[handle], leaveLine(handle, entry) else { return false }
+        entries[handle] = nil
         counters.finished += 1
         return true
     }
 
     /// - Returns: `false` if it does not wait.
     @discardableResult
-    func leaveLine(_ ticket: Ticket) -> Bool {
-        if line.contains(ticket) {
-            line.remove(ticket)
-        } else if rebinding.contains(ticket) {
-            rebinding.remove(ticket)
-        } else if case .device(let token) = entries[ticket].request.target {
-            return spacing.remove(ticket, for: token)
+    func leaveLine(_ handle: UInt32, _ entry: Entry) -> Bool {
+        if line.contains(handle) {
+            line.remove(handle)
+        } else if rebinding.contains(handle) {
+            rebinding.remove(handle)
+        } else if case .device(let token) = entry.request.target {
+            return spacing.remove(handle, for: token)
         } else {
             return false
         }
@@ -292,12 +286,25 @@ package final class APNsPool {
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
-        for ticket in spacing.removeAll() { line.appendAhead(ticket) }
-        while let ticket = rebinding.popFirst() ?? line.popFirst() {
-            lose(ticket, Loss(processed: .no, detail: "the worker is stopping"))
+        for handle in spacing.removeAll() { line.appendAhead(handle) }
+        while let handle = rebinding.popFirst() ?? line.popFirst() {
+            lose(handle, Loss(processed: .no, detail: "the worker is stopping"))
         }
         for connection in connections { retire(connection, at: now) }
         nextDeadline = now
+    }
+
+    /// A request that has not ended.
+    func entry(_ handle: UInt32) -> Entry {
+        guard let entry = entries[handle] else { preconditionFailure("a request has an entry until it ends") }
+        return entry
+    }
+
+    /// The request has ended.
+    func end(_ handle: UInt32) -> Entry {
+        guard let entry = entries.removeValue(forKey: handle) else { preconditionFailure("a request ends once") }
+        counters.finished += 1
+        return entry
     }
 
     /// Whether nothing is left after ``drain(at:)``.

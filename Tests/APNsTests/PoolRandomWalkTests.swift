@@ -61,8 +61,8 @@ struct PoolRandomWalkTests {
             switch Int.random(in: 0..<12, using: &random) {
             case 0: if let server = world.servers.randomElement(using: &random) { world.cut(server) }
             case 1:
-                let ticket = world.pool.submit(Fixture.request(9999), handle: .max, at: world.now.instant)
-                #expect(world.pool.cancel(ticket, handle: .max))
+                world.pool.submit(Fixture.request(submitted), handle: submitted, at: world.now.instant)
+                #expect(world.pool.cancel(submitted))
                 cancelled += 1
             default: break
             }

@@ -267,11 +267,11 @@ struct PoolTests {
         let world = try World()
         world.settings.initial.maxConcurrentStreams = 1
         world.onRequest = { _, _ in }
-        let tickets = (0..<3).map { world.pool.submit(Fixture.request($0), handle: $0, at: world.now.instant) }
+        world.submit(0..<3)
         world.pass(.seconds(1))
-        #expect(!world.pool.cancel(tickets[0], handle: 0))
-        #expect(!world.pool.cancel(tickets[1], handle: 2), "another one's")
-        #expect(world.pool.cancel(tickets[1], handle: 1))
+        #expect(!world.pool.cancel(0))
+        #expect(world.pool.cancel(1))
+        #expect(!world.pool.cancel(1), "taken back already")
         #expect(world.pool.waitingCount == 1 && world.pool.inFlight == 1)
         world.servers[0].reply(1)
         world.pass(.seconds(1))

@@ -109,12 +109,11 @@ private final class OpenDoors: PipelineDoors {
         return published
     }
 
-    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
+    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {
         submitted.append(handle)
-        return handle
     }
 
-    func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
+    func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
     func isConnected(pool: Int) -> Bool { true }
     func take(_ intake: Intake) {}
     func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) { preconditionFailure("no decoder is a program") }

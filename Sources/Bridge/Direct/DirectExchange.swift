@@ -25,7 +25,6 @@ package final class DirectExchange {
     private static let handle: UInt32 = 0
 
     private let pool: APNsPool
-    private let ticket: APNsPool.Ticket
     private var deadline: Instant
     private var failedConnects = 0
     private var lastFailure: APNsError?
@@ -51,7 +50,7 @@ package final class DirectExchange {
             now.instant
             + (patience
                 ?? limits.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout)
-        ticket = pool.submit(request, handle: Self.handle, at: now.instant)
+        pool.submit(request, handle: Self.handle, at: now.instant)
     }
 
     package var nextDeadline: Instant? {
@@ -89,7 +88,7 @@ package final class DirectExchange {
     private func disconnected(_ error: APNsError?, at now: Instant) {
         guard let error, end == nil else { return }
         guard error.code != .certificateRefused else {
-            _ = pool.cancel(ticket, handle: Self.handle)
+            _ = pool.cancel(Self.handle)
             return finish(.certificateRefused(detail: "\(error)"), at: now)
         }
         lastFailure = error
@@ -99,7 +98,7 @@ package final class DirectExchange {
 
     private func giveUp(_ why: String, at now: Instant) {
         guard end == nil else { return }
-        let processed: Processed = pool.cancel(ticket, handle: Self.handle) ? .no : .unknown
+        let processed: Processed = pool.cancel(Self.handle) ? .no : .unknown
         let detail = lastFailure.map { "\(why): \($0)" } ?? why
         finish(.lost(Loss(processed: processed, detail: detail)), at: now)
     }

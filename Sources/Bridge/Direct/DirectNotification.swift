@@ -68,9 +68,7 @@ package final class DirectNotification: PipelineDoors {
     // MARK: PipelineDoors
 
     /// - Parameter pool: an app.
-    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment)
-        -> UInt32
-    {
+    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {
         let app = configuration.apps[pool]
         do throws(TLSError) {
             exchange = (
@@ -81,10 +79,9 @@ package final class DirectNotification: PipelineDoors {
         } catch {
             failure = error
         }
-        return 0
     }
 
-    package func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
+    package func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
 
     package func isConnected(pool: Int) -> Bool { true }
 

@@ -105,8 +105,8 @@ package final class InFlightNotification {
     var waitingSince: Instant?
     /// When it was last handed to a pool.
     var submittedAt = Instant(nanoseconds: 0)
-    /// Its pool's name for it, from when it is handed over until its end there.
-    var ticket: UInt32?
+    /// Whether a pool has it.
+    var isSubmitted = false
     /// The pool that it was last handed to.
     var pool = 0
 

@@ -106,8 +106,8 @@ extension Pipeline {
             apps.apps[entry.app].lanes[lane].held.remove(handle)
             return true
         }
-        guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { return false }
-        entry.ticket = nil
+        guard entry.isSubmitted, doors.withdraw(handle, pool: entry.pool) else { return false }
+        entry.isSubmitted = false
         withdrawn(handle, entry)
         return true
     }
@@ -152,7 +152,7 @@ extension Pipeline {
         for app in apps.configured {
             for lane in apps.apps[app].lanes.indices { limitHeld(app, lane, at: now) }
         }
-        parkWaiting(at: now) { $1.ticket != nil }
+        parkWaiting(at: now) { $1.isSubmitted }
     }
 
     private func resumeIntake() {

@@ -27,8 +27,8 @@ extension Pipeline {
         entry.pool = pool
         entry.submittedAt = now.instant
         waits(entry, at: now)
-        entry.ticket = doors.submit(
-            entry.apnsRequest, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
+        entry.isSubmitted = true
+        doors.submit(entry.apnsRequest, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
     }
 
     func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
@@ -51,7 +51,7 @@ extension Pipeline {
     /// APNs answered a notification.
     package func replied(_ handle: UInt32, _ reply: APNsReply, at now: Moment) {
         let entry = notifications[handle]
-        entry.ticket = nil
+        entry.isSubmitted = false
         answered(entry.pool, at: now)
         let rule = reply.rule
         if !rule.isKnown || rule.alarm != nil { announce(reply, rule, entry.app) }
@@ -129,7 +129,7 @@ extension Pipeline {
     /// A notification ended without an answer.
     package func lost(_ handle: UInt32, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
-        entry.ticket = nil
+        entry.isSubmitted = false
         if loss.processed == .no, isOutdated(entry) {
             resend(handle, entry, at: now)
             return
@@ -203,7 +203,7 @@ extension Pipeline {
     /// A notification expired in the line for APNs.
     package func expired(_ handle: UInt32, at now: Moment) {
         let entry = notifications[handle]
-        entry.ticket = nil
+        entry.isSubmitted = false
         withdrawn(handle, entry)
         finishExpired(handle, entry, at: now)
     }

@@ -111,7 +111,7 @@ extension Pipeline {
     private func appsServed(by pool: Int) -> Set<Int> {
         Set(
             notifications.handles.map { notifications[$0] }.filter {
-                $0.ticket != nil && $0.pool == pool && !isOutdated($0)
+                $0.isSubmitted && $0.pool == pool && !isOutdated($0)
             }.map(\.app))
     }
 
@@ -235,7 +235,7 @@ extension Pipeline {
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
     private func withdraw(_ app: Int, _ lane: Int, at now: Moment) {
         let submitted = notifications.handles.map { (handle: $0, entry: notifications[$0]) }.filter {
-            $0.entry.app == app && $0.entry.ticket != nil && (lane == AppLane.credential || lane == $0.entry.lane)
+            $0.entry.app == app && $0.entry.isSubmitted && (lane == AppLane.credential || lane == $0.entry.lane)
         }
         for (handle, entry) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
             guard takeBack(handle, in: lane, at: now) else { continue }
@@ -246,8 +246,8 @@ extension Pipeline {
     /// - Returns: Whether a notification still waited in its pool, and is held now.
     private func takeBack(_ handle: UInt32, in lane: Int, at now: Moment) -> Bool {
         let entry = notifications[handle]
-        guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { return false }
-        entry.ticket = nil
+        guard entry.isSubmitted, doors.withdraw(handle, pool: entry.pool) else { return false }
+        entry.isSubmitted = false
         hold(handle, entry, in: lane, at: now)
         return true
     }

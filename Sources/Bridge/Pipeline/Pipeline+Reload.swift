@@ -56,15 +56,15 @@ extension Pipeline {
     /// Takes what a pool that the app does not use has not sent yet, oldest first.
     private func takeBack(_ slot: Int) -> [UInt32] {
         let submitted = notifications.handles.filter {
-            notifications[$0].app == slot && notifications[$0].ticket != nil
+            notifications[$0].app == slot && notifications[$0].isSubmitted
         }
         var taken: [UInt32] = []
         for handle in submitted.sorted(by: {
             notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
         }) {
             let entry = notifications[handle]
-            guard let ticket = entry.ticket, doors.withdraw(ticket, handle: handle, pool: entry.pool) else { continue }
-            entry.ticket = nil
+            guard entry.isSubmitted, doors.withdraw(handle, pool: entry.pool) else { continue }
+            entry.isSubmitted = false
             taken.append(handle)
         }
         return taken

@@ -5,13 +5,13 @@ package import Core
 /// What the pipeline may do to the world; its worker provides it.
 package protocol PipelineDoors: AnyObject {
     /// Hands a notification to a pool; its end comes back as ``Pipeline/replied(_:_:at:)``
-    /// or ``Pipeline/lost(_:_:at:)``. Returns the pool's name for it.
+    /// or ``Pipeline/lost(_:_:at:)``.
     ///
     /// - Parameter isProbe: whether it needs a connection that APNs binds anew.
-    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32
+    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment)
 
     /// Takes a notification back from a pool; `false` if it was sent already, and then its end comes back.
-    func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool
+    func withdraw(_ handle: UInt32, pool: Int) -> Bool
 
     /// Whether a publishing connection takes publishes now.
     func canPublish(_ lane: PublishLane) -> Bool

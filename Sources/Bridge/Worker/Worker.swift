@@ -360,14 +360,12 @@ package final class Worker: PipelineDoors {
 
     // MARK: PipelineDoors
 
-    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment)
-        -> UInt32
-    {
+    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {
         self[pool].submit(request, handle: handle, isProbe: isProbe, at: now.instant)
     }
 
-    package func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool {
-        self[pool].cancel(ticket, handle: handle)
+    package func withdraw(_ handle: UInt32, pool: Int) -> Bool {
+        self[pool].cancel(handle)
     }
 
     package func canPublish(_ lane: PublishLane) -> Bool {

@@ -165,10 +165,8 @@ private final class NoDoors: PipelineDoors {
     func connect(_ lane: PublishLane) {}
     func maximumProperties(on lane: PublishLane) -> Int { .max }
     func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 { 0 }
-    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) -> UInt32 {
-        0
-    }
-    func withdraw(_ ticket: UInt32, handle: UInt32, pool: Int) -> Bool { false }
+    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {}
+    func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
     func isConnected(pool: Int) -> Bool { true }
     func take(_ intake: Intake) {}
     func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {}
