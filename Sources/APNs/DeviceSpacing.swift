@@ -1,4 +1,5 @@
 package import Core
+import DequeModule
 
 /// Devices that APNs was asked for too often (429 `TooManyRequests`), and the requests that wait for them.
 ///
@@ -15,9 +16,8 @@ package struct DeviceSpacing {
     }
 
     private struct Device {
-        let token: DeviceToken
         var until: Instant
-        /// Tickets, the oldest first.
+        /// Handles, the oldest first.
         var waiting: [UInt32] = []
     }
 
@@ -27,10 +27,10 @@ package struct DeviceSpacing {
     /// The most requests that wait for one device: the others' owners have room and time of their own for them.
     package let maximumWaiting: Int
 
-    private var devices = Slab<Device>()
-    private var slots: [DeviceToken: UInt32] = [:]
-    /// By ``Device/until``: all wait for equally long.
-    private var order = HandleQueue()
+    private var devices: [DeviceToken: Device] = [:]
+    /// By ``Device/until``: all wait for equally long. The first is true; others may have been followed by a later one of
+    /// the same device.
+    private var order = Deque<(token: DeviceToken, until: Instant)>()
     /// Requests that wait.
     package private(set) var waitingCount = 0
 
@@ -45,7 +45,7 @@ package struct DeviceSpacing {
 
     /// Whether no device is held back: then there is nothing to ask.
     package var isEmpty: Bool {
-        devices.count == 0
+        devices.isEmpty
     }
 
     /// Devices that are held back.
@@ -55,34 +55,26 @@ package struct DeviceSpacing {
 
     /// When ``release(at:)`` has something to do.
     package var nextDeadline: Instant? {
-        order.first.map { devices[$0].until }
+        order.first?.until
     }
 
     /// APNs was asked for this device too often.
     ///
     /// - Returns: Whether another device had to make room for this one, and the requests that waited for it.
     package mutating func refused(_ token: DeviceToken, at now: Instant) -> (madeRoom: Bool, released: [UInt32]) {
-        if let slot = slots[token] {
-            order.remove(slot)
-            devices.update(slot) { $0.until = now + interval }
-            order.append(slot)
-            return (false, [])
-        }
         var released: [UInt32] = []
-        let isFull = devices.count == maximumDevices
-        if isFull, let oldest = order.first { released = forget(oldest).waiting }
+        let makesRoom = devices[token] == nil && devices.count == maximumDevices
+        if makesRoom, let oldest = order.first { released = forget(oldest.token) }
         waitingCount -= released.count
-        let slot = devices.insert(Device(token: token, until: now + interval))
-        slots[token] = slot
-        order.append(slot)
-        return (isFull, released)
+        rest(token, at: now)
+        return (makesRoom, released)
     }
 
     /// - Returns: Whether the request has to wait.
-    package mutating func hold(_ ticket: UInt32, for token: DeviceToken) -> Hold {
-        guard let slot = slots[token] else { return .none }
-        guard devices[slot].waiting.count < maximumWaiting else { return .crowded }
-        devices.update(slot) { $0.waiting.append(ticket) }
+    package mutating func hold(_ handle: UInt32, for token: DeviceToken) -> Hold {
+        guard let device = devices[token] else { return .none }
+        guard device.waiting.count < maximumWaiting else { return .crowded }
+        devices[token]?.waiting.append(handle)
         waitingCount += 1
         return .held
     }
@@ -90,43 +82,52 @@ package struct DeviceSpacing {
     /// Takes back a request that waits.
     ///
     /// - Returns: `false` if it does not.
-    package mutating func remove(_ ticket: UInt32, for token: DeviceToken) -> Bool {
-        guard let slot = slots[token], let index = devices[slot].waiting.firstIndex(of: ticket) else { return false }
-        devices.update(slot) { _ = $0.waiting.remove(at: index) }
+    package mutating func remove(_ handle: UInt32, for token: DeviceToken) -> Bool {
+        guard let index = devices[token]?.waiting.firstIndex(of: handle) else { return false }
+        devices[token]?.waiting.remove(at: index)
         waitingCount -= 1
         return true
     }
 
     /// The next request whose time has come.
     package mutating func release(at now: Instant) -> UInt32? {
-        while let slot = order.first, devices[slot].until <= now {
-            guard !devices[slot].waiting.isEmpty else {
-                _ = forget(slot)
+        while let (token, until) = order.first, until <= now {
+            guard let next = devices[token]?.waiting.first else {
+                _ = forget(token)
                 continue
             }
-            order.remove(slot)
-            order.append(slot)
+            devices[token]?.waiting.removeFirst()
+            rest(token, at: now)
             waitingCount -= 1
-            return devices.update(slot) {
-                $0.until = now + interval
-                return $0.waiting.removeFirst()
-            }
+            return next
         }
         return nil
     }
 
     /// Everything that waits, for whatever device.
     package mutating func removeAll() -> [UInt32] {
-        var tickets: [UInt32] = []
-        while let slot = order.first { tickets += forget(slot).waiting }
+        var handles: [UInt32] = []
+        while let oldest = order.first { handles += forget(oldest.token) }
         waitingCount = 0
-        return tickets
+        return handles
     }
 
-    private mutating func forget(_ slot: UInt32) -> Device {
-        order.remove(slot)
-        let device = devices.remove(slot)
-        slots[device.token] = nil
-        return device
+    /// Leaves a device alone from now on.
+    private mutating func rest(_ token: DeviceToken, at now: Instant) {
+        let until = now + interval
+        devices[token, default: Device(until: until)].until = until
+        order.append((token, until))
+        dropStale()
+    }
+
+    /// - Returns: What waited for the device.
+    private mutating func forget(_ token: DeviceToken) -> [UInt32] {
+        let device = devices.removeValue(forKey: token)
+        dropStale()
+        return device?.waiting ?? []
+    }
+
+    private mutating func dropStale() {
+        while let (token, until) = order.first, devices[token]?.until != until { order.removeFirst() }
     }
 }

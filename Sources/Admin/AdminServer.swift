@@ -44,7 +44,8 @@ package final class AdminServer {
     private var listener: SocketListener?
     // Ends before what its callbacks touch.
     private var daemon: Daemon?
-    private var connections = Slab<Connection>()
+    private var connections: [UInt32: Connection] = [:]
+    private var lastNumber: UInt32 = 0
     private var limits: AdminConnections
     private var now: Moment
     /// From where the socket comes that the daemon is being given.
@@ -106,10 +107,10 @@ package final class AdminServer {
             onConnection: { server, connection, context, event in
                 guard let connection = unsafe connection, let context = unsafe context else { return }
                 if event == .CONNECTION_NOTIFY_STARTED {
-                    let slot = unsafe AdminServer.of(server).opened(DaemonConnection(connection))
-                    unsafe context.pointee = DaemonConnection.context(slot: slot)
+                    let number = unsafe AdminServer.of(server).opened(DaemonConnection(connection))
+                    unsafe context.pointee = DaemonConnection.context(number: number)
                 } else {
-                    unsafe AdminServer.of(server).closed(DaemonConnection.slot(context.pointee))
+                    unsafe AdminServer.of(server).closed(DaemonConnection.number(context.pointee))
                 }
             }, maximumConnections: Self.maximumSockets, maximumMemory: Self.maximumMemory)
         _ = try loop.register(descriptor: daemon.descriptor, handler: self, interest: .readable)
@@ -118,7 +119,7 @@ package final class AdminServer {
 
     deinit {
         // The daemon does not end while it holds any that are suspended.
-        for handle in connections.handles where connections[handle].isWaiting { connections[handle].raw.resume() }
+        for connection in connections.values where connection.isWaiting { connection.raw.resume() }
         daemon = nil
     }
 
@@ -136,26 +137,34 @@ package final class AdminServer {
     }
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
-        let slot = connections.insert(Connection(connection, from: arriving))
+        lastNumber &+= 1
+        connections[lastNumber] = Connection(connection, from: arriving)
         statistics.connections += 1
-        if let leaving = limits.opened(slot, from: arriving, at: now.instant) { end(leaving) }
-        return slot
+        if let leaving = limits.opened(lastNumber, from: arriving, at: now.instant) { end(leaving) }
+        return lastNumber
     }
 
     /// Makes the daemon close a connection, as if its peer had.
-    private func end(_ slot: UInt32) {
+    private func end(_ number: UInt32) {
+        guard let connection = connections[number] else { return }
         statistics.closedByLimits += 1
-        let connection = connections[slot]
         connection.isLeaving = true
         _ = shutdown(connection.raw.descriptor, Int32(SHUT_RDWR))
         if connection.isWaiting { resume(connection) }
         isBusy = true
     }
 
-    private func closed(_ slot: UInt32) {
-        connections.remove(slot)
-        limits.closed(slot)
+    private func closed(_ number: UInt32) {
+        connections[number] = nil
+        limits.closed(number)
         statistics.connections -= 1
+    }
+
+    private func state(of connection: DaemonConnection) -> Connection {
+        guard let state = connections[connection.number] else {
+            preconditionFailure("a connection is known from when it is opened until it is closed")
+        }
+        return state
     }
 
     // MARK: Requests
@@ -166,7 +175,7 @@ package final class AdminServer {
     private func requested(
         _ connection: DaemonConnection, path: String, method: String, version: String
     ) -> Bool {
-        let state = connections[connection.slot]
+        let state = state(of: connection)
         guard !state.isLeaving else { return false }
         if let command = state.command {
             guard !state.isTooLong else { return answer(connection, command, Self.tooLong) }
@@ -212,19 +221,19 @@ package final class AdminServer {
         if let length = connection.header("Content-Length").flatMap({ Int($0) }), length > Self.maximumBody {
             return answer(connection, command, Self.tooLong)
         }
-        connections[connection.slot].command = command
+        state(of: connection).command = command
         return true
     }
 
     private static let tooLong = AdminAnswer.text(413, "413 a command has at most \(maximumBody) bytes")
 
     private func received(_ part: [UInt8], on connection: DaemonConnection) {
-        let state = connections[connection.slot]
+        let state = state(of: connection)
         if state.body.count + part.count <= Self.maximumBody { state.body += part } else { state.isTooLong = true }
     }
 
     private func show(_ page: AdminPage, _ connection: DaemonConnection) -> Bool {
-        let state = connections[connection.slot]
+        let state = state(of: connection)
         let request = AdminRequest(page: page, isRepeated: state.hasWaited, body: state.body, peer: state.peer)
         guard let content = pages.answer(request, at: now) else {
             state.isWaiting = true
@@ -252,7 +261,7 @@ package final class AdminServer {
     /// Asks for the pages again that were not there yet.
     package func answerWaiting(at now: Moment) {
         self.now = now
-        for handle in connections.handles where connections[handle].isWaiting { resume(connections[handle]) }
+        for connection in connections.values where connection.isWaiting { resume(connection) }
     }
 
     private func resume(_ connection: Connection) {

@@ -67,17 +67,17 @@ struct DaemonConnection {
         unsafe harebell_mhd_descriptor(pointer)
     }
 
-    /// What ``slot(from:)`` was given.
-    var slot: UInt32 {
-        unsafe Self.slot(harebell_mhd_context(pointer))
+    /// What ``context(number:)`` was given.
+    var number: UInt32 {
+        unsafe Self.number(harebell_mhd_context(pointer))
     }
 
-    /// What the daemon keeps with a connection: its slot plus one, because zero means none.
-    static func context(slot: UInt32) -> UnsafeMutableRawPointer? {
-        unsafe UnsafeMutableRawPointer(bitPattern: UInt(slot) + 1)
+    /// What the daemon keeps with a connection: its number plus one, because zero means none.
+    static func context(number: UInt32) -> UnsafeMutableRawPointer? {
+        unsafe UnsafeMutableRawPointer(bitPattern: UInt(number) + 1)
     }
 
-    static func slot(_ context: UnsafeMutableRawPointer?) -> UInt32 {
+    static func number(_ context: UnsafeMutableRawPointer?) -> UInt32 {
         UInt32(UInt(bitPattern: context) - 1)
     }
 

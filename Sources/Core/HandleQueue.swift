@@ -1,5 +1,5 @@
-/// A first-in, first-out queue of ``Slab`` handles from which any of them can be removed: a list whose links lie in a
-/// table indexed by handle.
+/// A first-in, first-out queue of small integer handles from which any of them can be removed: a list whose links lie
+/// in a table indexed by handle.
 ///
 /// Every operation is O(1) and does not allocate once the table has reached its peak.
 package struct HandleQueue: Sendable {

@@ -14,20 +14,15 @@ package final class EventLoop {
     /// The loop turns at least this often, so that whoever watches ``turns`` sees it alive.
     package static let longestSleep = Duration.seconds(10)
 
-    /// A registered descriptor.
-    private struct Watch {
-        let handler: any ReadinessHandler
-        let generation: UInt32
-    }
-
     /// When this turn woke up.
     package private(set) var now = SystemClock.now()
     /// How many turns have ended.
     package private(set) var turns: UInt64 = 0
 
     private let poller: Poller
-    private var watches = Slab<Watch>()
-    private var lastGeneration: UInt32 = 0
+    /// By ``Registration/key``.
+    private var handlers: [UInt64: any ReadinessHandler] = [:]
+    private var lastKey: UInt64 = 0
     private var fullInlets: [any Inlet] = []
     private var participants: [any LoopParticipant] = []
     private var isRunning = false
@@ -105,12 +100,8 @@ package final class EventLoop {
 
     private func dispatch(_ index: Int) {
         let (key, readiness) = poller.event(index)
-        let slot = UInt32(truncatingIfNeeded: key)
-        // An earlier handler of this turn may have deregistered the descriptor, and the slot may be in use again.
-        guard watches.contains(slot) else { return }
-        let watch = watches[slot]
-        guard watch.generation == UInt32(key >> 32) else { return }
-        watch.handler.ready(readiness, at: now)
+        // Without a handler an earlier one of this turn has deregistered the descriptor.
+        handlers[key]?.ready(readiness, at: now)
     }
 
     private func expire(_ owner: any LoopOwner) {
@@ -135,16 +126,10 @@ package final class EventLoop {
     func watch(
         _ descriptor: Int32, _ handler: any ReadinessHandler, _ interest: Readiness
     ) throws(SystemError) -> Registration {
-        lastGeneration &+= 1
-        let slot = watches.insert(Watch(handler: handler, generation: lastGeneration))
-        let registration = Registration(descriptor: descriptor, slot: slot, generation: lastGeneration)
-        do {
-            try poller.add(descriptor, key: registration.key, interest: interest)
-        } catch {
-            watches.remove(slot)
-            throw error
-        }
-        return registration
+        lastKey += 1
+        try poller.add(descriptor, key: lastKey, interest: interest)
+        handlers[lastKey] = handler
+        return Registration(descriptor: descriptor, key: lastKey)
     }
 
     /// Changes what the handler is called for.
@@ -159,10 +144,7 @@ package final class EventLoop {
     /// Ends a registration, before its descriptor is closed. The handler is not called again, not even for readiness
     /// that this turn has found already.
     package func deregister(_ registration: Registration) {
-        precondition(
-            watches.contains(registration.slot) && watches[registration.slot].generation == registration.generation,
-            "a registration ends once")
-        watches.remove(registration.slot)
+        precondition(handlers.removeValue(forKey: registration.key) != nil, "a registration ends once")
         do {
             try poller.remove(registration.descriptor)
         } catch {

@@ -27,12 +27,6 @@ package protocol ReadinessHandler: AnyObject {
 /// ``EventLoop/deregister(_:)``.
 package struct Registration {
     let descriptor: Int32
-    let slot: UInt32
-    /// Tells this registration from an earlier one in the same slot.
-    let generation: UInt32
-
-    /// What the poller hands back with an event.
-    var key: UInt64 {
-        UInt64(generation) << 32 | UInt64(slot)
-    }
+    /// What the poller hands back with an event; no other registration of the loop has it.
+    let key: UInt64
 }

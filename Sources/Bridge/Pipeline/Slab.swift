@@ -1,32 +1,25 @@
-/// A table of values under small, reused integer handles: what a C callback or a machine holds instead of a reference.
+/// A table of values under small, reused integer handles.
 ///
-/// Insertion, look-up and removal are O(1) and do not allocate once the table has reached its peak. Everything is
-/// inlinable and public, because otherwise the compiler does not specialise it in other modules, and a request costs
-/// 18 % more instructions.
-public struct Slab<Element> {
+/// Insertion, look-up and removal are O(1) and do not allocate once the table has reached its peak.
+struct Slab<Element> {
     /// A handle is valid from `insert` to `remove`.
-    public typealias Handle = UInt32
+    typealias Handle = UInt32
 
-    @usableFromInline
-    var slots: [Element?] = []
+    private var slots: [Element?] = []
 
     /// The handles that the next insertions reuse, last in, first out.
-    @usableFromInline
-    var free: [Handle] = []
+    private var free: [Handle] = []
 
     /// An empty table.
-    @inlinable
-    public init() {}
+    init() {}
 
     /// The number of elements in the table.
-    @inlinable
-    public var count: Int {
+    var count: Int {
         slots.count - free.count
     }
 
     /// Puts an element into the table, under a handle that is free.
-    @inlinable
-    public mutating func insert(_ element: consuming Element) -> Handle {
+    mutating func insert(_ element: consuming Element) -> Handle {
         guard let handle = free.popLast() else {
             slots.append(element)
             return Handle(slots.count - 1)
@@ -36,23 +29,20 @@ public struct Slab<Element> {
     }
 
     /// Takes an element out; its handle may be given to another one.
-    @inlinable
     @discardableResult
-    public mutating func remove(_ handle: Handle) -> Element {
+    mutating func remove(_ handle: Handle) -> Element {
         guard let element = slots[Int(handle)].take() else { preconditionFailure("a handle is removed once") }
         free.append(handle)
         return element
     }
 
     /// Whether a handle is in use.
-    @inlinable
-    public func contains(_ handle: Handle) -> Bool {
+    func contains(_ handle: Handle) -> Bool {
         Int(handle) < slots.count && slots[Int(handle)] != nil
     }
 
     /// The element under a handle that is in use.
-    @inlinable
-    public subscript(handle: Handle) -> Element {
+    subscript(handle: Handle) -> Element {
         get {
             guard let element = slots[Int(handle)] else { preconditionFailure("a handle is used while it lives") }
             return element
@@ -64,15 +54,13 @@ public struct Slab<Element> {
     }
 
     /// Changes an element in place.
-    @inlinable
-    public mutating func update<Result>(_ handle: Handle, _ body: (inout Element) -> Result) -> Result {
+    mutating func update<Result>(_ handle: Handle, _ body: (inout Element) -> Result) -> Result {
         precondition(slots[Int(handle)] != nil, "a handle is used while it lives")
         return body(&slots[Int(handle)]!)
     }
 
     /// The handles in use, from low to high.
-    @inlinable
-    public var handles: [Handle] {
+    var handles: [Handle] {
         slots.indices.compactMap { slots[$0] == nil ? nil : Handle($0) }
     }
 }
