@@ -86,6 +86,8 @@ package final class APNsEngine: Engine {
     var answeredInBody: Set<UInt32> = []
     var liveness: Liveness
     var events = Deque<Event>()
+    /// Whether the transport or a deadline has called since ``clearNews()``: streams, window or phase may have changed.
+    private var wasCalled = false
     /// Between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
     /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A burst of
@@ -198,16 +200,30 @@ package final class APNsEngine: Engine {
         events.popFirst()
     }
 
+    /// Whether something may have happened since ``clearNews()``, an event or a change of what can be submitted.
+    package var hasNews: Bool {
+        wasCalled || !events.isEmpty
+    }
+
+    package func clearNews() {
+        wasCalled = false
+    }
+
     // MARK: Engine
 
     package func transportOpened(at now: Instant) {
-        self.now = now
+        called(at: now)
         liveness.heard(at: now)
         perform(machine.transportOpened(handshakeDeadline: now + configuration.handshakeTimeout))
     }
 
-    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+    private func called(at now: Instant) {
         self.now = now
+        wasCalled = true
+    }
+
+    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        called(at: now)
         guard phase != .closed else { return }
         liveness.heard(at: now)
         tls.receive(bytes)
@@ -222,7 +238,7 @@ package final class APNsEngine: Engine {
     }
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
-        self.now = now
+        called(at: now)
         wantsDisconnect = true
         if let failure {
             fail(APNsError(.transport, "the connection to \(configuration.endpoint) failed", underlying: failure))
@@ -257,7 +273,7 @@ package final class APNsEngine: Engine {
     }
 
     package func expire(at now: Instant) {
-        self.now = now
+        called(at: now)
         cancelOverdue()
         perform(machine.deadlinePassed(at: now))
         guard phase == .ready || phase == .draining else { return }

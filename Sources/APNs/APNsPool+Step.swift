@@ -9,7 +9,7 @@ extension APNsPool {
     /// How far apart the looks through a line are that does not move.
     private static let sweepInterval = Duration.seconds(1)
 
-    /// Does everything that is due. Costs next to nothing when nothing has happened.
+    /// Does everything that is due; nothing is unless ``isDue(at:)``.
     package func step(at now: Moment) {
         hear(at: now)
         while let handle = spacing.release(at: now.instant) { readmit(handle) }
@@ -30,6 +30,7 @@ extension APNsPool {
     private func hear(at now: Moment) {
         var isAnyClosed = false
         for connection in connections {
+            connection.engine.clearNews()
             while let event = connection.engine.nextEvent() { handle(event, of: connection, at: now) }
             if connection.isClosed { isAnyClosed = true }
         }

@@ -265,6 +265,12 @@ package final class APNsPool {
         events.popFirst()
     }
 
+    /// Whether ``step(at:)`` has something to do.
+    package func isDue(at now: Instant) -> Bool {
+        if let nextDeadline, nextDeadline <= now { return true }
+        return connections.contains { $0.engine.hasNews }
+    }
+
     /// Requests in the line.
     package var waitingCount: Int {
         line.count + rebinding.count + spacing.waitingCount

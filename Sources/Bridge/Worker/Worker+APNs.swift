@@ -14,7 +14,7 @@ extension Worker {
     func takeReplies() {
         for number in roster.pools.indices {
             guard let pool = roster.pools[number] else { continue }
-            pool.step(at: now)
+            if pool.isDue(at: now.instant) { pool.step(at: now) }
             while let event = pool.nextEvent() {
                 guard isWorking else { continue }
                 take(event, from: number, pool)

@@ -129,7 +129,7 @@ package final class Worker: PipelineDoors {
         advanceHandovers()
         takeConfirms()
         if isWorking { pipeline.publishWaiting(at: now) }
-        for case let pool? in roster.pools { pool.step(at: now) }
+        for case let pool? in roster.pools where pool.isDue(at: now.instant) { pool.step(at: now) }
         advanceDrain()
     }
 
