@@ -253,7 +253,7 @@ package final class AMQPConnection {
         }
         // Where another consumer is the only active one, a new connection changes nothing.
         if error?.code == .stalled {
-            configuration.stallTimeout = min(configuration.stallTimeout * 2, Self.longestStallTimeout)
+            configuration.stallTimeout = configuration.stallTimeout.doubled(1, atMost: Self.longestStallTimeout)
         }
         let pause = pause(after: error)
         state = .waiting(until: now + pause)

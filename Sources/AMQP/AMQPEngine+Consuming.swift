@@ -150,13 +150,13 @@ extension AMQPEngine {
     /// The broker closed the channel of a consumer, and means its queue alone.
     func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
         channels[index].close()
-        var pause = configuration.consumerRetry
-        for _ in 0..<consumers[index].failures where pause < configuration.longestConsumerRetry { pause = pause * 2 }
+        let pause = configuration.consumerRetry.doubled(
+            consumers[index].failures, atMost: configuration.longestConsumerRetry)
         consumers[index].failures += 1
         consumers[index].watch = nil
         consumers[index].askers = []
         consumers[index].messages = nil
-        consumers[index].state = .closed(until: now + min(pause, configuration.longestConsumerRetry))
+        consumers[index].state = .closed(until: now + pause)
         events.append(.channelClosed(queue: index, error))
     }
 

@@ -19,8 +19,7 @@ package struct Backoff: Sendable {
 
     /// The upper end of the next draw.
     package var ceiling: Duration {
-        let doubled = base.nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(attempts, 40)))
-        return doubled.overflow ? limit : min(limit, .nanoseconds(doubled.partialValue))
+        base.doubled(attempts, atMost: limit)
     }
 
     /// Draws the next wait.
@@ -33,5 +32,13 @@ package struct Backoff: Sendable {
     /// Forgets the failures: an attempt succeeded.
     package mutating func reset() {
         attempts = 0
+    }
+}
+
+extension Duration {
+    /// This duration times two to the power of `times`, at most `limit`.
+    package func doubled(_ times: Int, atMost limit: Duration) -> Duration {
+        let product = nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(times, 40)))
+        return product.overflow ? limit : min(limit, .nanoseconds(product.partialValue))
     }
 }

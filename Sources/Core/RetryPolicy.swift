@@ -21,9 +21,8 @@ package struct RetryPolicy: Sendable {
         afterAttempts attempts: Int, elapsed: Duration, using random: inout some RandomNumberGenerator
     ) -> Duration? {
         guard attempts < maximumAttempts, elapsed < horizon else { return nil }
-        var ceiling = firstPause
-        for _ in 1..<max(attempts, 1) where ceiling < longestPause { ceiling = ceiling * 2 }
-        let jitter = Int64.random(in: 0...min(ceiling, longestPause).nanoseconds, using: &random)
+        let ceiling = firstPause.doubled(max(attempts, 1) - 1, atMost: longestPause)
+        let jitter = Int64.random(in: 0...ceiling.nanoseconds, using: &random)
         let pause = Duration.nanoseconds(jitter)
         return elapsed + pause <= horizon ? pause : nil
     }

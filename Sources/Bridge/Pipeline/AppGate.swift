@@ -96,7 +96,7 @@ package struct AppGate {
             return .closes
         }
         guard current.probe == handle else { return .repeats }
-        let length = min(current.length * 2, Self.longestPause)
+        let length = current.length.doubled(1, atMost: Self.longestPause)
         pause = Pause(cause: cause, since: current.since, length: length, until: now + length)
         return .prolongs
     }

@@ -80,9 +80,7 @@ package struct PipelineSettings: Sendable {
     }
 
     package func pauseAfterRefusal(_ refusals: Int) -> Duration {
-        var pause = refusalPause
-        for _ in 1..<max(refusals, 1) where pause < longestRefusalPause { pause = pause * 2 }
-        return min(pause, longestRefusalPause)
+        refusalPause.doubled(max(refusals, 1) - 1, atMost: longestRefusalPause)
     }
 }
 

@@ -245,8 +245,6 @@ package final class DecoderProcess {
     }
 
     private var pauseBeforeStart: Duration {
-        var pause = options.restartPause
-        for _ in 1..<max(failures, 1) where pause < options.longestRestartPause { pause = pause * 2 }
-        return min(pause, options.longestRestartPause)
+        options.restartPause.doubled(max(failures, 1) - 1, atMost: options.longestRestartPause)
     }
 }
