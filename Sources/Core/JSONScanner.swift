@@ -1,26 +1,30 @@
-import Core
-
 /// Why bytes are not JSON.
-struct JSONFailure: Error, Equatable {
+package struct JSONFailure: Error, Equatable {
     /// Counted from 0.
-    let offset: Int
+    package let offset: Int
     /// What should have stood there.
-    let expectation: StaticString
+    package let expectation: StaticString
     /// Whether it may be JSON all the same, but has more brackets than are read.
-    var isTooDeep = false
+    package let isTooDeep: Bool
 
-    static func == (left: JSONFailure, right: JSONFailure) -> Bool {
+    package init(offset: Int, expectation: StaticString, isTooDeep: Bool = false) {
+        self.offset = offset
+        self.expectation = expectation
+        self.isTooDeep = isTooDeep
+    }
+
+    package static func == (left: JSONFailure, right: JSONFailure) -> Bool {
         left.offset == right.offset && left.expectation.description == right.expectation.description
     }
 }
 
 /// One value, as a place in the bytes: nothing is copied and no tree is built.
-struct JSONValue: Sendable {
-    enum Kind: Equatable {
+package struct JSONValue: Sendable {
+    package enum Kind: Equatable {
         case object, array, string, number, boolean, null
 
         /// In words, for "found …".
-        var name: StaticString {
+        package var name: StaticString {
             switch self {
             case .object: "an object"
             case .array: "an array"
@@ -32,24 +36,24 @@ struct JSONValue: Sendable {
         }
     }
 
-    let kind: Kind
+    package let kind: Kind
     /// The value as it stands there; of a string, what is between the quotes.
-    let range: Range<Int>
+    package let range: Range<Int>
     /// Whether a string has escapes, so that its bytes are not its text.
-    let isEscaped: Bool
+    package let isEscaped: Bool
 }
 
 /// Reads JSON from front to back, once, and checks all of it: grammar, escapes, UTF-8 and depth.
 ///
 /// Source: RFC 8259; UTF-8 by RFC 3629, section 4. Like the grammar, it lets a lone surrogate pass as an escape.
-struct JSONScanner {
+package struct JSONScanner {
     /// More brackets around a value than this are refused.
-    static let maximumDepth = 64
+    package static let maximumDepth = 64
 
     /// Where reading goes on.
-    private(set) var position: Int
+    package private(set) var position: Int
 
-    init(at position: Int = 0) {
+    package init(at position: Int = 0) {
         self.position = position
     }
 
@@ -59,7 +63,7 @@ struct JSONScanner {
 
     /// - Returns: the value here, skipped as a whole.
     /// - Parameter depth: how many brackets are open around it.
-    mutating func value(_ bytes: Span<UInt8>, depth: Int) throws(JSONFailure) -> JSONValue {
+    package mutating func value(_ bytes: Span<UInt8>, depth: Int) throws(JSONFailure) -> JSONValue {
         skipSpace(bytes)
         let start = position
         switch peek(bytes) {
@@ -80,7 +84,7 @@ struct JSONScanner {
     /// Steps into an object or an array.
     ///
     /// - Returns: whether the opening bracket stands here.
-    mutating func open(_ bytes: Span<UInt8>, _ bracket: Unicode.Scalar) -> Bool {
+    package mutating func open(_ bytes: Span<UInt8>, _ bracket: Unicode.Scalar) -> Bool {
         skipSpace(bytes)
         guard peek(bytes) == UInt8(ascii: bracket) else { return false }
         position += 1
@@ -88,7 +92,7 @@ struct JSONScanner {
     }
 
     /// The next key of the object that reading stands in, its colon read; `nil` after the last one.
-    mutating func nextKey(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> JSONValue? {
+    package mutating func nextKey(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> JSONValue? {
         guard try next(bytes, isFirst: isFirst, end: UInt8(ascii: "}")) else { return nil }
         let start = position
         guard peek(bytes) == Self.quote else { throw failure("a key") }
@@ -99,12 +103,12 @@ struct JSONScanner {
     }
 
     /// Whether the array that reading stands in has another element.
-    mutating func nextElement(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> Bool {
+    package mutating func nextElement(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> Bool {
         try next(bytes, isFirst: isFirst, end: UInt8(ascii: "]"))
     }
 
     /// Nothing but white space may follow.
-    mutating func end(_ bytes: Span<UInt8>) throws(JSONFailure) {
+    package mutating func end(_ bytes: Span<UInt8>) throws(JSONFailure) {
         skipSpace(bytes)
         guard position == bytes.count else { throw failure("nothing after the value") }
     }
@@ -253,7 +257,7 @@ struct JSONScanner {
     ///
     /// Payloads are mostly text, so it is looked at eight bytes at a time: of each byte that is not plain the highest bit
     /// ends up set. One that borrows from the next may set that one's wrongly, but comes before it and counts.
-    static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
+    package static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var index = start
         let lastWord = bytes.count - 8

@@ -1,8 +1,6 @@
 import Core
 import Testing
 
-@testable import Bridge
-
 /// Strings are read eight bytes at a time: every place of every kind of byte.
 @Suite("JSON scanner, string by string")
 struct JSONScannerTests {

@@ -1,12 +1,10 @@
-import Core
-
 /// The text of JSON strings and the numbers behind their digits.
-enum JSONText {
+package enum JSONText {
     /// The text of a string whose bytes have escapes.
     ///
     /// - Parameter escaped: what is between the quotes, checked by the scanner.
     /// - Returns: `nil` if an escape is half of a surrogate pair: no UTF-8 can say that.
-    static func unescape(_ escaped: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    package static func unescape(_ escaped: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         var text: [UInt8] = []
         text.reserveCapacity(escaped.count)
         var rest = escaped
@@ -47,7 +45,7 @@ enum JSONText {
     /// A decimal integer.
     ///
     /// - Returns: `nil` for a fraction, an exponent, anything else, or more than 64 bits.
-    static func integer(_ digits: ArraySlice<UInt8>) -> Int64? {
+    package static func integer(_ digits: ArraySlice<UInt8>) -> Int64? {
         var rest = digits
         let isNegative = rest.first == UInt8(ascii: "-")
         if isNegative { rest = rest.dropFirst() }
