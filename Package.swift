@@ -12,10 +12,15 @@ let rules: [SwiftSetting] =
         .strictMemorySafety(),
     ] + (Context.environment["CI"] == nil ? [] : [.treatAllWarnings(as: .error)])
 
+/// The files of the dashboard's page, which the binary contains.
+let dashboard = [
+    "dashboard.html", "dashboard.css", "elements.js", "chart.js", "sections.js", "dead-letters.js", "main.js",
+]
+
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: rules)
+func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: rules)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -64,7 +69,8 @@ let package = Package(
             [
                 "Core", "Files", "EventLoop", "TLS", "Proxy", "YAML", "Libraries", "AMQP", "APNs", "Admin", deque,
                 .product(name: "Logging", package: "swift-log"),
-            ]),
+            ],
+            resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
         // Layer 6: one file per verb, and what a user's own decoders see.
         library(
             "HarebellKit",

@@ -1,0 +1,77 @@
+'use strict';
+const $ = (id) => document.getElementById(id);
+
+// An element of HTML with attributes and children; strings become text.
+function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+  return element;
+}
+
+// Replaces what an element holds, if that differs from what it was made of before.
+const shown = new Map();
+function show(id, source, make) {
+  const text = JSON.stringify(source);
+  if (shown.get(id) === text) return;
+  shown.set(id, text);
+  $(id).replaceChildren(...[make()].flat());
+}
+
+const whole = new Intl.NumberFormat('en');
+const number = (n) => whole.format(n);
+function rate(n) {
+  if (n >= 100 || n === 0) return number(Math.round(n));
+  return n >= 10 ? n.toFixed(1) : n.toFixed(2);
+}
+function time(seconds) {
+  const s = Math.abs(seconds);
+  const sign = seconds < 0 ? '−' : '';
+  if (s === 0) return '0 s';
+  if (s < 0.001) return sign + (s * 1e6).toFixed(0) + ' µs';
+  if (s < 0.01) return sign + (s * 1000).toFixed(1) + ' ms';
+  if (s < 1) return sign + (s * 1000).toFixed(0) + ' ms';
+  if (s < 10) return sign + s.toFixed(1) + ' s';
+  if (s < 120) return sign + s.toFixed(0) + ' s';
+  if (s < 7200) return sign + (s / 60).toFixed(0) + ' min';
+  if (s < 172800) return sign + (s / 3600).toFixed(0) + ' h';
+  return sign + (s / 86400).toFixed(0) + ' d';
+}
+
+const tokenKey = 'harebell-token';
+async function ask(path, body) {
+  const token = sessionStorage.getItem(tokenKey);
+  const request = { cache: 'no-store', headers: {} };
+  if (token) request.headers.Authorization = 'Bearer ' + token;
+  if (body !== undefined) {
+    request.method = 'POST';
+    request.headers['Content-Type'] = 'application/json';
+    request.body = JSON.stringify(body);
+  }
+  request.signal = AbortSignal.timeout(8000);
+  const answer = await fetch(path, request);
+  if (answer.status === 401 && sessionStorage.getItem(tokenKey) === token) askForToken(token !== null);
+  return answer;
+}
+function askForToken(wasWrong) {
+  sessionStorage.removeItem(tokenKey);
+  $('content').hidden = true;
+  $('login').hidden = false;
+  pill('status', 'token needed', 'warn');
+  notice(wasWrong ? 'That is not the token.' : '');
+}
+function notice(text) {
+  $('notice').textContent = text;
+  $('notice').hidden = text === '';
+}
+function pill(id, text, kind) {
+  $(id).textContent = text;
+  $(id).className = 'pill ' + kind;
+}
+const tag = (text, kind) => h('span', { class: 'pill ' + (kind || '') }, text);

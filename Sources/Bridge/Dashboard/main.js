@@ -1,0 +1,106 @@
+const throughput = chart('throughput', ['accepted', 'everything else'], rate);
+const latency = chart('latency', ['median', '99 %'], time);
+// What was said before, oldest first, for as long as rates are taken over.
+let samples = [];
+const rateSpan = 3;
+const latencySpan = 10;
+
+function sampleOf(state) {
+  return {
+    at: state.clock_seconds, groups: groupsOf(state), all: sum(state.notifications, (entry) => entry.total),
+    accepted: sum(state.notifications.filter((entry) => entry.outcome === 'accepted'), (entry) => entry.total),
+    queues: new Map(state.queues.map((queue) => [queue.name, queue.deliveries])),
+    counts: state.latency.request.counts, bounds: state.latency.bounds_seconds,
+  };
+}
+// The value below which a share of a histogram lies; between a bucket's bounds it is taken to be even.
+function percentile(bounds, counts, share) {
+  const all = sum(counts, (n) => n);
+  if (all <= 0) return null;
+  let below = 0;
+  for (let index = 0; index < counts.length; index += 1) {
+    if (below + counts[index] >= share * all) {
+      const low = index ? bounds[index - 1] : 0;
+      const high = index < bounds.length ? bounds[index] : low;
+      return low + (high - low) * (share * all - below) / counts[index];
+    }
+    below += counts[index];
+  }
+  return bounds[bounds.length - 1];
+}
+// What has happened lately; null as long as nobody can say.
+function lately(now) {
+  if (samples.length && (now.at <= samples[samples.length - 1].at || now.all < samples[samples.length - 1].all)) {
+    samples = [];
+    throughput.clear();
+    latency.clear();
+  }
+  samples.push(now);
+  samples = samples.filter((sample) => sample.at >= now.at - latencySpan - 1);
+  if (samples.length < 2) return null;
+  const before = samples.find((sample) => sample.at >= now.at - rateSpan - 0.5);
+  if (before === now) return null;
+  const seconds = now.at - before.at;
+  const differences = (after, earlier) => new Map(
+    [...after].map(([key, total]) => [key, (total - (earlier.get(key) || 0)) / seconds]));
+  const counts = now.counts.map((count, index) => count - samples[0].counts[index]);
+  const spread = [0.5, 0.99].map((share) => percentile(now.bounds, counts, share));
+  return {
+    rate: (now.all - before.all) / seconds, accepted: (now.accepted - before.accepted) / seconds,
+    groups: differences(now.groups, before.groups), queues: differences(now.queues, before.queues),
+    request: spread[0] === null ? null : spread,
+  };
+}
+
+let answeredAt = 0;
+async function refresh() {
+  try {
+    const answer = await ask('/state');
+    if (answer.status === 401) return false;
+    if (!answer.ok) throw new Error(await answer.text());
+    const state = await answer.json();
+    answeredAt = Date.now();
+    $('login').hidden = true;
+    $('content').hidden = false;
+    render(state);
+  } catch (error) {
+    pill('status', 'no answer', 'bad');
+    notice(answeredAt
+      ? 'No answer for ' + time(Math.round((Date.now() - answeredAt) / 1000)) + ': what is below was so then.'
+      : 'No answer: ' + error.message);
+  }
+  return true;
+}
+function render(state) {
+  pill('status', state.ready ? 'ready' : 'not ready', state.ready ? 'good' : 'bad');
+  notice(state.missing.join('; '));
+  $('about').textContent = state.version + ' · ' + state.time.replace('T', ' ').replace(/\.\d+/, '')
+    .replace('Z', ' UTC');
+  const recent = lately(sampleOf(state));
+  if (recent) {
+    throughput.add(state.clock_seconds, [recent.accepted, recent.rate - recent.accepted]);
+    latency.add(state.clock_seconds, recent.request || [null, null]);
+  }
+  showTiles(state, recent);
+  showOutcomes(state, recent);
+  showApps(state);
+  showPools(state);
+  showQueues(state, recent);
+  showWorkers(state);
+  showOrders(state);
+}
+let isRunning = false;
+async function run() {
+  if (isRunning) return;
+  isRunning = true;
+  while (await refresh()) await new Promise((resolve) => setTimeout(resolve, 1000));
+  isRunning = false;
+}
+$('login').addEventListener('submit', (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(tokenKey, $('token').value.trim());
+  $('token').value = '';
+  notice('');
+  run();
+});
+run();
