@@ -50,40 +50,40 @@ let package = Package(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         // Layer 2: the words.
         library("Core"),
-        library("Files"),
-        // Layer 3: one mechanism each.
-        library("EventLoop", ["CLinux", "Core"]),
-        library("TLS", ["COpenSSL", "Core", "Files"]),
+        // Layer 3: the operating system.
+        library("System", ["CLinux", "Core"]),
+        // Layer 4: one mechanism each.
+        library("TLS", ["COpenSSL", "Core", "System"]),
         library("HTTP2", ["CNghttp2", "Core", deque]),
         library("Proxy", ["Core"]),
         library("YAML", ["CYAML", "Core"]),
-        library("Libraries", ["CHarebellDecoder", "Core", "Files"]),
-        // Layer 4: one peer each.
+        library("Libraries", ["CHarebellDecoder", "Core", "System"]),
+        // Layer 5: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
-        library("Simulator", ["Core", "Files", "EventLoop", "TLS", "HTTP2"]),
-        library("Admin", ["CMicrohttpd", "Core", "EventLoop"]),
-        // Layer 5: the circle.
+        library("Simulator", ["Core", "System", "TLS", "HTTP2"]),
+        library("Admin", ["CMicrohttpd", "Core", "System"]),
+        // Layer 6: the circle.
         library(
             "Bridge",
             [
-                "Core", "Files", "EventLoop", "TLS", "Proxy", "YAML", "Libraries", "AMQP", "APNs", "Admin", deque,
+                "Core", "System", "TLS", "Proxy", "YAML", "Libraries", "AMQP", "APNs", "Admin", deque,
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
-        // Layer 6: one file per verb, and what a user's own decoders see.
+        // Layer 7: one file per verb, and what a user's own decoders see.
         library(
             "HarebellKit",
             [
-                "Core", "Files", "EventLoop", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
+                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 7: the program.
+        // Layer 8: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
-            name: "TestSupport", dependencies: ["Core", "EventLoop", "AMQP", "TLS", "HTTP2", "CRabbitMQ"],
+            name: "TestSupport", dependencies: ["Core", "System", "AMQP", "TLS", "HTTP2", "CRabbitMQ"],
             path: "Tests/TestSupport",
             swiftSettings: rules),
         // A delaying relay, for measurements with a long line.
@@ -95,23 +95,23 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "AllocationCounter", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS",
-                "EventLoop", "Core", .product(name: "Logging", package: "swift-log"),
+                "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
         .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
-        tests("CoreTests", ["Core", "Files"]),
-        tests("EventLoopTests", ["EventLoop", "Core"]),
+        tests("CoreTests", ["Core"]),
+        tests("SystemTests", ["System", "Core"]),
         tests("TLSTests", ["TLS", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core", "CNghttp2"]),
         tests("ProxyTests", ["Proxy", "Core"]),
         tests("YAMLTests", ["YAML", "Core"]),
-        tests("AMQPTests", ["AMQP", "Core", "EventLoop", "TLS"]),
-        tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
-        tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "EventLoop"]),
-        tests("AdminTests", ["Admin", "Core", "EventLoop"]),
+        tests("AMQPTests", ["AMQP", "Core", "System", "TLS"]),
+        tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),
+        tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "System"]),
+        tests("AdminTests", ["Admin", "Core", "System"]),
         tests(
             "BridgeTests",
-            ["Bridge", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "EventLoop", "Proxy"]),
-        tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "EventLoop", "TLS", "Simulator"]),
+            ["Bridge", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "System", "Proxy"]),
+        tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "System", "TLS", "Simulator"]),
     ]
 )

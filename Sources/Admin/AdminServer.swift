@@ -1,7 +1,7 @@
 import CMicrohttpd
 package import Core
-package import EventLoop
 import Glibc
+package import System
 
 /// Shows pages over HTTP/1.1 to whoever runs this process, as a part of a loop.
 ///

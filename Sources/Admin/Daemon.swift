@@ -1,6 +1,6 @@
 import CMicrohttpd
-import EventLoop
 import Glibc
+import System
 
 /// libmicrohttpd's daemon: HTTP/1.1 on sockets that it is given.
 ///

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
+import System
 
 struct CheckCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
 import Logging
+import System
 
 /// `--config FILE`, for every command that reads one.
 struct ConfigurationOption: ParsableArguments {

@@ -1,7 +1,7 @@
 import Bridge
 import Core
-import EventLoop
 import Glibc
+import System
 
 /// The connections part of `harebell check --connect`: looks, and says what was found to people and to programs.
 struct ConnectionsReport {

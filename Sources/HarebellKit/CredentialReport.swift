@@ -1,6 +1,6 @@
 import Bridge
 import Core
-import Files
+import System
 import TLS
 
 /// What `harebell check` says about one app's key or certificate, to people and to programs.

@@ -2,8 +2,8 @@ import AMQP
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
 import Glibc
+import System
 
 /// Which queue, and which of its dead letters.
 struct DeadLetterOptions: ParsableArguments {

@@ -2,8 +2,8 @@ import AMQP
 import ArgumentParser
 import Bridge
 import Core
-import Files
 import Glibc
+import System
 
 struct DeadLettersExport: ConfiguredCommand {
     static let configuration = CommandConfiguration(

@@ -1,9 +1,8 @@
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
-import Files
 import Logging
+import System
 
 struct DecodeCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@ import APNs
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
+import System
 import TLS
 
 /// One request straight to APNs, with sockets.

@@ -1,6 +1,6 @@
 import Core
-import EventLoop
 import Glibc
+import System
 
 /// Runs one sans-IO run (a load, a topology) on a loop with sockets until it says that it is over.
 final class LoopRunner: LoopOwner {

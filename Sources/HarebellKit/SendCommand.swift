@@ -2,9 +2,8 @@ import APNs
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
-import Files
 import Glibc
+import System
 import TLS
 
 struct SendCommand: ConfiguredCommand {

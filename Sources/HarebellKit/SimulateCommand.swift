@@ -1,9 +1,8 @@
 import ArgumentParser
 import Core
-import EventLoop
-import Files
 import Glibc
 import Simulator
+import System
 import TLS
 
 struct SimulateCommand: ParsableCommand {

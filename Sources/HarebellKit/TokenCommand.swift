@@ -2,7 +2,7 @@ import APNs
 import ArgumentParser
 import Bridge
 import Core
-import EventLoop
+import System
 import TLS
 
 struct TokenCommand: ConfiguredCommand {

@@ -1,6 +1,6 @@
 import CHarebellDecoder
-package import Files
 import Glibc
+package import System
 
 /// A shared library that has been loaded, and has a decoder's interface. It is never unloaded.
 package struct DecoderLibrary: Sendable {

@@ -1,5 +1,5 @@
-import Files
 import Glibc
+import System
 
 /// What is loaded runs with all that this process may do: nobody but root and its own user may be able to change it.
 enum LibraryFile {

@@ -1,5 +1,5 @@
 import Core
-import EventLoop
+import System
 
 /// A simulator on a thread of its own.
 package final class SimulatorServer: Sendable {

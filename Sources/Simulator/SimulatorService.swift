@@ -1,5 +1,5 @@
 import Core
-package import EventLoop
+package import System
 
 /// A simulator on a loop of the caller's.
 ///

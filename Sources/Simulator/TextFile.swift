@@ -1,4 +1,4 @@
-import Files
+import System
 
 /// Whole files as text.
 enum TextFile {

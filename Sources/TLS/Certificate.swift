@@ -1,7 +1,7 @@
 import COpenSSL
 package import Core
-package import Files
 import Glibc
+package import System
 
 /// What this project reads of an X.509 certificate (RFC 5280).
 package struct Certificate: Sendable, Equatable {

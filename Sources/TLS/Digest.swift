@@ -1,5 +1,5 @@
 import COpenSSL
-package import Files
+package import System
 
 /// Hash functions of FIPS 180-4.
 package enum Digest {

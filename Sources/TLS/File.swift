@@ -1,6 +1,6 @@
 import Core
-import Files
 import Glibc
+import System
 
 /// Reads the small files that hold certificates and keys.
 enum File {

@@ -1,6 +1,6 @@
 import COpenSSL
 import Core
-package import Files
+package import System
 
 extension TLSContext {
     /// Who we are: a certificate with its chain, and its private key.

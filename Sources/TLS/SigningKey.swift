@@ -1,5 +1,5 @@
 import COpenSSL
-package import Files
+package import System
 
 /// A private ECDSA key on the curve P-256 that signs with ES256 (RFC 7518 section 3.4): the key in a `.p8` file of Apple.
 @safe

@@ -1,6 +1,6 @@
 import COpenSSL
 import Core
-package import Files
+package import System
 
 extension TLSContext {
     /// Whose certificates we believe.

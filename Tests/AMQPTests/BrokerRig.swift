@@ -1,8 +1,8 @@
 import AMQP
 import Core
-import EventLoop
-import Testing
+import System
 import TestSupport
+import Testing
 
 /// Connections over real sockets, on one loop.
 final class BrokerRig: LoopOwner {

@@ -1,6 +1,6 @@
 import AMQP
 import Core
-import EventLoop
+import System
 import TLS
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Admin
 import Core
-import EventLoop
+import System
 import Testing
 
 /// A server with a loop, visitors on the same loop, and a way to run it until something is true.

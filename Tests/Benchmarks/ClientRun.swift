@@ -1,8 +1,7 @@
 import APNs
 import Core
-import EventLoop
-import Files
 import Glibc
+import System
 import TLS
 
 /// Our APNs client by itself, over a socket to any server that speaks as APNs does: a pool with one connection and all of its

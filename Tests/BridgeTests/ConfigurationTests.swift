@@ -1,9 +1,8 @@
 import Core
-import EventLoop
-import Files
 import Foundation
 import Logging
 import Proxy
+import System
 import Testing
 
 @testable import Bridge

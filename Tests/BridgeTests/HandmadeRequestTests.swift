@@ -1,8 +1,8 @@
 import AMQP
 import Core
-import Files
 import Logging
 import Simulator
+import System
 import TestSupport
 import Testing
 

@@ -4,7 +4,7 @@ import TLS
 import Testing
 
 @testable import Bridge
-@testable import EventLoop
+@testable import System
 
 /// The page quotes messages: each of its rows is one that the code says, and each of these messages has a row.
 @Suite("The page about trouble")

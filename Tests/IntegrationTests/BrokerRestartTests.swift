@@ -1,6 +1,6 @@
 import Core
-import EventLoop
 import Simulator
+import System
 import TestSupport
 import Testing
 

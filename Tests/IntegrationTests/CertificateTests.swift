@@ -1,9 +1,9 @@
 import AMQP
 import Core
-import EventLoop
 import Foundation
 import Glibc
 import Simulator
+import System
 import TLS
 import TestSupport
 import Testing

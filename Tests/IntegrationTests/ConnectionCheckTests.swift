@@ -1,8 +1,8 @@
 import AMQP
 import Core
-import EventLoop
 import Foundation
 import Simulator
+import System
 import TLS
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
 import AMQP
 import Bridge
 import Core
-import EventLoop
 import Foundation
 import Glibc
+import System
 import TestSupport
 import Testing
 

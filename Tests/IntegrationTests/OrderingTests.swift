@@ -1,8 +1,8 @@
 import AMQP
 import Core
-import EventLoop
 import Glibc
 import Simulator
+import System
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import AMQP
 import Core
-import EventLoop
 import Foundation
 import Glibc
+import System
 import TestSupport
 import Testing
 

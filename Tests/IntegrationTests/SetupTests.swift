@@ -1,9 +1,9 @@
 import AMQP
 import Core
-import EventLoop
 import Glibc
-import TLS
 import Simulator
+import System
+import TLS
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Core
-import EventLoop
 import Glibc
 import Simulator
+import System
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Core
-import EventLoop
 import Glibc
+import System
 import TLS
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Core
-import Files
+import System
 import TLS
 import Testing
 

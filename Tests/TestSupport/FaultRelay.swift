@@ -1,7 +1,7 @@
 import Core
-import EventLoop
 import Glibc
 import Synchronization
+import System
 
 /// A TCP relay from a port of 127.0.0.1 to another, on a thread of its own: what goes through it is delayed, split, slowed
 /// down, swallowed or cut as a test wishes. For where the kernel matters; elsewhere ``MemoryNetwork`` does it on virtual

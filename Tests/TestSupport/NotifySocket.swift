@@ -1,5 +1,5 @@
-import EventLoop
 import Glibc
+import System
 
 /// The service manager's end of sd_notify(3): a socket in a folder of its own, or one with an abstract name.
 package final class NotifySocket {

@@ -1,7 +1,6 @@
 package import Core
-package import EventLoop
-package import Files
 package import Logging
+package import System
 
 /// What one configuration file says, with every default filled in and every path made absolute or relative to the
 /// working folder. Ranges have been checked: the worker trusts every value here.

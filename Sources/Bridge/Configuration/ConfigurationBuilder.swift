@@ -1,6 +1,6 @@
 import Core
 import Logging
-import Files
+import System
 
 /// Makes the configuration of values that are known to be right, but for the secrets in files.
 struct ConfigurationBuilder {

@@ -1,5 +1,5 @@
 package import Core
-import Files
+import System
 import TLS
 
 extension ConfigurationDocument {

@@ -1,4 +1,4 @@
-import Files
+import System
 
 /// Reads the files that a configuration is made of and names.
 enum ConfigurationFiles {

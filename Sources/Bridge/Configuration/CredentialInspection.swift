@@ -1,4 +1,4 @@
-package import Files
+package import System
 package import TLS
 
 /// What the keys and certificates that a configuration names turned out to be.

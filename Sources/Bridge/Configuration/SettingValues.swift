@@ -1,4 +1,4 @@
-import Files
+import System
 
 /// The values of all settings of one file, by their full paths (`apps[0].token.key_id`).
 struct SettingValues: Sendable {

@@ -1,7 +1,6 @@
 package import Core
-import EventLoop
-import Files
 import Glibc
+import System
 
 /// Reads in `/proc` what the kernel counts for this process.
 ///

@@ -1,8 +1,8 @@
 import APNs
 package import Admin
 package import Core
-import EventLoop
 import Logging
+import System
 
 /// The admin server's side of the control thread: asks the workers, and shows what they tell.
 extension Application {

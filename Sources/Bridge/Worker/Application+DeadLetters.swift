@@ -1,7 +1,7 @@
 import Admin
 import Core
-import EventLoop
 import Logging
+import System
 
 /// Dead letters over HTTP. Whoever uses any of this has the token.
 extension Application {

@@ -1,7 +1,6 @@
 import Core
-import EventLoop
-import Files
 import Logging
+import System
 import TLS
 
 /// Going over to another configuration. Whatever can fail, fails here, before any worker hears of it.

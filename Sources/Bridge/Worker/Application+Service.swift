@@ -1,6 +1,6 @@
 import Core
-import EventLoop
 import Logging
+import System
 
 /// What the service manager hears, where one started the process and wants to.
 extension Application {

@@ -1,8 +1,8 @@
 import Admin
 package import Core
-package import EventLoop
 import Glibc
 package import Logging
+package import System
 
 /// `harebell run`: the control thread with its signals, and the workers.
 ///

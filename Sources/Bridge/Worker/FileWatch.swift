@@ -1,5 +1,5 @@
 package import Core
-package import Files
+package import System
 
 /// Tells when the files that a configuration was made of are other ones, and nobody is writing them any more.
 ///

@@ -1,7 +1,7 @@
 package import APNs
 package import Core
-package import Files
 package import Proxy
+package import System
 package import TLS
 
 /// What makes a connection to APNs one that another app may share: where it goes and which way, whom it trusts

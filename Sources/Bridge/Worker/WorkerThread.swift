@@ -1,8 +1,8 @@
-import APNs
 import AMQP
+import APNs
 package import Core
-package import EventLoop
 import Logging
+package import System
 import TLS
 
 /// A worker on a thread with an event loop and sockets of its own.

@@ -1,7 +1,7 @@
 import APNs
 import Core
-import EventLoop
 import Simulator
+import System
 import TLS
 import TestSupport
 import Testing

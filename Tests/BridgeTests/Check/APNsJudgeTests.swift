@@ -1,6 +1,6 @@
 import APNs
 import Core
-import Files
+import System
 import Testing
 
 @testable import Bridge

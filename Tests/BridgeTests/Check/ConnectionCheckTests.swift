@@ -1,9 +1,9 @@
 import AMQP
 import Core
-import Files
 import Simulator
-import Testing
+import System
 import TestSupport
+import Testing
 
 @testable import Bridge
 

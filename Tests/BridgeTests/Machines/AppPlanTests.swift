@@ -1,7 +1,7 @@
 import APNs
 import Core
-import Files
 import Logging
+import System
 import TLS
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 import Core
-import EventLoop
 import Glibc
 import Logging
 import Synchronization
+import System
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Core
-import Files
 import Foundation
+import System
 import TestSupport
 import Testing
 

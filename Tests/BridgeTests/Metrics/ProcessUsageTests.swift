@@ -1,7 +1,6 @@
 import Core
-import EventLoop
-import Files
 import Glibc
+import System
 import TestSupport
 import Testing
 

@@ -1,9 +1,8 @@
 import APNs
 import Core
-import EventLoop
-import Files
 import Logging
 import Simulator
+import System
 import TLS
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import AMQP
 import Core
-import EventLoop
+import System
 import TestSupport
 
 /// A client of the broker that waits for each answer: what a test declares, publishes and collects by itself.

@@ -1,7 +1,7 @@
 import AMQP
 import Core
-import EventLoop
 import Synchronization
+import System
 import TestSupport
 
 /// Publishes a load on a thread of its own, whatever happens to the broker: what was not confirmed is published again.

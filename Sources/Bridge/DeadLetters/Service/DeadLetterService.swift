@@ -1,5 +1,5 @@
 import Core
-import EventLoop
+import System
 
 /// Takes an operator's orders about dead letters, one at a time, and knows what became of the last one.
 ///

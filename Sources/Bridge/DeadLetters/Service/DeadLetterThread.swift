@@ -1,6 +1,6 @@
 import AMQP
 import Core
-import EventLoop
+import System
 
 /// Carries out one order about dead letters, on a thread with a loop and connections of its own: far from the message path, with
 /// the machinery of `harebell dead-letters`, and with a worker's stack, which survives headers nested as deep as a frame goes.

@@ -1,4 +1,4 @@
-import Files
+import System
 
 /// The formats that a program knows, and the keys that its configuration files may have because of them.
 package struct DecoderRegistry: Sendable {

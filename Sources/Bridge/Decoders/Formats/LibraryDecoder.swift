@@ -1,6 +1,6 @@
 import Core
-import Files
 import Libraries
+import System
 
 /// `library`: a shared library behind a small C interface reads the messages.
 struct LibraryDecoder: Decoder {

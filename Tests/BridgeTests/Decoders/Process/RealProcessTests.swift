@@ -1,9 +1,8 @@
 import Core
-import EventLoop
-import Files
 import Foundation
 import Glibc
 import Logging
+import System
 import TestSupport
 import Testing
 

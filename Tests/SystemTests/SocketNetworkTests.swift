@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import EventLoop
+@testable import System
 
 @Suite("A socket network")
 struct SocketNetworkTests {

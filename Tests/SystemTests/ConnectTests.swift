@@ -2,7 +2,7 @@ import Core
 import Synchronization
 import Testing
 
-@testable import EventLoop
+@testable import System
 
 @Suite("Connecting")
 struct ConnectTests {

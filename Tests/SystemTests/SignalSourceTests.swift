@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Testing
 
-@testable import EventLoop
+@testable import System
 
 @Suite("Signals")
 struct SignalSourceTests {

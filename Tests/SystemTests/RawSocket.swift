@@ -1,7 +1,7 @@
 import Core
 import Glibc
 
-@testable import EventLoop
+@testable import System
 
 /// A socket without an engine, for peers that behave in ways no engine does.
 final class RawSocket {

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import EventLoop
+@testable import System
 
 @Suite("The end of a connection")
 struct ClosingTests {

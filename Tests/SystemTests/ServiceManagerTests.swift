@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import EventLoop
+@testable import System
 
 @Suite("The service manager")
 struct ServiceManagerTests {

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import EventLoop
+@testable import System
 
 /// A loop with a network, and a way to run it until something is true.
 final class LoopFixture: LoopOwner {

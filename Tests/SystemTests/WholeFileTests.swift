@@ -1,5 +1,5 @@
-import Files
 import Glibc
+import System
 import TestSupport
 import Testing
 
