@@ -1,4 +1,5 @@
 import Bridge
+import Core
 import Glibc
 
 /// A line for people, parts of which have colours where it goes to a terminal.

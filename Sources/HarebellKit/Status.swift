@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bridge
+import Core
 import Glibc
 import TLS
 

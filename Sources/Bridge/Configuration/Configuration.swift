@@ -11,7 +11,7 @@ package struct Configuration: Sendable, Equatable {
     /// At least one; names are unique.
     package var queues: [Queue]
     /// Names are unique.
-    package var decoders: [Decoder] = []
+    package var decoders: [DecoderDefinition] = []
     /// The formats that they may have.
     package var registry = DecoderRegistry.builtIn
     package var results: Results
@@ -77,14 +77,6 @@ extension Configuration {
         case gorush
         /// Events of CloudEvents whose data is our own JSON.
         case cloudevents
-    }
-
-    /// A decoder with options of its own.
-    package struct Decoder: Sendable, Equatable {
-        package var name: String
-        /// The format that it reads.
-        package var format: String
-        var options: SettingValues
     }
 
     /// Where a message is published to: a routing key of an exchange, where "" is the default exchange.

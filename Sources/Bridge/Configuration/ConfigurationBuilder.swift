@@ -33,7 +33,7 @@ struct ConfigurationBuilder {
                     prefetch: UInt16(integer("queues[\(index)].prefetch")),
                     isSingleActive: values.boolean("queues[\(index)].single_active_consumer") ?? false)
             },
-            decoders: Configuration.Decoder.all(in: values, of: file, registry).map(\.decoder), registry: registry,
+            decoders: DecoderDefinition.all(in: values, of: file, registry).map(\.decoder), registry: registry,
             results: results(),
             feedback: optionalRoute("feedback"),
             deadLetter: Configuration.Route(

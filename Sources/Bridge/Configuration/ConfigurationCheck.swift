@@ -150,7 +150,7 @@ private struct ConfigurationCheck {
 
     /// Whether the decoders that are programs can be run.
     mutating func checkPrograms() {
-        for (decoder, section) in Configuration.Decoder.all(in: values, of: file, registry) {
+        for (decoder, section) in DecoderDefinition.all(in: values, of: file, registry) {
             guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
                 Executable.path(of: program) == nil
             else { continue }

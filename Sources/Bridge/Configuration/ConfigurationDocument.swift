@@ -88,9 +88,3 @@ package struct ConfigurationDocument: Sendable {
         return location
     }
 }
-
-extension ConfigurationProblem.Location {
-    init(_ mark: YAMLNode.Mark) {
-        self.init(line: mark.line, column: mark.column)
-    }
-}

@@ -96,7 +96,7 @@ struct ConfigurationRules {
                 error("\(path).name", "\"\(shown)\" is a format; a decoder for another one needs another name")
             }
         }
-        let definitions = Configuration.Decoder.all(in: values, of: file, registry)
+        let definitions = DecoderDefinition.all(in: values, of: file, registry)
         var found: [DecoderSet.Problem] = []
         let decoders = DecoderSet(definitions.map(\.decoder), formats: registry.formats, problems: &found)
         for problem in found {

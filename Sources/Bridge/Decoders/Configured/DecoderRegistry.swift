@@ -1,6 +1,4 @@
-import System
-
-/// The formats that a program knows, and the keys that its configuration files may have because of them.
+/// The formats that a program knows.
 package struct DecoderRegistry: Sendable {
     /// Why a format cannot be one of them: a mistake in the program.
     package struct Conflict: Error, CustomStringConvertible {
@@ -10,7 +8,6 @@ package struct DecoderRegistry: Sendable {
     package let formats: [DecoderFormat]
     /// Those that have options, and so a section in `decoders[]`.
     let sections: [String]
-    package let schema: Schema
 
     /// The formats that come with Harebell.
     package static let builtIn = DecoderRegistry([
@@ -23,7 +20,6 @@ package struct DecoderRegistry: Sendable {
     private init(_ formats: [DecoderFormat]) {
         self.formats = formats
         sections = formats.filter { !$0.settings.isEmpty }.map(\.name)
-        schema = Schema(formats)
     }
 
     /// These formats and others.
@@ -74,29 +70,5 @@ extension DecoderRegistry: Equatable {
     /// Whether both know the same formats, in the same versions.
     package static func == (left: DecoderRegistry, right: DecoderRegistry) -> Bool {
         left.formats.elementsEqual(right.formats) { $0.name == $1.name && $0.version == $1.version }
-    }
-}
-
-extension Configuration.Decoder {
-    /// What the file says of decoders, as far as it can be made out, with the path of each one's section. Files that
-    /// their options name are found from there.
-    ///
-    /// - Parameter file: the configuration file.
-    static func all(
-        in values: SettingValues, of file: String, _ registry: DecoderRegistry
-    ) -> [(decoder: Configuration.Decoder, section: String)] {
-        (0..<values.count("decoders")).compactMap { index in
-            let path = "decoders[\(index)]"
-            guard let name = values.text("\(path).name"),
-                let format = registry.formats.first(where: { values["\(path).\($0.name)"] == .section })
-            else { return nil }
-            let section = "\(path).\(format.name)"
-            var options = values.section(section)
-            for setting in format.settings where setting.kind == .file {
-                guard let path = options.text(setting.path) else { continue }
-                options.set(setting.path, .text(WholeFile.path(path, beside: file)))
-            }
-            return (Configuration.Decoder(name: name, format: format.name, options: options), section)
-        }
     }
 }

@@ -31,19 +31,15 @@ package struct DecoderSet: Sendable {
         self.init([], registry)
     }
 
-    /// - Parameter configuration: one that was found right.
-    package init(_ configuration: Configuration) {
-        self.init(configuration.decoders, configuration.registry)
-    }
-
-    private init(_ definitions: [Configuration.Decoder], _ registry: DecoderRegistry) {
+    /// - Parameter definitions: those of a configuration that was found right.
+    init(_ definitions: [DecoderDefinition], _ registry: DecoderRegistry) {
         // The configuration's rules have made all decoders once. A shared library may say something else now; what its
         // decoder does then is its own matter.
         var problems: [Problem] = []
         self.init(definitions, formats: registry.formats, problems: &problems)
     }
 
-    init(_ definitions: [Configuration.Decoder], formats: [DecoderFormat], problems: inout [Problem]) {
+    init(_ definitions: [DecoderDefinition], formats: [DecoderFormat], problems: inout [Problem]) {
         let maker = Maker(definitions: definitions, formats: formats)
         names = maker.names
         self.formats = formats
@@ -76,11 +72,11 @@ package struct DecoderSet: Sendable {
 
     /// Makes decoders, those within them first.
     private final class Maker {
-        private let definitions: [Configuration.Decoder]
+        private let definitions: [DecoderDefinition]
         private let formats: [DecoderFormat]
         private(set) var problems: [Problem] = []
 
-        init(definitions: [Configuration.Decoder], formats: [DecoderFormat]) {
+        init(definitions: [DecoderDefinition], formats: [DecoderFormat]) {
             self.definitions = definitions
             self.formats = formats
         }

@@ -15,7 +15,7 @@ struct ProcessWorldTests {
             let values = SettingReader.defaults(of: ProcessDecoder.format.settings)
             var options = values
             options.set("command", .texts(["reader"]))
-            configuration.decoders = [Configuration.Decoder(name: "program", format: "process", options: options)]
+            configuration.decoders = [DecoderDefinition(name: "program", format: "process", options: options)]
             configuration.queues[0].decoder = "program"
         }
         return world

@@ -7,7 +7,7 @@
 package enum ControlCharacters {
     private static let variationSelectors: ClosedRange<UInt32> = 0xFE00...0xFE0F
 
-    static func contains(_ scalar: Unicode.Scalar) -> Bool {
+    package static func contains(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.value < 0x7F { return scalar.value < 0x20 }
         if (0x7F...0x9F).contains(scalar.value) { return true }
         let properties = scalar.properties

@@ -1,5 +1,3 @@
-package import Core
-
 /// Lets one line of a kind through at a time, so that what befalls every message does not fill the log.
 package struct LogLimit {
     private let interval: Duration

@@ -1,0 +1,32 @@
+import System
+
+extension DecoderDefinition {
+    /// What the file says of decoders, as far as it can be made out, with the path of each one's section. Files that
+    /// their options name are found from there.
+    ///
+    /// - Parameter file: the configuration file.
+    static func all(
+        in values: SettingValues, of file: String, _ registry: DecoderRegistry
+    ) -> [(decoder: DecoderDefinition, section: String)] {
+        (0..<values.count("decoders")).compactMap { index in
+            let path = "decoders[\(index)]"
+            guard let name = values.text("\(path).name"),
+                let format = registry.formats.first(where: { values["\(path).\($0.name)"] == .section })
+            else { return nil }
+            let section = "\(path).\(format.name)"
+            var options = values.section(section)
+            for setting in format.settings where setting.kind == .file {
+                guard let path = options.text(setting.path) else { continue }
+                options.set(setting.path, .text(WholeFile.path(path, beside: file)))
+            }
+            return (DecoderDefinition(name: name, format: format.name, options: options), section)
+        }
+    }
+}
+
+extension DecoderSet {
+    /// - Parameter configuration: one that was found right.
+    package init(_ configuration: Configuration) {
+        self.init(configuration.decoders, configuration.registry)
+    }
+}

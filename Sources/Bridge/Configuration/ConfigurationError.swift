@@ -1,0 +1,48 @@
+package import Core
+
+/// Why a configuration cannot be used: every problem of the file, in the order of its lines.
+package struct ConfigurationError: ComponentError {
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: String
+
+        package init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        package static let invalid = Code(rawValue: "invalid-configuration")
+    }
+
+    package let code = Code.invalid
+    package let problems: [ConfigurationProblem]
+    package let underlying: (any Error)? = nil
+    package let blame = Blame.local
+    package let isTransient = false
+
+    /// What of the file could be read all the same; `nil` if it is not even YAML.
+    struct Readable: Sendable {
+        let file: String
+        let values: SettingValues
+        let registry: DecoderRegistry
+        let warnings: [ConfigurationProblem]
+    }
+
+    let readable: Readable?
+
+    package init(problems: [ConfigurationProblem]) {
+        self.init(problems: problems, readable: nil)
+    }
+
+    init(problems: [ConfigurationProblem], readable: Readable?) {
+        self.problems = problems
+        self.readable = readable
+    }
+
+    /// One problem per line.
+    package var message: String {
+        problems.map(\.description).joined(separator: "\n")
+    }
+
+    package var description: String {
+        message
+    }
+}

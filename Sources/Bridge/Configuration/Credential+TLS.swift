@@ -1,0 +1,14 @@
+import TLS
+
+extension Configuration.Credential {
+    /// What the TLS handshake shows of it; `nil` for provider tokens.
+    func tlsIdentity() throws(TLSError) -> TLSContext.Identity? {
+        guard case .certificate(let files) = self else { return nil }
+        switch files {
+        case .pem(let certificateFile, let privateKeyFile):
+            return .pem(certificateFile: certificateFile, privateKeyFile: privateKeyFile)
+        case .p12(let file, let password):
+            return .pkcs12(file: file, password: password?.reveal() ?? "")
+        }
+    }
+}
