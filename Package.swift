@@ -57,29 +57,31 @@ let package = Package(
         library("HTTP2", ["CNghttp2", "Core", deque]),
         library("Proxy", ["Core"]),
         library("YAML", ["CYAML", "Core"]),
-        library("Libraries", ["CHarebellDecoder", "Core", "System"]),
         // Layer 5: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
         library("Simulator", ["Core", "System", "TLS", "HTTP2"]),
         library("Admin", ["CMicrohttpd", "Core", "System"]),
-        // Layer 6: the circle.
+        library("Settings", ["Core", "System", "YAML"]),
+        // Layer 6: what messages say.
+        library("Decoding", ["CHarebellDecoder", "Core", "System", "Settings"]),
+        // Layer 7: the circle.
         library(
             "Bridge",
             [
-                "Core", "System", "TLS", "Proxy", "YAML", "Libraries", "AMQP", "APNs", "Admin", deque,
+                "Core", "System", "TLS", "Proxy", "YAML", "AMQP", "APNs", "Admin", "Settings", "Decoding", deque,
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
-        // Layer 7: one file per verb, and what a user's own decoders see.
+        // Layer 8: one file per verb, and what a user's own decoders see.
         library(
             "HarebellKit",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Bridge",
+                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 8: the program.
+        // Layer 9: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
@@ -94,8 +96,8 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "TestSupport", "Simulator", "Bridge", "AMQP", "APNs", "TLS",
-                "System", "Core", .product(name: "Logging", package: "swift-log"),
+                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Bridge", "AMQP", "APNs",
+                "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
         .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
@@ -111,7 +113,9 @@ let package = Package(
         tests("AdminTests", ["Admin", "Core", "System"]),
         tests(
             "BridgeTests",
-            ["Bridge", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "System", "Proxy"]),
-        tests("IntegrationTests", ["Bridge", "AMQP", "APNs", "Core", "System", "TLS", "Simulator"]),
+            ["Bridge", "Settings", "Decoding", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "System", "Proxy"]),
+        tests(
+            "IntegrationTests",
+            ["Bridge", "Settings", "Decoding", "AMQP", "APNs", "Core", "System", "TLS", "Simulator"]),
     ]
 )

@@ -2,6 +2,7 @@ import APNs
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
 
 struct ChannelsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

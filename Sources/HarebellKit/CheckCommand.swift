@@ -1,6 +1,8 @@
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
+import Settings
 import System
 
 struct CheckCommand: ConfiguredCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bridge
+import Decoding
 
 struct ConfigCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
 import Logging
+import Settings
 import System
 
 /// `--config FILE`, for every command that reads one.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Bridge
+import Decoding
 
 /// A command that has to do with configurations, for which it has to know what formats there are.
 protocol ConfiguredCommand: ParsableCommand {

@@ -2,6 +2,7 @@ import AMQP
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
 import Glibc
 import System
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Bridge
 
 struct DeadLettersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ import AMQP
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
 
 struct DeadLettersList: ConfiguredCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
 import Glibc
 
 struct DeadLettersReplay: ConfiguredCommand {

@@ -1,4 +1,4 @@
-// What a decoder is made of lies in these two; of both only that is public, and what the
-// compiler has to inline across modules.
-@_exported public import Bridge
+// The decoder SDK: what is public in these three.
 @_exported public import Core
+@_exported public import Decoding
+@_exported public import Settings

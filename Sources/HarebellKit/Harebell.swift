@@ -1,5 +1,5 @@
 import ArgumentParser
-public import Bridge
+public import Decoding
 
 /// The command line of Harebell, with decoders of one's own.
 ///

@@ -2,6 +2,7 @@ import APNs
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
 import Glibc
 import System
 import TLS

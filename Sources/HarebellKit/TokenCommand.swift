@@ -2,6 +2,7 @@ import APNs
 import ArgumentParser
 import Bridge
 import Core
+import Decoding
 import System
 import TLS
 

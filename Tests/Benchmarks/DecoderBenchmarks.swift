@@ -1,5 +1,6 @@
 import Bridge
 import Core
+import Decoding
 
 /// From a delivery of one kilobyte to its request, for each format; and from a request's outcome to its result.
 enum DecoderBenchmarks {

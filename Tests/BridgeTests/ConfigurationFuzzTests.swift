@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Settings
 
 /// Files that nobody wrote on purpose.
 @Suite("Fuzzing the configuration")

@@ -6,6 +6,8 @@ import System
 import Testing
 
 @testable import Bridge
+@testable import Decoding
+@testable import Settings
 
 /// One app, which every configuration needs.
 private let app = """

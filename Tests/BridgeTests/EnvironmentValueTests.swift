@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Decoding
+@testable import Settings
 
 /// Every key of the configuration, one after the other, takes its value from the environment.
 @Suite("Values from the environment")

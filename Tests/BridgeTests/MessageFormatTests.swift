@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Decoding
 
 @Suite("The page about the message format")
 struct MessageFormatTests {

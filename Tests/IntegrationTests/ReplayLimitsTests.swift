@@ -1,5 +1,4 @@
 import AMQP
-import Bridge
 import Core
 import Foundation
 import Glibc

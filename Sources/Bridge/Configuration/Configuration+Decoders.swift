@@ -1,3 +1,5 @@
+import Decoding
+import Settings
 import System
 
 extension DecoderDefinition {

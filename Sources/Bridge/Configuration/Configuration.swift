@@ -1,4 +1,5 @@
 package import Core
+package import Decoding
 package import Logging
 package import System
 

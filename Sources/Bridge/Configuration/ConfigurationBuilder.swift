@@ -1,5 +1,7 @@
 import Core
+import Decoding
 import Logging
+import Settings
 import System
 
 /// Makes the configuration of values that are known to be right, but for the secrets in files.

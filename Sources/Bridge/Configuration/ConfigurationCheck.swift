@@ -1,4 +1,6 @@
 package import Core
+import Decoding
+import Settings
 import System
 import TLS
 

@@ -1,4 +1,6 @@
+package import Decoding
 import Glibc
+package import Settings
 import YAML
 
 /// A configuration file that has been read: what it says, what is doubtful in it, and where everything stands.

@@ -1,4 +1,6 @@
 package import Core
+import Decoding
+package import Settings
 
 /// Why a configuration cannot be used: every problem of the file, in the order of its lines.
 package struct ConfigurationError: ComponentError {

@@ -1,3 +1,5 @@
+package import Settings
+
 /// The schema as a text for people: `config --reference` and the page in the documentation.
 package struct ConfigurationReference {
     /// One row of the reference.

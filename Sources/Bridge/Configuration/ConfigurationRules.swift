@@ -1,5 +1,7 @@
 import AMQP
 import Core
+import Decoding
+import Settings
 
 /// The rules between settings, beyond what one row of the schema says.
 struct ConfigurationRules {

@@ -1,3 +1,6 @@
+import Decoding
+package import Settings
+
 extension DecoderRegistry {
     /// Every key of the configuration file, those of these formats' options included.
     package var schema: Schema {

@@ -1,3 +1,4 @@
+package import Settings
 package import System
 package import TLS
 

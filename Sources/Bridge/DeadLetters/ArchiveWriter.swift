@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import Decoding
 
 /// Writes a message as one line of JSON from which it can be made again, byte by byte.
 ///

@@ -1,4 +1,5 @@
 package import Core
+import Decoding
 
 /// Which dead letters are meant: those for which everything holds that is said here.
 package struct DeadLetterFilter: Sendable {

@@ -1,4 +1,5 @@
 import Core
+import Decoding
 
 /// JSON as a tree, for what is read seldom.
 indirect enum JSONNode {

@@ -1,4 +1,5 @@
 package import Core
+package import Decoding
 
 /// What a message would become, had a worker received it from a queue.
 package struct DecodingPreview: Sendable {

@@ -1,6 +1,7 @@
 package import AMQP
 package import APNs
 package import Core
+import Decoding
 package import Logging
 package import TLS
 

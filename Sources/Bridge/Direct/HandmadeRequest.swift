@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import Decoding
 
 /// One notification as an operator words it: Apple's header names with their values, and a payload.
 ///

@@ -1,4 +1,5 @@
 package import Core
+package import Decoding
 package import Logging
 
 /// One message for a decoder that is a program, from its start to its end. Sans-IO like a worker.

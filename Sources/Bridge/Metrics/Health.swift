@@ -1,4 +1,5 @@
 package import Core
+import Decoding
 
 /// Whether a process does its work, and what is missing.
 package struct Health: Sendable, Equatable {

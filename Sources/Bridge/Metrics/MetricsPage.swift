@@ -1,6 +1,7 @@
-import Admin
 import APNs
+import Admin
 import Core
+import Decoding
 
 /// What `/metrics` says of an observation.
 package struct MetricsPage {

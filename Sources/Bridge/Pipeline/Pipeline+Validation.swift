@@ -1,4 +1,5 @@
 import Core
+import Decoding
 import Logging
 
 /// Payloads held to Apple's tables, if the configuration asks for it.

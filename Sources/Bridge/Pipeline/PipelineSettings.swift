@@ -1,4 +1,5 @@
 package import Core
+package import Decoding
 
 /// A queue as the pipeline sees it.
 package struct PipelineQueue: Sendable {

@@ -1,5 +1,6 @@
 package import APNs
 package import Core
+import Decoding
 
 extension Report {
     /// Adds what the answer to a request about channels says; where it does not say what it should, ``detail`` does.

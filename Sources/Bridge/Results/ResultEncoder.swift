@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import Decoding
 
 /// A result that is ready to be published, to one place or to several.
 package struct EncodedResult: Sendable {

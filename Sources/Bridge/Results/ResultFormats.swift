@@ -1,4 +1,5 @@
 import Core
+import Decoding
 
 /// A result as gorush's feedback tells it, one object for each notification.
 ///

@@ -1,5 +1,6 @@
 import Core
 import Logging
+import Settings
 import System
 import TLS
 

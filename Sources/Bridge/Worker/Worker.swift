@@ -1,6 +1,7 @@
 package import AMQP
 package import APNs
 package import Core
+package import Decoding
 import DequeModule
 import Logging
 package import TLS

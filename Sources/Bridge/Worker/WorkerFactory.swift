@@ -1,6 +1,7 @@
 import AMQP
 import APNs
 package import Core
+import Decoding
 package import Logging
 
 /// Builds a worker from a plan, on whatever networks it is to run.

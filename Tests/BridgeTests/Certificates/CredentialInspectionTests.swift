@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Settings
 
 @Suite("Keys and certificates")
 struct CredentialInspectionTests {

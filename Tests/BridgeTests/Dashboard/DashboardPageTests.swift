@@ -1,6 +1,6 @@
 import Core
-import Testing
 import TLS
+import Testing
 
 @testable import Bridge
 

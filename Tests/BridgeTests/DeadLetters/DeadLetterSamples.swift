@@ -1,8 +1,6 @@
 import AMQP
 import Core
 
-@testable import Bridge
-
 /// Messages of a dead-letter queue, as a broker delivers them.
 enum DeadLetterSamples {
     static let queue = "push.dead"

@@ -2,6 +2,8 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Decoding
+@testable import Settings
 
 /// Its options are all kinds that there are; it says them in what it ignores.
 private struct EchoDecoder: Decoder {

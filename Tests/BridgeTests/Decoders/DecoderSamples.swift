@@ -2,6 +2,8 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Decoding
+@testable import Settings
 
 /// A message, a decoder by its name in a configuration, and what becomes of the one with the other.
 struct DecoderSample {

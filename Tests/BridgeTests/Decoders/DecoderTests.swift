@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Decoding
 
 /// A delivery in one block, as the receiver lays it out.
 private func delivery(

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Decoding
 
 /// Messages as other senders write them, and what they become.
 @Suite("Formats of other senders")

@@ -2,6 +2,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Decoding
 
 @Suite("The decoder mapping")
 struct MappingDecoderTests {

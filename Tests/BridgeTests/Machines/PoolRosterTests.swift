@@ -1,6 +1,6 @@
 import Core
-import TestSupport
 import TLS
+import TestSupport
 import Testing
 
 @testable import Bridge

@@ -1,8 +1,6 @@
 import Core
 import Testing
 
-@testable import Bridge
-
 @Suite("Share of refused device tokens")
 struct TokenRefusalShareTests {
     @Test("It is reached with the last of so many answers, not before, and by no smaller share")

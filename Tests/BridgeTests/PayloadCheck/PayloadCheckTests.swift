@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Decoding
 
 private func findings(_ payload: String, _ type: PushType = .alert, isBroadcast: Bool = false) -> [String] {
     PayloadCheck.findings(in: ArraySlice(payload.utf8), for: type, isBroadcast: isBroadcast).texts

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Decoding
 
 /// One key, with Apple's words for its values.
 private struct Row: CustomTestStringConvertible {

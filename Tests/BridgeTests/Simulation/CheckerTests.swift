@@ -3,8 +3,6 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
-
 @Suite("Checker of the simulation")
 struct CheckerTests {
     @Test("A defect of a worker does not escape the checker", arguments: Sabotage.allCases)

@@ -1,7 +1,7 @@
 import Core
 import TestSupport
 
-@testable import Bridge
+@testable import Decoding
 
 /// Programs in memory, on a network's virtual time.
 final class MemoryPrograms: ProgramHost {

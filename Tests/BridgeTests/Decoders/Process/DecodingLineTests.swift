@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Decoding
 
 @Suite("The line of messages for a program")
 struct DecodingLineTests {

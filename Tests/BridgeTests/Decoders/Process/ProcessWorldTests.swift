@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Decoding
+@testable import Settings
 
 /// A worker with a program in memory.
 @Suite("A worker whose decoder is a process")

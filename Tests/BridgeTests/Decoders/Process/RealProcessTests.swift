@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Decoding
 
 /// Decoders in processes of their own, on a loop.
 @Suite("A decoder in a process")

@@ -1,5 +1,5 @@
 /// `${NAME}` in a value stands for an environment variable; `$${` for a plain `${`.
-enum Substitution {
+package enum Substitution {
     enum Failure: Error, Equatable {
         case unset(String)
         case unterminated
@@ -32,7 +32,7 @@ enum Substitution {
     }
 
     /// Whether a text takes anything from the environment.
-    static func isNeeded(in text: String) -> Bool {
+    package static func isNeeded(in text: String) -> Bool {
         text.replacing("$${", with: "").contains("${")
     }
 

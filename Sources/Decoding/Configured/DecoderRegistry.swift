@@ -1,3 +1,5 @@
+import Settings
+
 /// The formats that a program knows.
 package struct DecoderRegistry: Sendable {
     /// Why a format cannot be one of them: a mistake in the program.
@@ -7,7 +9,7 @@ package struct DecoderRegistry: Sendable {
 
     package let formats: [DecoderFormat]
     /// Those that have options, and so a section in `decoders[]`.
-    let sections: [String]
+    package let sections: [String]
 
     /// The formats that come with Harebell.
     package static let builtIn = DecoderRegistry([

@@ -1,4 +1,5 @@
 import Core
+import Settings
 
 /// `mapping`: any JSON, or any body with AMQP headers; a configuration says where each field stands.
 struct MappingDecoder: Decoder {

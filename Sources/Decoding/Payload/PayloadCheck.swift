@@ -1,4 +1,5 @@
 package import Core
+import Settings
 
 /// Holds a payload to Apple's tables of keys.
 ///

@@ -1,4 +1,5 @@
 import Core
+import Settings
 
 /// Where the fields of a request come from, as far as a configuration says so.
 struct FieldSources {

@@ -1,4 +1,5 @@
 public import Core
+import Settings
 
 /// What a configuration says to one decoder: values that the schema has checked, and the decoders within it.
 ///
@@ -6,10 +7,10 @@ public import Core
 /// A decoder is made all the same, so that every problem is told at once; it is thrown away then.
 public struct DecoderOptions {
     /// What is wrong between the options, beyond what the schema says of each.
-    struct Problem: Equatable {
+    package struct Problem: Equatable {
         /// Begins at the decoder's section; empty for the section itself.
-        let path: String
-        let message: String
+        package let path: String
+        package let message: String
     }
 
     let values: SettingValues

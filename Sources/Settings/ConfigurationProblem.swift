@@ -1,4 +1,4 @@
-import YAML
+package import YAML
 
 /// One thing that is wrong, or doubtful, in a configuration file, and where.
 package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
@@ -29,6 +29,16 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
     /// What may have been meant, or what to do.
     package var hint: String?
 
+    package init(
+        severity: Severity, file: String, location: Location, message: String, hint: String? = nil
+    ) {
+        self.severity = severity
+        self.file = file
+        self.location = location
+        self.message = message
+        self.hint = hint
+    }
+
     /// `file:line:column: message; hint`, as compilers print it.
     package var description: String {
         let start = "\(file):\(location.line):\(location.column): \(severity == .warning ? "warning: " : "")"
@@ -37,7 +47,7 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
 }
 
 extension ConfigurationProblem.Location {
-    init(_ mark: YAMLNode.Mark) {
+    package init(_ mark: YAMLNode.Mark) {
         self.init(line: mark.line, column: mark.column)
     }
 }

@@ -1,5 +1,5 @@
 import Core
-import Libraries
+import Settings
 import System
 
 /// `library`: a shared library behind a small C interface reads the messages.

@@ -1,17 +1,17 @@
-import Core
+package import Core
 
 /// `gorush`: what gorush's HTTP interface takes (`notifications`), one entry of it, and what its own workers find on a
 /// queue, where the entry is base64 in the `body` of a job.
 ///
 /// Source: gorush, `notify/notification.go` and `notify/notification_apns.go`; golang-queue, `job/job.go`.
-struct GorushDecoder: Decoder {
-    let name = "gorush"
+package struct GorushDecoder: Decoder {
+    package let name = "gorush"
 
     static let format = DecoderFormat(
         "gorush", version: "1.0.0", "Gorush's requests, bare or as its queue wraps them."
     ) { _ in GorushDecoder() }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         do throws(DecodingFailure) {
             let body = try JSONPart.object(delivery.body)
             let members = JSONMembers(body)
@@ -25,7 +25,7 @@ struct GorushDecoder: Decoder {
     }
 
     /// What a message calls the notification at a place among all of it: `notif_id` and `message`, as they stand there.
-    static func names(of delivery: Delivery, at position: Int) -> (id: JSONPart?, message: JSONPart?) {
+    package static func names(of delivery: Delivery, at position: Int) -> (id: JSONPart?, message: JSONPart?) {
         do throws(DecodingFailure) {
             var body = try JSONPart.object(delivery.body)
             let members = JSONMembers(body)

@@ -1,8 +1,8 @@
 /// "Did you mean": the candidate that a misspelt word is closest to.
-enum Suggestion {
+package enum Suggestion {
     /// - Returns: `nil` unless a candidate is equal but for case, hyphens and underscores, or can be had by changing
     ///   about a third of the letters.
-    static func closest(to word: String, among candidates: [String]) -> String? {
+    package static func closest(to word: String, among candidates: [String]) -> String? {
         let word = normal(word)
         var best: (candidate: String, distance: Int)?
         for candidate in candidates {

@@ -1,4 +1,5 @@
 public import Core
+public import Settings
 
 /// A message format: what it is called, what a configuration may say about it, and how a decoder for it is made.
 public struct DecoderFormat: Sendable {
@@ -10,7 +11,7 @@ public struct DecoderFormat: Sendable {
     /// One sentence, for the reference of the configuration.
     public let summary: String
     /// The keys of its section, with paths that begin there.
-    let settings: [Setting]
+    package let settings: [Setting]
     /// Has no side effects and reads no file; what is wrong between the options it reports to them.
     let make: @Sendable (inout DecoderOptions) -> any Decoder
 
@@ -39,7 +40,7 @@ public struct DecoderFormat: Sendable {
     }
 
     /// The schema of `decoders`: a name, and one section for each format.
-    static func schema(_ formats: [DecoderFormat]) -> [Setting] {
+    package static func schema(_ formats: [DecoderFormat]) -> [Setting] {
         let list = [
             Setting(
                 "decoders", .sections(count: 0...256), default: "[]",

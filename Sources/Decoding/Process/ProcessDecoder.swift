@@ -1,4 +1,5 @@
 package import Core
+import Settings
 
 /// `process`: a program beside the worker reads the messages. See docs/decoders/process.md.
 ///
@@ -23,7 +24,7 @@ package struct ProcessDecoder: Decoder {
         }
     }
 
-    static let format = DecoderFormat(
+    package static let format = DecoderFormat(
         "process", version: "1.0.0", "A program in any language, which reads and answers on standard input and output.",
         [
             Setting(

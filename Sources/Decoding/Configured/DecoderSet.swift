@@ -1,4 +1,5 @@
 package import Core
+import Settings
 
 /// The decoders of one configuration, by the names that queues use: one for each format with its defaults, and those
 /// that `decoders` describes.
@@ -13,10 +14,10 @@ package struct DecoderSet: Sendable {
     }
 
     /// What is wrong with one of the definitions.
-    struct Problem {
+    package struct Problem {
         /// Its place among them.
-        let definition: Int
-        let problem: DecoderOptions.Problem
+        package let definition: Int
+        package let problem: DecoderOptions.Problem
     }
 
     /// So many decoders may lie within each other.
@@ -32,14 +33,14 @@ package struct DecoderSet: Sendable {
     }
 
     /// - Parameter definitions: those of a configuration that was found right.
-    init(_ definitions: [DecoderDefinition], _ registry: DecoderRegistry) {
+    package init(_ definitions: [DecoderDefinition], _ registry: DecoderRegistry) {
         // The configuration's rules have made all decoders once. A shared library may say something else now; what its
         // decoder does then is its own matter.
         var problems: [Problem] = []
         self.init(definitions, formats: registry.formats, problems: &problems)
     }
 
-    init(_ definitions: [DecoderDefinition], formats: [DecoderFormat], problems: inout [Problem]) {
+    package init(_ definitions: [DecoderDefinition], formats: [DecoderFormat], problems: inout [Problem]) {
         let maker = Maker(definitions: definitions, formats: formats)
         names = maker.names
         self.formats = formats
@@ -53,14 +54,14 @@ package struct DecoderSet: Sendable {
     }
 
     /// The semantic version of a decoder's format; `nil` of one that has none.
-    func version(of decoder: any Decoder) -> String? {
+    package func version(of decoder: any Decoder) -> String? {
         formats.first { $0.name == decoder.name }?.version
     }
 
     /// What to say of a name; `nil` where it stands for a decoder.
     ///
     /// - Parameter hints: whether to add the name that was probably meant.
-    func complaint(about name: String, hints: Bool = true) -> String? {
+    package func complaint(about name: String, hints: Bool = true) -> String? {
         let refusal: Refusal
         switch decoders[name] {
         case .success: return nil

@@ -5,7 +5,7 @@ package struct Schema: Sendable {
     /// The settings of each section.
     let children: [String: [Setting]]
 
-    init(_ settings: [Setting]) {
+    package init(_ settings: [Setting]) {
         self.settings = settings
         children = Dictionary(grouping: settings, by: \.parent)
     }

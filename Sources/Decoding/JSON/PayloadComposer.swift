@@ -2,17 +2,17 @@ import Core
 
 /// Writes a payload from the fields of another format: every value as it stands in the message, so that no number is
 /// read and written again.
-struct PayloadComposer {
+package struct PayloadComposer {
     private(set) var bytes: [UInt8] = []
     private var isFirst = true
 
-    init() {
+    package init() {
         bytes.reserveCapacity(512)
         bytes.append(UInt8(ascii: "{"))
     }
 
     /// The object, finished.
-    consuming func end() -> [UInt8] {
+    package consuming func end() -> [UInt8] {
         bytes.append(UInt8(ascii: "}"))
         return bytes
     }
@@ -21,7 +21,7 @@ struct PayloadComposer {
     var isEmpty: Bool { isFirst }
 
     /// A member whose value is JSON.
-    mutating func add(_ name: StaticString, json: some Collection<UInt8>) {
+    package mutating func add(_ name: StaticString, json: some Collection<UInt8>) {
         begin()
         bytes.append(UInt8(ascii: "\""))
         bytes.append(name)
@@ -30,12 +30,12 @@ struct PayloadComposer {
     }
 
     /// Nothing where there is no part.
-    mutating func add(_ name: StaticString, _ part: JSONPart?) {
+    package mutating func add(_ name: StaticString, _ part: JSONPart?) {
         if let part { add(name, json: part.raw) }
     }
 
     /// A member whose value is text.
-    mutating func add(_ name: StaticString, text: ArraySlice<UInt8>) {
+    package mutating func add(_ name: StaticString, text: ArraySlice<UInt8>) {
         var string: [UInt8] = []
         string.appendJSON(string: text)
         add(name, json: string)

@@ -1,4 +1,5 @@
 import Core
+import Settings
 
 /// `sns`: a message for Amazon SNS mobile push: one JSON text for each platform.
 ///

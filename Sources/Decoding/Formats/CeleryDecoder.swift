@@ -1,4 +1,5 @@
 import Core
+import Settings
 
 /// `celery`: the arguments of a task; which task's and where in them stands in the configuration.
 ///

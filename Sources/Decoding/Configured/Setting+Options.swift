@@ -1,3 +1,5 @@
+public import Settings
+
 /// The options of a decoder.
 ///
 /// A key is 1 to 64 lower-case letters, digits, hyphens and underscores. As everywhere in the configuration, `${NAME}` in a

@@ -33,7 +33,7 @@ public struct Setting: Sendable {
     /// One sentence.
     package let summary: String
 
-    init(
+    package init(
         _ path: String, _ kind: Kind, default defaultValue: String?, optional: Bool = false, secret: Bool = false,
         _ summary: String
     ) {
@@ -56,7 +56,7 @@ public struct Setting: Sendable {
     }
 
     /// The same key within a section.
-    func below(_ section: String) -> Setting {
+    package func below(_ section: String) -> Setting {
         Setting("\(section).\(path)", kind, default: defaultValue, optional: isOptional, secret: isSecret, summary)
     }
 

@@ -1,4 +1,5 @@
 import Core
+import Settings
 
 /// `cloudevents`: the data of an event, read by another decoder.
 ///

@@ -1,13 +1,13 @@
-import Core
+package import Core
 
 extension ArraySlice<UInt8> {
     /// The bytes at offsets from the slice's own beginning.
-    func slice(_ range: Range<Int>) -> ArraySlice<UInt8> {
+    package func slice(_ range: Range<Int>) -> ArraySlice<UInt8> {
         self[startIndex + range.lowerBound..<startIndex + range.upperBound]
     }
 
     /// The text of a string that a scanner of these bytes found: a view, unless it has escapes.
-    func text(of string: JSONValue) -> ArraySlice<UInt8>? {
+    package func text(of string: JSONValue) -> ArraySlice<UInt8>? {
         string.isEscaped ? JSONText.unescape(slice(string.range)) : slice(string.range)
     }
 }

@@ -1,8 +1,8 @@
-import System
+package import System
 
 /// The values of all settings of one file, by their full paths (`apps[0].token.key_id`).
-struct SettingValues: Sendable {
-    enum Value: Equatable, Sendable {
+package struct SettingValues: Sendable {
+    package enum Value: Equatable, Sendable {
         case text(String)
         case integer(Int)
         case boolean(Bool)
@@ -21,7 +21,7 @@ struct SettingValues: Sendable {
     /// What the file says where the environment fills in a value or a part of it (`${NAME}`).
     private var substituted: [String: String] = [:]
 
-    mutating func set(_ path: String, _ value: Value) {
+    package mutating func set(_ path: String, _ value: Value) {
         values[path] = value
     }
 
@@ -45,12 +45,12 @@ struct SettingValues: Sendable {
     }
 
     /// What the file says where the environment fills in the value; `nil` where the value is the file's or a default.
-    func written(_ path: String) -> String? {
+    package func written(_ path: String) -> String? {
         substituted[path]
     }
 
     /// A value as messages show it: as the file has it, and never what the environment filled in.
-    func shown(_ path: String) -> String {
+    package func shown(_ path: String) -> String {
         if let written = substituted[path] { return written }
         if let element = element(path) { return element }
         switch values[path] {
@@ -65,7 +65,7 @@ struct SettingValues: Sendable {
     /// The file that a setting names.
     ///
     /// - Parameter file: the configuration file, in whose folder a relative path starts.
-    func file(_ path: String, beside file: String) -> FilePath? {
+    package func file(_ path: String, beside file: String) -> FilePath? {
         text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written(path)) }
     }
 
@@ -89,7 +89,7 @@ struct SettingValues: Sendable {
 
     /// Takes what the environment filled in out of a message about a section: each such value, and each part of one in
     /// quotes, is shown as the file has it. For messages of decoders, which do not know where their options come from.
-    func concealing(_ message: String, below section: String) -> String {
+    package func concealing(_ message: String, below section: String) -> String {
         secrets(below: section).reduce(message) { message, secret in
             message.replacing(secret.value, with: secret.written)
                 .split(separator: "\"", omittingEmptySubsequences: false).enumerated()
@@ -101,7 +101,7 @@ struct SettingValues: Sendable {
     }
 
     /// Where the value stands, or the closest section around it that the file has.
-    func location(of path: String) -> ConfigurationProblem.Location {
+    package func location(of path: String) -> ConfigurationProblem.Location {
         var path = Substring(path)
         while true {
             if let location = locations[String(path)] { return location }
@@ -112,12 +112,12 @@ struct SettingValues: Sendable {
     }
 
     /// Whether the file gives this key, rather than its default.
-    func isGiven(_ path: String) -> Bool {
+    package func isGiven(_ path: String) -> Bool {
         locations[path] != nil
     }
 
     /// What lies in a section, with paths that begin there, and without places.
-    func section(_ section: String) -> SettingValues {
+    package func section(_ section: String) -> SettingValues {
         var inner = SettingValues()
         for (path, value) in values where path.hasPrefix(section + ".") {
             inner.values[String(path.dropFirst(section.count + 1))] = value
@@ -128,44 +128,44 @@ struct SettingValues: Sendable {
         return inner
     }
 
-    subscript(path: String) -> Value? {
+    package subscript(path: String) -> Value? {
         values[path]
     }
 
-    func text(_ path: String) -> String? {
+    package func text(_ path: String) -> String? {
         if case .text(let text) = values[path] { text } else { nil }
     }
 
-    func integer(_ path: String) -> Int? {
+    package func integer(_ path: String) -> Int? {
         if case .integer(let integer) = values[path] { integer } else { nil }
     }
 
-    func boolean(_ path: String) -> Bool? {
+    package func boolean(_ path: String) -> Bool? {
         if case .boolean(let boolean) = values[path] { boolean } else { nil }
     }
 
-    func texts(_ path: String) -> [String]? {
+    package func texts(_ path: String) -> [String]? {
         if case .texts(let texts) = values[path] { texts } else { nil }
     }
 
     /// Those elements of a list of texts that are right, in their places.
-    func elements(_ path: String) -> [String?] {
+    package func elements(_ path: String) -> [String?] {
         texts(path) ?? fragments[path] ?? []
     }
 
-    func integers(_ path: String) -> [Int]? {
+    package func integers(_ path: String) -> [Int]? {
         if case .integers(let integers) = values[path] { integers } else { nil }
     }
 
     /// The number of sections in a list; 0 where it could not be read.
-    func count(_ path: String) -> Int {
+    package func count(_ path: String) -> Int {
         if case .sections(let count) = values[path] { count } else { 0 }
     }
 }
 
 extension SettingValues: Equatable {
     /// Whether all settings have the same values, however the file writes them.
-    static func == (left: SettingValues, right: SettingValues) -> Bool {
+    package static func == (left: SettingValues, right: SettingValues) -> Bool {
         left.values == right.values && left.fragments == right.fragments && left.locations == right.locations
     }
 }

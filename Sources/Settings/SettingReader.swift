@@ -1,15 +1,15 @@
-import YAML
+package import YAML
 
 /// Holds a file's tree against the schema: every value that is right, and every problem.
-struct SettingReader {
+package struct SettingReader {
     let file: String
     let environment: (String) -> String?
     private let root: YAMLNode?
     private let schema: Schema
-    private(set) var values = SettingValues()
-    private(set) var problems: [ConfigurationProblem] = []
+    package private(set) var values = SettingValues()
+    package private(set) var problems: [ConfigurationProblem] = []
 
-    init(
+    package init(
         root: YAMLNode?, file: String, schema: Schema, environment: @escaping (String) -> String?
     ) {
         self.root = root
@@ -19,12 +19,12 @@ struct SettingReader {
     }
 
     /// The defaults of a section's settings; those that must be given are missing.
-    static func defaults(of settings: [Setting]) -> SettingValues {
+    package static func defaults(of settings: [Setting]) -> SettingValues {
         reader(of: settings).values
     }
 
     /// What the schema itself says against a default of a section's settings; `nil` if nothing.
-    static func problem(inDefaultsOf settings: [Setting]) -> String? {
+    package static func problem(inDefaultsOf settings: [Setting]) -> String? {
         reader(of: settings.filter { $0.defaultValue != nil }).problems.first?.message
     }
 
@@ -35,7 +35,7 @@ struct SettingReader {
         return reader
     }
 
-    mutating func read() {
+    package mutating func read() {
         guard let root, !Self.isNull(root) else { return readSection([], path: "", schema: "") }
         guard let mapping = root.mapping else {
             return report(root, "expected keys and values, found \(Self.kind(of: root))")
