@@ -65,23 +65,30 @@ let package = Package(
         library("Settings", ["Core", "System", "YAML"]),
         // Layer 6: what messages say.
         library("Decoding", ["CHarebellDecoder", "Core", "System", "Settings"]),
-        // Layer 7: the circle.
+        // Layer 7: what a file says.
+        library(
+            "Configuration",
+            [
+                "Core", "System", "TLS", "Proxy", "YAML", "AMQP", "Settings", "Decoding",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        // Layer 8: the circle.
         library(
             "Bridge",
             [
-                "Core", "System", "TLS", "Proxy", "YAML", "AMQP", "APNs", "Admin", "Settings", "Decoding", deque,
+                "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration", deque,
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
-        // Layer 8: one file per verb, and what a user's own decoders see.
+        // Layer 9: one file per verb, and what a user's own decoders see.
         library(
             "HarebellKit",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Bridge",
+                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 9: the program.
+        // Layer 10: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
@@ -96,8 +103,8 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Bridge", "AMQP", "APNs",
-                "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
+                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Bridge", "AMQP",
+                "APNs", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
         .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
@@ -113,9 +120,12 @@ let package = Package(
         tests("AdminTests", ["Admin", "Core", "System"]),
         tests(
             "BridgeTests",
-            ["Bridge", "Settings", "Decoding", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS", "System", "Proxy"]),
+            [
+                "Bridge", "Settings", "Decoding", "Configuration", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS",
+                "System", "Proxy",
+            ]),
         tests(
             "IntegrationTests",
-            ["Bridge", "Settings", "Decoding", "AMQP", "APNs", "Core", "System", "TLS", "Simulator"]),
+            ["Bridge", "Settings", "Decoding", "Configuration", "AMQP", "APNs", "Core", "System", "TLS", "Simulator"]),
     ]
 )

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bridge
+import Configuration
 import Core
 
 /// `--topic T` and `--environment E`, for every command that is about one app.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Bridge
+import Configuration
 import Decoding
 
 struct ConfigCommand: ConfiguredCommand {

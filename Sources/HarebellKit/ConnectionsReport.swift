@@ -1,4 +1,5 @@
 import Bridge
+import Configuration
 import Core
 import Glibc
 import System

@@ -1,6 +1,7 @@
 import AMQP
 import ArgumentParser
 import Bridge
+import Configuration
 import Core
 import Decoding
 import Glibc

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bridge
+import Configuration
 import Core
 import Decoding
 import Logging

@@ -1,6 +1,7 @@
 import APNs
 import ArgumentParser
 import Bridge
+import Configuration
 import Core
 import Decoding
 import Glibc

@@ -1,4 +1,4 @@
-import Bridge
+import Configuration
 import Core
 import Simulator
 import System

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 @testable import Settings
 
 /// Files that nobody wrote on purpose.

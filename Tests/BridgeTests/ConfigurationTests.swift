@@ -5,7 +5,7 @@ import Proxy
 import System
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 @testable import Decoding
 @testable import Settings
 

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 @Suite("DirectExchange")
 struct DirectExchangeTests {

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 @testable import Decoding
 
 @Suite("The page about APNs")

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 @Suite("A handmade request")
 struct HandmadeRequestTests {

@@ -3,6 +3,7 @@ import Proxy
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 @testable import Settings
 
 @Suite("Which way to APNs")

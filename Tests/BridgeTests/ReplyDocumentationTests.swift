@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 
 @Suite("The documentation of answers")
 struct ReplyDocumentationTests {

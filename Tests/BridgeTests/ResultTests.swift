@@ -5,6 +5,7 @@ import TLS
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// A delivery with these properties, as the receiver lays it out.
 private func delivery(

@@ -3,7 +3,7 @@ import Proxy
 import TLS
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 @testable import System
 
 /// The page quotes messages: each of its rows is one that the code says, and each of these messages has a row.

@@ -1,4 +1,5 @@
 import APNs
+import Configuration
 import Core
 import Proxy
 import TLS

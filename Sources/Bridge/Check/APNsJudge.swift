@@ -1,4 +1,5 @@
 import APNs
+import Configuration
 import Core
 
 /// What the answers of a service mean for the apps that need it, in words.

@@ -1,4 +1,5 @@
 import AMQP
+import Configuration
 import Core
 
 /// Looks at one broker as a worker would meet it: the way to it, the login, the queues of the plan, the permissions. It

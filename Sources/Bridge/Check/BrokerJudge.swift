@@ -1,4 +1,5 @@
 import AMQP
+import Configuration
 import Core
 
 /// What a broker's answers mean for a worker, in words.

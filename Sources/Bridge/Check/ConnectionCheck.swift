@@ -1,5 +1,6 @@
-import APNs
 import AMQP
+import APNs
+package import Configuration
 package import Core
 import Proxy
 import TLS

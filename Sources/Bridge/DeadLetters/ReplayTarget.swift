@@ -1,3 +1,5 @@
+package import Configuration
+
 /// Where a replay sends dead letters.
 package enum ReplayTarget: Sendable, Equatable {
     /// Back to the queue that each was in before, if it is one of these.

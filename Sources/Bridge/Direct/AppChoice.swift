@@ -1,3 +1,4 @@
+package import Configuration
 package import Core
 
 /// Why an operator's words name no app, or more than one.

@@ -1,5 +1,6 @@
 package import AMQP
 package import APNs
+package import Configuration
 package import Core
 import Decoding
 package import Logging

@@ -1,3 +1,4 @@
+import Configuration
 package import Core
 import Logging
 

@@ -1,4 +1,5 @@
 package import AMQP
+package import Configuration
 
 /// Where a publish goes.
 package struct PublishRoute: Sendable {

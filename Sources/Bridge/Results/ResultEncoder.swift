@@ -1,4 +1,5 @@
 package import AMQP
+package import Configuration
 package import Core
 import Decoding
 

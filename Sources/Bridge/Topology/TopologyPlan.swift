@@ -1,4 +1,5 @@
 package import AMQP
+package import Configuration
 import Core
 
 /// Every queue, exchange and binding that a configuration needs on the broker, in the order in which they are declared.

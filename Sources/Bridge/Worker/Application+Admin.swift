@@ -1,5 +1,6 @@
 import APNs
 package import Admin
+import Configuration
 package import Core
 import Logging
 import System

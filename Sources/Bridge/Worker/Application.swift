@@ -1,4 +1,5 @@
 import Admin
+package import Configuration
 package import Core
 import Glibc
 package import Logging

@@ -1,4 +1,5 @@
 package import APNs
+package import Configuration
 import Core
 package import TLS
 

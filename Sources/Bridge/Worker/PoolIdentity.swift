@@ -1,4 +1,5 @@
 package import APNs
+package import Configuration
 package import Core
 package import Proxy
 package import System

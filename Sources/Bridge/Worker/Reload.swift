@@ -1,3 +1,5 @@
+package import Configuration
+
 /// A configuration that takes the place of another one while the process runs.
 package struct Reload {
     /// What is in force afterwards.

@@ -1,3 +1,5 @@
+import Configuration
+
 /// The minimum time between the starts of a worker's turns.
 ///
 /// A turn costs several system calls on our side and as many on the peers', whether it moves one message or a hundred.

@@ -1,5 +1,6 @@
 import AMQP
 import APNs
+import Configuration
 package import Core
 import Logging
 package import System

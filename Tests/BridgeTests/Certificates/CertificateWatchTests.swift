@@ -3,7 +3,7 @@ import TLS
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 
 @Suite("Certificate watch")
 struct CertificateWatchTests {

@@ -4,7 +4,7 @@ import TLS
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 @testable import Settings
 
 @Suite("Keys and certificates")

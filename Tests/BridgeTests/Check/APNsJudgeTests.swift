@@ -4,6 +4,7 @@ import System
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 @Suite("APNsJudge")
 struct APNsJudgeTests {

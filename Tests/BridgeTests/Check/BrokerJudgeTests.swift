@@ -2,6 +2,7 @@ import Testing
 
 @testable import AMQP
 @testable import Bridge
+@testable import Configuration
 
 @Suite("BrokerJudge")
 struct BrokerJudgeTests {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 @testable import Decoding
 
 /// What a queue's decoder says of messages, where a shared library reads them.

@@ -3,6 +3,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// The bodies of results for those who expect another form than ours.
 @Suite("Result formats")

@@ -4,6 +4,7 @@ import Logging
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 @Suite("Log lines")
 struct LineLogHandlerTests {

@@ -3,6 +3,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 @testable import Decoding
 
 @Suite("Headers of ours in deliveries")

@@ -3,6 +3,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 @Suite("Topology plan")
 struct TopologyPlanTests {

@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// A certificate that APNs takes at first and refuses later, in TLS: it was revoked, say.
 @Suite("A certificate that is refused when a connection is opened")

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// Requests about channels on the bus: whole worker, whole APNs, virtual time.
 @Suite("Requests about channels")

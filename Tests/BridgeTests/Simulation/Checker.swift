@@ -5,6 +5,7 @@ import Simulator
 import TestSupport
 
 @testable import Bridge
+@testable import Configuration
 
 /// Holds a simulation to the laws: what it sees at the broker and at APNs against what it knows of the requests.
 final class Checker {

@@ -4,7 +4,7 @@ import Logging
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 
 /// What becomes of a queue when a process dies of one of its messages, again and again.
 @Suite("Crash loops")

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// Pauses of a whole app, because its credential is refused, in an answer or by GOAWAY.
 @Suite("Pausing an app for its credential")

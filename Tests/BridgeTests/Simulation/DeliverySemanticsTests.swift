@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// One test for each row of the table in `docs/delivery-semantics.md`.
 @Suite("Delivery semantics")

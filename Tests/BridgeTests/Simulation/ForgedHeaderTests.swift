@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 
 /// A producer that writes headers which only a worker should write.
 @Suite("Forged headers")

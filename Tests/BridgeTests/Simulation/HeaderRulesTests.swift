@@ -3,7 +3,7 @@ import Core
 import Simulator
 import Testing
 
-@testable import Bridge
+@testable import Configuration
 
 /// The headers of a request on their way through a whole worker: what APNs gets, or what the result says instead.
 @Suite("Headers through the worker")

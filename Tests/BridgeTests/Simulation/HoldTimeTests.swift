@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// Nothing waits in a worker for long: `docs/retries.md`, "Hold time".
 @Suite("Hold time")

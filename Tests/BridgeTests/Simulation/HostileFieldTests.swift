@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// Each field of a message with the worst values that a producer can write into it.
 @Suite("Fields with hostile values")

@@ -6,6 +6,7 @@ import Simulator
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 @testable import Decoding
 
 @Suite("Payload validation in the pipeline")

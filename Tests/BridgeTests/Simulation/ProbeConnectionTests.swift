@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// What Apple learns while an app is paused: APNs tells only connections that are bound afterwards.
 @Suite("Probing on fresh connections")

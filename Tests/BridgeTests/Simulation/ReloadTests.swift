@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// A worker whose configuration changes while it works; see `docs/reload.md`.
 @Suite("Reload")

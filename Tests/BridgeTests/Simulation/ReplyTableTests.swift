@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// Each row of the table in `docs/apns.md`, from a request on its queue to its result: what APNs answers comes from the
 /// simulator, and all that the row says must be seen from outside.

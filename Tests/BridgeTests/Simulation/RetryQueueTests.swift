@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 /// What waits for long waits in the broker: `docs/retries.md`.
 @Suite("Retry queues")

@@ -4,6 +4,7 @@ import Simulator
 import TestSupport
 
 @testable import Bridge
+@testable import Configuration
 
 /// One run of a worker between a broker and an APNs that both have bad days, all of it drawn from one number.
 final class Simulation {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Configuration
 
 @Suite("Publishes that the broker closes the connection over")
 struct SuspectPublishTests {

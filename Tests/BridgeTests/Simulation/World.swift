@@ -7,6 +7,7 @@ import TLS
 import TestSupport
 
 @testable import Bridge
+@testable import Configuration
 
 /// A broker, a whole worker and an APNs, joined in memory on virtual time.
 final class World {

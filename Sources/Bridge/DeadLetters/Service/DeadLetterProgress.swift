@@ -1,3 +1,5 @@
+import Configuration
+
 /// How far an order is, and what came of it.
 struct DeadLetterProgress: Sendable {
     let queue: String

@@ -1,4 +1,5 @@
 import AMQP
+import Configuration
 import Core
 import System
 

@@ -1,8 +1,8 @@
-import TLS
+package import TLS
 
 extension Configuration.Credential {
     /// What the TLS handshake shows of it; `nil` for provider tokens.
-    func tlsIdentity() throws(TLSError) -> TLSContext.Identity? {
+    package func tlsIdentity() throws(TLSError) -> TLSContext.Identity? {
         guard case .certificate(let files) = self else { return nil }
         switch files {
         case .pem(let certificateFile, let privateKeyFile):
