@@ -76,7 +76,8 @@ let package = Package(
         library(
             "Bridge",
             [
-                "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration", deque,
+                "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
+                deque,
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
@@ -103,7 +104,8 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Bridge", "AMQP",
+                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Bridge",
+                "AMQP",
                 "APNs", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
