@@ -88,6 +88,9 @@ package final class APNsEngine: Engine {
     var events = Deque<Event>()
     /// Whether the transport or a deadline has called since ``clearNews()``: streams, window or phase may have changed.
     private var wasCalled = false
+    /// Of whoever drives the engine; and whether it was told of requests since the last drain.
+    private var wake: (() -> Void)?
+    private var hasUndrained = false
     /// Between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
     /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A burst of
@@ -171,6 +174,10 @@ package final class APNsEngine: Engine {
         _ request: borrowing APNsRequest, handle: UInt32, authorization: ProviderToken?, at now: Instant
     ) throws(APNsError) {
         self.now = now
+        if !hasUndrained {
+            hasUndrained = true
+            wake?()
+        }
         precondition(freeStreams > 0, "a request needs a free stream")
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
         if inFlight == 0 { liveness.becameBusy(at: now) }
@@ -189,6 +196,7 @@ package final class APNsEngine: Engine {
     /// Takes no more requests; closes once the open ones have ended, at the latest at the drain deadline.
     package func retire(at now: Instant) {
         self.now = now
+        wake?()
         if machine.retire(drainDeadline: now + configuration.drainTimeout) == .loseStreams {
             close(nil)
         } else {
@@ -247,7 +255,13 @@ package final class APNsEngine: Engine {
         }
     }
 
+    package func announceChanges(to wake: @escaping () -> Void) -> Bool {
+        self.wake = wake
+        return true
+    }
+
     package func drain(into output: inout ByteQueue) {
+        hasUndrained = false
         if machine.speaksHTTP2 {
             do throws(APNsError) {
                 while try writePart() { tls.drain(into: &output) }

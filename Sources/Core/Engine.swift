@@ -29,10 +29,18 @@ package protocol Engine: AnyObject {
 
     /// Does what is due at `now`.
     func expire(at now: Instant)
+
+    /// Has `wake` called, from now on, whenever a call of the engine's owner may have given it something to send or another
+    /// deadline, so that whoever drives the engine need not ask in every turn.
+    ///
+    /// - Returns: `false`, as by default, from an engine that does not tell: it is asked in every turn.
+    func announceChanges(to wake: @escaping () -> Void) -> Bool
 }
 
 extension Engine {
     package var isEstablished: Bool { true }
+
+    package func announceChanges(to wake: @escaping () -> Void) -> Bool { false }
 }
 
 /// Where a connection goes to.

@@ -28,6 +28,11 @@ final class TunnelEngine: Engine {
         if case .closed = state { true } else { false }
     }
 
+    /// Between its transport's calls, only the inner engine changes.
+    func announceChanges(to wake: @escaping () -> Void) -> Bool {
+        inner.announceChanges(to: wake)
+    }
+
     func transportOpened(at now: Instant) {
         state = .asking(deadline: now + timeout)
         request = tunnel.request

@@ -29,6 +29,11 @@ package final class MemoryNetwork: Network {
         fileprivate var isOpened = false
         /// Whether the client's, and the server's end is still there.
         fileprivate var isAlive = [true, true]
+        /// Whether each end tells when its owner calls it, and whether it was called since it was last asked. One that tells
+        /// is asked only then, so that a run shows where it forgets to.
+        fileprivate var announces = [false, false]
+        fileprivate var wasCalled = [true, true]
+        fileprivate var deadlines: [Instant?] = [nil, nil]
         /// What the client, and what the server has sent.
         fileprivate var pipes = [Pipe(), Pipe()]
 
@@ -36,6 +41,21 @@ package final class MemoryNetwork: Network {
             self.client = client
             self.server = server
             self.endpoint = endpoint
+            for end in 0...1 {
+                announces[end] = engine(end).announceChanges { [weak self] in self?.wasCalled[end] = true }
+            }
+        }
+
+        /// Asks an end for what it has to say, and when it is due, unless it would have told.
+        fileprivate func drain(_ end: Int, into output: inout ByteQueue) {
+            guard wasCalled[end] || !announces[end] else { return }
+            wasCalled[end] = false
+            engine(end).drain(into: &output)
+            deadlines[end] = engine(end).nextDeadline
+        }
+
+        fileprivate func nextDeadline(_ end: Int) -> Instant? {
+            announces[end] ? deadlines[end] : engine(end).nextDeadline
         }
 
         /// Whether both ends are joined.
@@ -172,7 +192,7 @@ package final class MemoryNetwork: Network {
         for failure in failures { consider(failure.due) }
         for link in links {
             for end in 0...1 {
-                if link.isAlive[end] { consider(link.engine(end).nextDeadline) }
+                if link.isAlive[end] { consider(link.nextDeadline(end)) }
                 if !link.isFrozen { consider(link.pipes[end].pieces.first?.due) }
             }
         }
@@ -209,10 +229,12 @@ package final class MemoryNetwork: Network {
             link.isOpened = true
             link.server.transportOpened(at: now)
             link.client.transportOpened(at: now)
+            link.wasCalled = [true, true]
             moved = true
         }
         for end in 0...1 where link.isAlive[end] {
-            if let due = link.engine(end).nextDeadline, due <= now {
+            if let due = link.nextDeadline(end), due <= now {
+                link.wasCalled[end] = true
                 link.engine(end).expire(at: now)
                 moved = true
             }
@@ -225,7 +247,7 @@ package final class MemoryNetwork: Network {
         let sender = link.engine(end)
         let receiver = link.engine(1 - end)
         var output = ByteQueue()
-        sender.drain(into: &output)
+        link.drain(end, into: &output)
         var moved = !output.isEmpty
         if link.isFrozen {
             guard sender.wantsDisconnect else { return moved }
@@ -241,7 +263,10 @@ package final class MemoryNetwork: Network {
             let isWhole = part.count == first.bytes.count
             link.pipes[end].pieces[0].bytes = first.bytes.dropFirst(part.count)
             if isWhole { link.pipes[end].pieces.removeFirst() }
-            if !part.isEmpty { receiver.receive(part.span, at: now) }
+            if !part.isEmpty {
+                link.wasCalled[1 - end] = true
+                receiver.receive(part.span, at: now)
+            }
             guard isWhole, first.fate != .arrives else { continue }
             if first.fate == .isCut {
                 cut(link)

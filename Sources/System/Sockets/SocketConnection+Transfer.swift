@@ -3,6 +3,7 @@ import Core
 /// Bytes in, bytes out.
 extension SocketConnection: ReadinessHandler {
     func ready(_ readiness: Readiness, at now: Moment) {
+        network.wake(self)
         switch phase {
         case .connecting: attemptEnded(at: now)
         case .lingering: discard()
@@ -64,7 +65,7 @@ extension SocketConnection: ReadinessHandler {
             guard phase == .open else { return }
             if !mayDrain, isWritable {
                 // The socket took everything at once, and nothing else would make the engine speak.
-                return network.loop.requestTurn()
+                return network.wake(self)
             }
         }
         guard engine.wantsDisconnect else { return }

@@ -27,8 +27,8 @@ final class SocketConnection {
     var engine: (any Engine)?
     /// What the resolver was asked, while the answer is awaited.
     var query: UInt64?
-    /// Where it stands in its network's table.
-    var position = 0
+    /// Its network's name for it; another connection's after it closed.
+    var number = 0
     let endpoint: Endpoint
     unowned let network: SocketNetwork
     var socket: Descriptor?

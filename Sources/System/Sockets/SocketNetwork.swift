@@ -3,8 +3,8 @@ import Glibc
 
 /// Drives engines over TCP sockets, as a part of a loop.
 ///
-/// In a turn each ready socket is read and each engine drained once; what an engine says leaves in one write. All calls
-/// are made on the loop's thread, engines may be connected and disconnected at any time, and an engine is told the end
+/// In a turn each ready socket is read, and each engine drained once that was called or tells nobody when its owner calls it
+/// (``Engine/announceChanges(to:)``); what an engine says leaves in one write. All calls are made on the loop's thread, engines may be connected and disconnected at any time, and an engine is told the end
 /// of its transport exactly once (unless ``disconnect(_:)`` ended it).
 package final class SocketNetwork: Network {
     /// Bytes of one read; all connections share one buffer of this size.
@@ -25,7 +25,12 @@ package final class SocketNetwork: Network {
     private let resolver: Resolver
     private let replies: Mailbox<ResolverReply>
     private let shuffle: ([SocketAddress]) -> [SocketAddress]
-    private(set) var connections: [SocketConnection] = []
+    /// By ``SocketConnection/number``.
+    private var members: [SocketConnection?] = []
+    private var freeNumbers: [Int] = []
+    private var agenda = Agenda()
+    /// Connections whose engines are asked in every turn.
+    private var asked: [Int] = []
     private var lastQuery: UInt64 = 0
 
     /// Joins `loop`, which owns the network from then on.
@@ -65,7 +70,7 @@ package final class SocketNetwork: Network {
     /// Everything that has a descriptor or is on the way to one: open connections, connects under way, and closed
     /// connections whose peer has not closed its end yet.
     package var connectionCount: Int {
-        connections.count
+        members.count - freeNumbers.count
     }
 
     // MARK: Network
@@ -89,18 +94,37 @@ package final class SocketNetwork: Network {
 
     // MARK: Connections
 
+    var connections: some Sequence<SocketConnection> { members.lazy.compactMap(\.self) }
+
     private func insert(_ connection: SocketConnection) {
-        connection.position = connections.count
-        connections.append(connection)
+        if let number = freeNumbers.popLast() {
+            connection.number = number
+            members[number] = connection
+        } else {
+            connection.number = members.count
+            members.append(connection)
+        }
+        let announces = connection.engine?.announceChanges { [weak self, weak connection] in
+            guard let self, let connection, connection.phase != .closed else { return }
+            wake(connection)
+        }
+        if announces != true { asked.append(connection.number) }
+        wake(connection)
         loop.requestTurn()
     }
 
-    /// Forgets a closed connection; the last one takes its place.
+    /// The connection has something to do at the end of this turn; at the end of the next one if this has ended.
+    func wake(_ connection: SocketConnection) {
+        agenda.wake(connection.number)
+    }
+
+    /// Forgets a closed connection.
     func remove(_ connection: SocketConnection) {
-        let last = connections.removeLast()
-        guard last !== connection else { return }
-        connections[connection.position] = last
-        last.position = connection.position
+        let number = connection.number
+        members[number] = nil
+        freeNumbers.append(number)
+        agenda.remove(number)
+        asked.removeAll { $0 == number }
     }
 
     private func connection(of engine: any Engine) -> SocketConnection? {
@@ -118,8 +142,9 @@ package final class SocketNetwork: Network {
 
     private func resolved(_ reply: ResolverReply) {
         // One that gave up, or whose engine was disconnected, does not wait any more.
-        let connection = connections.first { $0.query == reply.number }
-        connection?.resolved(reply.answer, at: loop.now)
+        guard let connection = connections.first(where: { $0.query == reply.number }) else { return }
+        wake(connection)
+        connection.resolved(reply.answer, at: loop.now)
     }
 
     /// A name's addresses in the order in which they are to be tried: by chance, with the families in turn, and those
@@ -132,22 +157,20 @@ package final class SocketNetwork: Network {
     var failedAddresses: FailedAddresses { resolver.failedAddresses }
 }
 
-// Iterating keeps the array that it began with: connections may come and go meanwhile.
 extension SocketNetwork: LoopParticipant {
-    package var nextDeadline: Instant? {
-        var earliest: Instant?
-        for connection in connections {
-            guard let deadline = connection.nextDeadline else { continue }
-            earliest = min(earliest ?? deadline, deadline)
-        }
-        return earliest
-    }
+    package var nextDeadline: Instant? { agenda.nextDeadline }
 
     package func expire(at now: Moment) {
-        for connection in connections { connection.expire(at: now) }
+        while let number = agenda.popDue(at: now.instant) { members[number]?.expire(at: now) }
     }
 
     package func flush(at now: Moment) {
-        for connection in connections { connection.flush(at: now) }
+        for number in asked { agenda.wake(number) }
+        for number in agenda.takeWoken() {
+            // Flushing one connection may close another, and open one in its place.
+            guard let connection = members[number] else { continue }
+            connection.flush(at: now)
+            if connection.phase != .closed { agenda.schedule(number, at: connection.nextDeadline) }
+        }
     }
 }
