@@ -86,8 +86,8 @@ package final class APNsEngine: Engine {
     var answeredInBody: Set<UInt32> = []
     var liveness: Liveness
     var events = Deque<Event>()
-    /// Whether the transport or a deadline has called since ``clearNews()``: streams, window or phase may have changed.
-    private var wasCalled = false
+    /// Called when the transport or a deadline has called: there may be events, and streams, window or phase may have changed.
+    var onNews: (() -> Void)?
     /// Of whoever drives the engine; and whether it was told of requests since the last drain.
     private var wake: (() -> Void)?
     private var hasUndrained = false
@@ -202,19 +202,11 @@ package final class APNsEngine: Engine {
         } else {
             endIfDrained()
         }
+        if !events.isEmpty { onNews?() }
     }
 
     package func nextEvent() -> Event? {
         events.popFirst()
-    }
-
-    /// Whether something may have happened since ``clearNews()``, an event or a change of what can be submitted.
-    package var hasNews: Bool {
-        wasCalled || !events.isEmpty
-    }
-
-    package func clearNews() {
-        wasCalled = false
     }
 
     // MARK: Engine
@@ -227,7 +219,7 @@ package final class APNsEngine: Engine {
 
     private func called(at now: Instant) {
         self.now = now
-        wasCalled = true
+        onNews?()
     }
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
@@ -272,6 +264,7 @@ package final class APNsEngine: Engine {
             }
         }
         tls.drain(into: &output)
+        if !events.isEmpty { onNews?() }
     }
 
     package var nextDeadline: Instant? {

@@ -171,6 +171,7 @@ extension APNsPool {
         counters.connects += 1
         do throws(APNsError) {
             let engine = try APNsEngine(configuration: configuration.engine, tls: context)
+            engine.onNews = { [weak self] in self?.becomeDue() }
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)

@@ -9,20 +9,28 @@ extension APNsPool {
     /// How far apart the looks through a line are that does not move.
     private static let sweepInterval = Duration.seconds(1)
 
-    /// Does everything that is due; nothing is unless ``isDue(at:)``.
+    /// Does everything that is due.
     package func step(at now: Moment) {
+        isStepDue = false
         hear(at: now)
         while let handle = spacing.release(at: now.instant) { readmit(handle) }
         place(at: now)
-        nextDeadline = dial(at: now.instant)
+        deadline = dial(at: now.instant)
         if isShort {
             sweep(at: now)
-            nextDeadline = min(nextDeadline ?? .distantFuture, nextSweep)
+            deadline = min(deadline ?? .distantFuture, nextSweep)
         }
-        if let release = spacing.nextDeadline { nextDeadline = min(nextDeadline ?? .distantFuture, release) }
+        if let release = spacing.nextDeadline { deadline = min(deadline ?? .distantFuture, release) }
         if isShort, let permit = nextPermit(at: now.instant) {
-            nextDeadline = min(nextDeadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
+            deadline = min(deadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
         }
+    }
+
+    /// There is something to do at once; the owner is told if it was not told since the last step.
+    func becomeDue() {
+        guard !isStepDue else { return }
+        isStepDue = true
+        onDue?()
     }
 
     // MARK: Hearing
@@ -30,7 +38,6 @@ extension APNsPool {
     private func hear(at now: Moment) {
         var isAnyClosed = false
         for connection in connections {
-            connection.engine.clearNews()
             while let event = connection.engine.nextEvent() { handle(event, of: connection, at: now) }
             if connection.isClosed { isAnyClosed = true }
         }

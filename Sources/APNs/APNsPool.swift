@@ -183,8 +183,12 @@ package final class APNsPool {
     /// Whether the connects of the last minute are used up.
     var isCapped = false
     package private(set) var isDraining = false
-    /// When ``step(at:)`` is due at the latest; `nil` until something happens.
-    package internal(set) var nextDeadline: Instant?
+    /// Called when ``step(at:)`` becomes due at once, so that the owner need not ask in every turn.
+    package var onDue: (() -> Void)?
+    var isStepDue = true
+    var deadline: Instant?
+    /// When ``step(at:)`` is due: long past if at once, `nil` until something happens.
+    package var nextDeadline: Instant? { isStepDue ? .distantPast : deadline }
 
     /// - Parameters:
     ///   - context: a client's, with `h2` as its protocol, and the provider's certificate if that is the credential.
@@ -209,7 +213,6 @@ package final class APNsPool {
             breakerThreshold: configuration.breakerThreshold,
             toleratedFarewells: configuration.connections.upperBound)
         surplus = SurplusWatch(period: configuration.surplusTime, at: now)
-        nextDeadline = now
     }
 
     // MARK: Requests
@@ -233,7 +236,7 @@ package final class APNsPool {
             line.append(handle, priority: priority)
         }
         counters.submitted += 1
-        nextDeadline = now
+        becomeDue()
     }
 
     /// Takes a request out of the line; it has no event.
@@ -265,11 +268,8 @@ package final class APNsPool {
         events.popFirst()
     }
 
-    /// Whether ``step(at:)`` has something to do.
-    package func isDue(at now: Instant) -> Bool {
-        if let nextDeadline, nextDeadline <= now { return true }
-        return connections.contains { $0.engine.hasNews }
-    }
+    /// Whether ``nextEvent()`` has something to tell.
+    package var hasEvents: Bool { !events.isEmpty }
 
     /// Requests in the line.
     package var waitingCount: Int {
@@ -297,7 +297,7 @@ package final class APNsPool {
             lose(handle, Loss(processed: .no, detail: "the worker is stopping"))
         }
         for connection in connections { retire(connection, at: now) }
-        nextDeadline = now
+        becomeDue()
     }
 
     /// A request that has not ended.

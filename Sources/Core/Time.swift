@@ -22,8 +22,10 @@ package struct Instant: Comparable, Hashable, Sendable {
         return overflow ? .distantFuture : Instant(nanoseconds: sum)
     }
 
+    /// Saturates, where one of the two is ``distantFuture`` or ``distantPast``.
     package static func - (later: Instant, earlier: Instant) -> Duration {
-        .nanoseconds(later.nanoseconds - earlier.nanoseconds)
+        let (difference, overflow) = later.nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
+        return .nanoseconds(overflow ? (earlier < later ? .max : .min) : difference)
     }
 }
 

@@ -22,7 +22,17 @@ struct BenchmarkFiles {
         try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
     }
 
-    func configuration() throws -> Configuration {
+    /// - Parameter idleApps: how many apps there are besides the one that is sent to, each with a credential of its own and hence
+    ///   with a connection of its own.
+    func configuration(idleApps: Int = 0) throws -> Configuration {
+        let idle = (0..<idleApps).map { number in
+            """
+              - topic: com.example.idle\(number)
+                endpoint: https://\(Self.apns)
+                ca_file: authority.pem
+                token: { key_file: AuthKey.p8, key_id: K\(100_000_000 + number), team_id: DEF123GHIJ }
+            """
+        }
         let path = try folder.write(
             """
             broker: { endpoints: ["amqp://guest:guest@\(Self.broker)/%2f"] }
@@ -36,6 +46,7 @@ struct BenchmarkFiles {
                 endpoint: https://\(Self.apns)
                 ca_file: authority.pem
                 token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+            \(idle.joined(separator: "\n"))
             \(Samples.decoders)
             """, to: "harebell.yaml")
         return try ConfigurationDocument.load(path: path).configuration

@@ -11,6 +11,7 @@ enum WorkerBenchmarks {
     static let all = [
         pipeline("pipeline, apns-json", Samples.all[2]), pipeline("pipeline, apns-headers", Samples.all[3]),
         worker("worker, apns-json", Samples.all[2]), worker("worker, apns-headers", Samples.all[3]),
+        worker("worker, 999 idle apps", Samples.all[2], idleApps: 999),
     ]
 
     private static let log = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
@@ -50,7 +51,7 @@ enum WorkerBenchmarks {
         }
     }
 
-    private static func worker(_ name: String, _ sample: Samples.Sample) -> Benchmark {
+    private static func worker(_ name: String, _ sample: Samples.Sample, idleApps: Int = 0) -> Benchmark {
         Benchmark(name) { meter in
             let files = try BenchmarkFiles()
             let simulator = try files.simulator()
@@ -60,7 +61,7 @@ enum WorkerBenchmarks {
                 endpoint == BenchmarkFiles.apns ? try? simulator.makeEngine() : BrokerEngine(broker: broker)
             }
             let metered = MeteredNetwork(network, meter)
-            let plan = try AppPlan(files.configuration())
+            let plan = try AppPlan(files.configuration(idleApps: idleApps))
             let worker = try WorkerFactory.worker(
                 index: 0, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: metered, apnsNetwork: metered,
                 programs: NoPrograms(), log: log, seed: 1, startsSlowly: false, at: network.moment)

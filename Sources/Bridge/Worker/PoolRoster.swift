@@ -26,15 +26,13 @@ package struct PoolRoster<Pool> {
     private var plans: [PoolPlan?] = []
     private var stages: [Stage] = []
     private var handovers: [Handover] = []
+    private var leavingCount = 0
 
     package init() {}
 
     /// Whether a handover is to come, or a pool is leaving.
     package var isChanging: Bool {
-        !handovers.isEmpty
-            || pools.indices.contains { number in
-                if case .leaving = stages[number] { pools[number] != nil } else { false }
-            }
+        !handovers.isEmpty || leavingCount > 0
     }
 
     /// The number of a pool that carries what `plan` is for, unless it is leaving.
@@ -112,6 +110,7 @@ package struct PoolRoster<Pool> {
             if case .leaving = stages[number] { continue }
             guard let pool else { continue }
             stages[number] = .leaving
+            leavingCount += 1
             leaving.append(pool)
         }
         return leaving
@@ -123,6 +122,7 @@ package struct PoolRoster<Pool> {
             guard case .leaving = stages[number], let pool, isDrained(pool) else { continue }
             pools[number] = nil
             plans[number] = nil
+            leavingCount -= 1
         }
     }
 }

@@ -11,15 +11,30 @@ extension Worker {
         return pool
     }
 
+    /// Hears the pools that have something to say, which may give them something to send.
     func takeReplies() {
-        for number in roster.pools.indices {
-            guard let pool = roster.pools[number] else { continue }
-            if pool.isDue(at: now.instant) { pool.step(at: now) }
+        while agenda.popDue(at: now.instant) != nil {}
+        for number in agenda.takeWoken() {
+            guard let pool = step(number) else { continue }
             while let event = pool.nextEvent() {
                 guard isWorking else { continue }
                 take(event, from: number, pool)
             }
         }
+    }
+
+    /// Has the pools send what they were given; what they have to say then is heard in the next turn.
+    func stepPools() {
+        for number in agenda.takeWoken() {
+            if step(number)?.hasEvents == true { agenda.wake(number) }
+        }
+    }
+
+    private func step(_ number: Int) -> APNsPool? {
+        guard let pool = roster.pools[number] else { return nil }
+        pool.step(at: now)
+        agenda.schedule(number, at: pool.nextDeadline)
+        return pool
     }
 
     private func take(_ event: APNsPool.Event, from number: Int, _ pool: APNsPool) {
@@ -105,6 +120,8 @@ extension Worker {
         let pool = makePool(plan, context, tokens, now.instant)
         let number = roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
         refusedPools.remove(number)
+        pool.onDue = { [weak self] in self?.agenda.wake(number) }
+        agenda.wake(number)
         return number
     }
 

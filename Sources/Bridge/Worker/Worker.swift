@@ -25,6 +25,8 @@ package final class Worker: PipelineDoors {
     /// The numbers of the pools whose certificate was refused, and that have had no connection since.
     var refusedPools: Set<Int> = []
     var roster = PoolRoster<APNsPool>()
+    /// Of the pools: those with nothing to do cost nothing.
+    var agenda = Agenda()
     /// What pools have done that were removed since.
     var formerPools = PoolCounters()
     let log: Logger
@@ -130,7 +132,7 @@ package final class Worker: PipelineDoors {
         advanceHandovers()
         takeConfirms()
         if isWorking { pipeline.publishWaiting(at: now) }
-        for case let pool? in roster.pools where pool.isDue(at: now.instant) { pool.step(at: now) }
+        stepPools()
         advanceDrain()
     }
 
@@ -142,7 +144,7 @@ package final class Worker: PipelineDoors {
         }
         consider(consumer.nextDeadline)
         for publisher in publishers { consider(publisher.nextDeadline) }
-        for case let pool? in roster.pools { consider(pool.nextDeadline) }
+        consider(agenda.nextDeadline)
         if isWorking {
             consider(roster.nextDeadline)
             for ramp in ramps { consider(ramp.deadline) }

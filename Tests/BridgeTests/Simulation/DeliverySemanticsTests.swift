@@ -497,6 +497,17 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired", "accepted"])
     }
 
+    @Test("What has expired on arrival ends at once, even while its app is paused")
+    func expiredOnArrival() throws {
+        let world = try World(script: "first 1 requests: 403 TopicMismatch")
+        try world.start()
+        try world.request(Self.body(), id: "pauses")
+        let expiration = world.network.moment.wall.seconds - 1
+        try world.request(Self.body(extra: "\"apns-expiration\":\(expiration),"), id: "late")
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired"])
+    }
+
     @Test("A lifetime beyond all clocks does not expire")
     func endlessExpiration() throws {
         let world = try World()
