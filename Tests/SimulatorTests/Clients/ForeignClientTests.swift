@@ -40,8 +40,9 @@ struct ForeignClientTests {
     private func send(
         _ fixture: Fixture, _ steps: [[Request]], key: String = Samples.signingKey, clock: Int = 0
     ) throws -> [Result] {
-        // Tests/SimulatorTests/ForeignClientTests.swift lies two levels below the tests' folder.
+        // Tests/SimulatorTests/Clients/ForeignClientTests.swift lies two levels below the tests' folder.
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         let plan: [String: Any] = [
             "port": Int(fixture.server.port), "ca": fixture.folder.file("ca.pem"),
             "key": try fixture.folder.write(key, to: "key.p8"), "key_id": Samples.keyID, "team_id": Samples.teamID,
