@@ -23,9 +23,9 @@ struct AdminAccess {
 
     /// Whether a request may be for us, by its `Host`.
     ///
-    /// Where there is no token, a browser on this host is all that others could use: its own pages would come to this server
-    /// under a name of theirs that leads here (DNS rebinding), so that only names of loopback are taken. A client that says
-    /// none is no browser.
+    /// Where there is no token, a browser on this host is all that others could use: its own pages would come to this
+    /// server under a name of theirs that leads here (DNS rebinding), so that only names of loopback are taken. A
+    /// client that says none is no browser.
     func knows(_ host: HostName?) -> Bool {
         token != nil || host?.isLoopback ?? true
     }

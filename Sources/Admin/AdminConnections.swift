@@ -1,10 +1,10 @@
 package import Core
 
-/// Which of the admin server's connections have to go: those beyond the limits, the oldest first, and those that have taken too
-/// long.
+/// Which of the admin server's connections have to go: those beyond the limits, the oldest first, and those that have
+/// taken too long.
 ///
-/// A connection carries one request, so that its age alone tells who is slow, and it is the slow who go when there are too
-/// many: whoever asks at once is answered, also while a thousand others say nothing.
+/// A connection carries one request, so that its age alone tells who is slow, and it is the slow who go when there are
+/// too many: whoever asks at once is answered, also while a thousand others say nothing.
 package struct AdminConnections {
     /// Open at once.
     package static let maximum = 128

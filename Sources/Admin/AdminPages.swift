@@ -66,6 +66,7 @@ package struct AdminAnswer: Sendable {
 package protocol AdminPages: AnyObject {
     var pages: [AdminPage] { get }
 
-    /// What one of ``pages`` shows; `nil` for not yet, and then it is asked for again after ``AdminServer/answerWaiting(at:)``.
+    /// What one of ``pages`` shows; `nil` for not yet, and then it is asked for again after
+    /// ``AdminServer/answerWaiting(at:)``.
     func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer?
 }

@@ -5,10 +5,11 @@ package import System
 
 /// Shows pages over HTTP/1.1 to whoever runs this process, as a part of a loop.
 ///
-/// Each connection carries one request. What is slow, or too much, is closed (``AdminConnections``), so that nobody needs more
-/// of the loop than a few microseconds at a time.
+/// Each connection carries one request. What is slow, or too much, is closed (``AdminConnections``), so that nobody
+/// needs more of the loop than a few microseconds at a time.
 package final class AdminServer {
-    /// What libmicrohttpd keeps of a request and of the head of its answer, in bytes: longer ones are answered with 414 or 431.
+    /// What libmicrohttpd keeps of a request and of the head of its answer, in bytes: longer ones are answered with 414
+    /// or 431.
     package static let maximumMemory = 16_384
     /// What a command may say, in bytes: longer ones are answered with 413.
     package static let maximumBody = 4_096

@@ -4,8 +4,8 @@ import System
 
 /// libmicrohttpd's daemon: HTTP/1.1 on sockets that it is given.
 ///
-/// It has no thread, no listening socket and no time-outs of its own, and calls back only from inside a call that is made here;
-/// its end ends all connections.
+/// It has no thread, no listening socket and no time-outs of its own, and calls back only from inside a call that is
+/// made here; its end ends all connections.
 @safe
 struct Daemon: ~Copyable {
     private let pointer: OpaquePointer
@@ -14,7 +14,8 @@ struct Daemon: ~Copyable {
     ///   - context: what the callbacks are given; it outlives the daemon.
     ///   - maximumConnections: beyond, sockets are closed as soon as they are added.
     ///   - maximumMemory: of each connection, in bytes, for its request and the head of its answer.
-    /// - Throws: where the process is out of descriptors or memory; libmicrohttpd needs an epoll instance and an eventfd.
+    /// - Throws: where the process is out of descriptors or memory; libmicrohttpd needs an epoll instance and an
+    ///   eventfd.
     init(
         context: UnsafeMutableRawPointer, onRequest: @escaping MHD_AccessHandlerCallback,
         onConnection: @escaping MHD_NotifyConnectionCallback, maximumConnections: Int, maximumMemory: Int

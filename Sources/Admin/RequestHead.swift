@@ -2,8 +2,8 @@ import Glibc
 
 /// The lines of a request's head on which a server and whatever stands before it have to agree.
 ///
-/// What is ambiguous is refused: a proxy that reads it in the other way would let a second request pass with the first, or
-/// send it under another name. Source: RFC 9112, sections 3.2 and 6.3.
+/// What is ambiguous is refused: a proxy that reads it in the other way would let a second request pass with the first,
+/// or send it under another name. Source: RFC 9112, sections 3.2 and 6.3.
 struct RequestHead {
     /// Such as `HTTP/1.1`.
     var version: String

@@ -100,8 +100,8 @@ extension Configuration {
     }
 
     package struct Retry: Sendable, Equatable {
-        /// For 5xx: one retry queue each; a request takes the next one each time that it is parked, and the last one repeats.
-        /// At least one.
+        /// For 5xx: one retry queue each; a request takes the next one each time that it is parked, and the last one
+        /// repeats. At least one.
         package var delays: [Duration]
         /// For 429 of one device, likewise.
         package var throttledDelays: [Duration]
@@ -156,7 +156,8 @@ extension Configuration {
         package var endpoint: Endpoint
         /// For broadcasts; ``endpoint`` unless the configuration names another.
         package var broadcastEndpoint: Endpoint
-        /// For channel management; Apple's, or ``endpoint`` where the configuration names that one, unless it names another.
+        /// For channel management; Apple's, or ``endpoint`` where the configuration names that one, unless it names
+        /// another.
         package var managementEndpoint: Endpoint
         /// A bundle to trust instead of the system's.
         package var caFile: FilePath?

@@ -25,8 +25,8 @@ extension ConfigurationDocument {
 }
 
 extension ConfigurationError {
-    /// With what is doubtful in the file, and what is wrong with the keys, certificates and secrets that it names as far as it can
-    /// be read: whoever mends all of it is done.
+    /// With what is doubtful in the file, and what is wrong with the keys, certificates and secrets that it names as
+    /// far as it can be read: whoever mends all of it is done.
     package func inspectingFiles(now: WallTime) -> ConfigurationError {
         guard let readable else { return self }
         var check = ConfigurationCheck(

@@ -7,7 +7,8 @@ package struct ProxyRoute: Sendable, Hashable {
     static let noProxy = "none"
     /// How a proxy is written.
     static let form = "http://user:password@host:port"
-    /// Where the environment names a proxy, and where it names the hosts that are reached without; the first one counts.
+    /// Where the environment names a proxy, and where it names the hosts that are reached without; the first one
+    /// counts.
     static let variables = ["HTTPS_PROXY", "https_proxy"]
     static let exceptionVariables = ["NO_PROXY", "no_proxy"]
 

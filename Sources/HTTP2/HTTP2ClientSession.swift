@@ -36,8 +36,9 @@ package final class HTTP2ClientSession {
 
     /// What HPACK does with a field. Source: RFC 7541; nghttp2's `lib/nghttp2_hd.c`.
     package enum Indexing: Sendable {
-        /// Into the table, or a reference to it (sections 6.1 and 6.2.1). nghttp2 makes two exceptions: `:path` stays out
-        /// of the table (section 6.2.2), `authorization` out of the tables of intermediaries as well (section 6.2.3).
+        /// Into the table, or a reference to it (sections 6.1 and 6.2.1). nghttp2 makes two exceptions: `:path` stays
+        /// out of the table (section 6.2.2), `authorization` out of the tables of intermediaries as well (section
+        /// 6.2.3).
         case automatic
         /// A literal that stays out of the tables of intermediaries as well (section 6.2.3).
         case never
@@ -145,7 +146,8 @@ package final class HTTP2ClientSession {
     ///   - body: Kept until the stream closes; `nil` when HEADERS end the request.
     ///   - handle: The caller's own word for the request, given back in its event.
     /// - Returns: The stream's identifier.
-    /// - Throws: `streamIDNotAvailable`, `startStreamNotAllowed` and `frameSizeError`; the connection itself is unharmed.
+    /// - Throws: `streamIDNotAvailable`, `startStreamNotAllowed` and `frameSizeError`; the connection itself is
+    ///   unharmed.
     package func submit(body: ArraySlice<UInt8>?, handle: UInt32) throws(HTTP2Error) -> Int32 {
         guard !goawayReceived, termination == nil else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue))
@@ -191,8 +193,8 @@ package final class HTTP2ClientSession {
         try raw.submitPing(opaque)
     }
 
-    /// Tells the peer that this is the end. Nothing follows that GOAWAY, neither what is left of bodies nor requests that are not
-    /// written yet; nor do resets and acknowledgements that wait.
+    /// Tells the peer that this is the end. Nothing follows that GOAWAY, neither what is left of bodies nor requests
+    /// that are not written yet; nor do resets and acknowledgements that wait.
     package func terminate() throws(HTTP2Error) {
         isTerminated = true
         try raw.terminate()

@@ -143,8 +143,8 @@ package final class HTTP2ServerSession {
         return true
     }
 
-    /// Resets a stream. What ``respond(stream:status:headers:body:)`` was given and ``drain(into:upTo:)`` has not written
-    /// yet is dropped: drain in between to reset a stream in the middle of its answer.
+    /// Resets a stream. What ``respond(stream:status:headers:body:)`` was given and ``drain(into:upTo:)`` has not
+    /// written yet is dropped: drain in between to reset a stream in the middle of its answer.
     package func reset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
         try raw.submitReset(stream: stream, code: code)
     }
@@ -157,8 +157,8 @@ package final class HTTP2ServerSession {
     /// (RFC 9113, section 6.8).
     ///
     /// - Parameters:
-    ///   - lastStreamID: The highest stream that was or may be worked on; `nil` is the highest that has come. Never more
-    ///     than what an earlier call said.
+    ///   - lastStreamID: The highest stream that was or may be worked on; `nil` is the highest that has come. Never
+    ///     more than what an earlier call said.
     ///   - debugData: At most 16,376 bytes.
     package func goaway(
         lastStreamID: Int32? = nil, code: HTTP2ErrorCode = .noError, debugData: [UInt8] = []

@@ -1,6 +1,7 @@
 package import Core
 
-/// Asks an HTTP proxy for a way through: CONNECT and its answer, as bytes. What follows the answer is not HTTP any more.
+/// Asks an HTTP proxy for a way through: CONNECT and its answer, as bytes. What follows the answer is not HTTP any
+/// more.
 ///
 /// Source: RFC 9110, section 9.3.6; RFC 9112, section 4.
 package struct ProxyTunnel: ~Copyable {
@@ -34,8 +35,8 @@ package struct ProxyTunnel: ~Copyable {
 
     /// Reads what the proxy says.
     ///
-    /// - Returns: how many of `bytes` were the proxy's: the way is open, and the others come from the target; `nil` while
-    ///   the answer is not complete.
+    /// - Returns: how many of `bytes` were the proxy's: the way is open, and the others come from the target; `nil`
+    ///   while the answer is not complete.
     /// - Throws: when there is no way.
     package mutating func receive(_ bytes: Span<UInt8>) throws(TransportError) -> Int? {
         for index in 0..<bytes.count {

@@ -1,5 +1,5 @@
-/// A part of a YAML document: its text and shape, and where it stands. Tags are ignored: the reader decides what a scalar
-/// means.
+/// A part of a YAML document: its text and shape, and where it stands. Tags are ignored: the reader decides what a
+/// scalar means.
 package struct YAMLNode: Sendable {
     /// A place in the text. Both numbers count from one; columns are Unicode scalars.
     package struct Mark: Equatable, Sendable {

@@ -2,8 +2,8 @@ import CYAML
 
 /// Reads a text with one YAML document into a tree.
 ///
-/// libyaml turns the text into events. Two limits hold against a hostile text: how deep nodes lie within each other, and
-/// how many there are once each alias stands for what it names.
+/// libyaml turns the text into events. Two limits hold against a hostile text: how deep nodes lie within each other,
+/// and how many there are once each alias stands for what it names.
 @safe
 package struct YAMLParser: ~Copyable {
     package static let maximumDepth = 64

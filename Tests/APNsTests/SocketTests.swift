@@ -5,7 +5,8 @@ import System
 import TestSupport
 import Testing
 
-/// The kernel's part: real sockets with a relay that spoils what goes through. All limits are small, to be seen in time.
+/// The kernel's part: real sockets with a relay that spoils what goes through. All limits are small, to be seen in
+/// time.
 @Suite("A pool over sockets")
 struct SocketTests {
     private static func impatient(_ configuration: inout APNsPool.Configuration) {

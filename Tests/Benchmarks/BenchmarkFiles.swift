@@ -22,8 +22,8 @@ struct BenchmarkFiles {
         try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
     }
 
-    /// - Parameter idleApps: how many apps there are besides the one that is sent to, each with a credential of its own and hence
-    ///   with a connection of its own.
+    /// - Parameter idleApps: how many apps there are besides the one that is sent to, each with a credential of its own
+    ///   and hence with a connection of its own.
     func configuration(idleApps: Int = 0) throws -> Configuration {
         let idle = (0..<idleApps).map { number in
             """

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Runs one benchmark in this process: `benchmarks NAME OPERATIONS`. Without arguments it lists their names. `benchmarks client`
-/// is the APNs client alone against a server, see ``ClientRun``.
+/// Runs one benchmark in this process: `benchmarks NAME OPERATIONS`. Without arguments it lists their names.
+/// `benchmarks client` is the APNs client alone against a server, see ``ClientRun``.
 ///
 /// What an operation costs is counted from outside, see `deploy/bench` and docs/benchmarks.md.
 @main

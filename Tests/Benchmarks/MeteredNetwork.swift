@@ -28,8 +28,8 @@ final class MeteredEngine: Engine {
     }
 
     func drain(into output: inout ByteQueue) {
-        // A variable of this function's own: with the property the compiler makes copies of `counted` of which one calls the other, and
-        // callgrind takes that for the end.
+        // A variable of this function's own: with the property the compiler makes copies of `counted` of which one
+        // calls the other, and callgrind takes that for the end.
         var drained = ByteQueue(minimumCapacity: 0)
         swap(&drained, &self.drained)
         meter.measure { engine.drain(into: &drained) }

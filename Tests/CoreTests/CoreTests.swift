@@ -29,7 +29,8 @@ struct TimeTests {
     func saturation() {
         #expect(Instant(nanoseconds: .max - 5) + .seconds(1) == .distantFuture)
         #expect(Duration.seconds(Int64.max / 2).nanoseconds == .max)
-        // 2^63 nanoseconds are 9,223,372,036 seconds and a fraction: the whole seconds fit, with the fraction they do not.
+        // 2^63 nanoseconds are 9,223,372,036 seconds and a fraction: the whole seconds fit, with the fraction they do
+        // not.
         #expect((Duration.seconds(9_223_372_036) + .milliseconds(900)).nanoseconds == .max)
         #expect((Duration.seconds(-9_223_372_036) - .milliseconds(900)).nanoseconds == .min)
         #expect((Duration.seconds(9_223_372_036) + .milliseconds(800)).nanoseconds == 9_223_372_036_800_000_000)

@@ -8,7 +8,8 @@ import Testing
 struct HTTP2FuzzTests {
     private static let frames =
         Mutator.binaryFragments + [
-            // HEADERS with END_HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE, CONTINUATION; an indexed field, a huge table.
+            // HEADERS with END_HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE, CONTINUATION; an indexed field, a
+            // huge table.
             [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88], [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8], [0, 0, 0, 4, 0, 0, 0, 0, 0],
             [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7F, 0xFF, 0xFF, 0xFF],
             [0, 0, 1, 9, 4, 0, 0, 0, 1, 0x88], [0x3F, 0xE1, 0xFF, 0x03],

@@ -3,9 +3,9 @@ import Glibc
 import Synchronization
 import System
 
-/// A TCP relay from a port of 127.0.0.1 to another, on a thread of its own: what goes through it is delayed, split, slowed
-/// down, swallowed or cut as a test wishes. For where the kernel matters; elsewhere ``MemoryNetwork`` does it on virtual
-/// time.
+/// A TCP relay from a port of 127.0.0.1 to another, on a thread of its own: what goes through it is delayed, split,
+/// slowed down, swallowed or cut as a test wishes. For where the kernel matters; elsewhere ``MemoryNetwork`` does it on
+/// virtual time.
 ///
 /// It takes whatever comes and holds it in memory, so it is no measure of flow control.
 package final class FaultRelay: Sendable {

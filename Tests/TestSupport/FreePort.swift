@@ -6,8 +6,8 @@ private let handedOut = Mutex<Set<UInt16>>([])
 
 /// A TCP port of 127.0.0.1 that nobody listens on, and another one at each call.
 ///
-/// The kernel picks such ports at random, so that one it just gave can come again; one that was handed out is passed over.
-/// Another process may take the port before it is used: whoever wants it has to be ready to find it taken.
+/// The kernel picks such ports at random, so that one it just gave can come again; one that was handed out is passed
+/// over. Another process may take the port before it is used: whoever wants it has to be ready to find it taken.
 package func freePort() throws -> UInt16 {
     while true {
         let port = try unusedPort()

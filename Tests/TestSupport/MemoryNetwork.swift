@@ -29,8 +29,8 @@ package final class MemoryNetwork: Network {
         fileprivate var isOpened = false
         /// Whether the client's, and the server's end is still there.
         fileprivate var isAlive = [true, true]
-        /// Whether each end tells when its owner calls it, and whether it was called since it was last asked. One that tells
-        /// is asked only then, so that a run shows where it forgets to.
+        /// Whether each end tells when its owner calls it, and whether it was called since it was last asked. One that
+        /// tells is asked only then, so that a run shows where it forgets to.
         fileprivate var announces = [false, false]
         fileprivate var wasCalled = [true, true]
         fileprivate var deadlines: [Instant?] = [nil, nil]

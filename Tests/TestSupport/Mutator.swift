@@ -1,7 +1,7 @@
 package import Core
 
-/// Damages inputs in the ways that find weak readers: bytes changed, lost, repeated, moved, cut off, and words of their format
-/// where they do not belong.
+/// Damages inputs in the ways that find weak readers: bytes changed, lost, repeated, moved, cut off, and words of their
+/// format where they do not belong.
 ///
 /// The same seed damages the same inputs in the same way.
 package struct Mutator {

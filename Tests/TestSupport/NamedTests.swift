@@ -1,8 +1,8 @@
 /// The tests that a page of `docs` names, against those that there are.
 ///
-/// They stand in the last column of tables whose head is `test`, as the sentence that is their name (`"A sentence"`), or in code
-/// as `Suite`, `Suite.function` or `.function` of the suite before. What stands in code inside parentheses is a case of the
-/// suite before, by its name in the source or by what it is called there.
+/// They stand in the last column of tables whose head is `test`, as the sentence that is their name (`"A sentence"`),
+/// or in code as `Suite`, `Suite.function` or `.function` of the suite before. What stands in code inside parentheses
+/// is a case of the suite before, by its name in the source or by what it is called there.
 package struct NamedTests {
     /// Each as it is written on the page.
     package private(set) var all: [String] = []

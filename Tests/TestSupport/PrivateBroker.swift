@@ -43,8 +43,9 @@ package final class PrivateBroker {
 
     /// Waits until a quorum queue would survive ``kill()`` from its declaration on, its messages with it.
     ///
-    /// RabbitMQ writes the names of its quorum queues to the disk half a second after the last one was looked at; a node
-    /// that is killed before knows the queue and not where its messages are. Source: Ra 2.2, ra_directory (`auto_save`).
+    /// RabbitMQ writes the names of its quorum queues to the disk half a second after the last one was looked at; a
+    /// node that is killed before knows the queue and not where its messages are. Source: Ra 2.2, ra_directory
+    /// (`auto_save`).
     package func waitUntilOnDisk(quorumQueue name: String) throws {
         let file = directory.file("data/harebell@localhost/quorum/harebell@localhost/names.dets")
         try eventually("the queue \(name) on disk", within: .seconds(30)) {

@@ -1,5 +1,5 @@
-/// A page in Prometheus' text format, read as strictly as its description allows: a reading of its own, independent of who
-/// wrote the page.
+/// A page in Prometheus' text format, read as strictly as its description allows: a reading of its own, independent of
+/// who wrote the page.
 ///
 /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format".
 package struct PrometheusPage {

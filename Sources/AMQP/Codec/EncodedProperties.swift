@@ -2,8 +2,8 @@ package import Core
 
 /// The properties of a message that is published, as its content header has them: flags, then values.
 ///
-/// They are written once, into one block that may hold the message's body as well, because thousands of results wait for their
-/// confirms at a time: what lies together is allocated once and touches few cache lines.
+/// They are written once, into one block that may hold the message's body as well, because thousands of results wait
+/// for their confirms at a time: what lies together is allocated once and touches few cache lines.
 /// Source: AMQP 0-9-1, section 4.2.6.1.
 package struct EncodedProperties: Sendable {
     /// Flags and values, and perhaps a body.
@@ -62,8 +62,8 @@ package struct EncodedProperties: Sendable {
     }
 }
 
-/// Writes properties one by one, in AMQP's order, and then perhaps the body behind them; one message after the other, in the same
-/// memory.
+/// Writes properties one by one, in AMQP's order, and then perhaps the body behind them; one message after the other,
+/// in the same memory.
 package struct PropertyWriter: ~Copyable {
     /// The properties, and behind them the body.
     package var content: ByteQueue

@@ -52,8 +52,8 @@ package struct AMQPConfiguration {
     package var maximumUnsent = 4 * 1024 * 1024
     /// When acks are sent.
     package var acknowledgements = DeliveryLedger.Limits()
-    /// The wait before a consumer that the broker cancelled, or whose channel it closed, is registered again. It doubles
-    /// with each close in a row.
+    /// The wait before a consumer that the broker cancelled, or whose channel it closed, is registered again. It
+    /// doubles with each close in a row.
     package var consumerRetry = Duration.seconds(2)
     /// The longest such wait.
     package var longestConsumerRetry = Duration.seconds(30)

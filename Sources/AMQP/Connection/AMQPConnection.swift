@@ -1,17 +1,18 @@
 package import Core
 package import TLS
 
-/// Keeps a connection with the broker: an ``AMQPEngine`` for each epoch, one broker after the other, with pauses between.
+/// Keeps a connection with the broker: an ``AMQPEngine`` for each epoch, one broker after the other, with pauses
+/// between.
 ///
-/// It never gives up by itself: every failure is told as ``Event/disconnected(epoch:_:retryAt:)``, and the owner decides
-/// by the error whether to go on. Publishes are numbered through all epochs.
+/// It never gives up by itself: every failure is told as ``Event/disconnected(epoch:_:retryAt:)``, and the owner
+/// decides by the error whether to go on. Publishes are numbered through all epochs.
 package final class AMQPConnection {
     /// What the owner is told.
     package enum Event: Sendable {
         /// What the engine of the current epoch tells; never its end.
         case engine(AMQPEngine.Event)
-        /// An epoch ended, or an attempt failed. Its deliveries can no longer be settled: they come again. Its publishes
-        /// have all ended before.
+        /// An epoch ended, or an attempt failed. Its deliveries can no longer be settled: they come again. Its
+        /// publishes have all ended before.
         case disconnected(epoch: UInt32, AMQPError, retryAt: Instant)
         /// The connection was closed because we wanted it. Always the last event.
         case closed
@@ -27,11 +28,12 @@ package final class AMQPConnection {
 
     /// An epoch that lasted as long starts the pauses anew.
     package static let stableAfter = Duration.seconds(10)
-    /// The longest pause. A broker that is back is in use again within five seconds: this, the handshakes, and one queue that is
-    /// not ready at once. Two seconds between two attempts are no burden even where a thousand workers wait: each is
-    /// refused by the kernel.
+    /// The longest pause. A broker that is back is in use again within five seconds: this, the handshakes, and one
+    /// queue that is not ready at once. Two seconds between two attempts are no burden even where a thousand workers
+    /// wait: each is refused by the kernel.
     package static let longestPause = Duration.seconds(2)
-    /// The longest pause after what a person has to mend, such as a login that is refused. The broker works for, and logs, each.
+    /// The longest pause after what a person has to mend, such as a login that is refused. The broker works for, and
+    /// logs, each.
     package static let longestPauseAfterRefusal = Duration.seconds(30)
     /// ``AMQPConfiguration/stallTimeout`` doubles with each connection that gets nothing either, up to this.
     package static let longestStallTimeout = Duration.seconds(3600)
@@ -137,7 +139,8 @@ package final class AMQPConnection {
         return engine.nack(queue: queue, tag: tag, requeue: requeue, at: now)
     }
 
-    /// Takes no new deliveries, in this and in later epochs, until ``resumeConsumers(at:)``. What is held can be settled.
+    /// Takes no new deliveries, in this and in later epochs, until ``resumeConsumers(at:)``. What is held can be
+    /// settled.
     package func cancelConsumers(at now: Instant) {
         isPaused = true
         engine?.cancelConsumers(at: now)
@@ -167,7 +170,8 @@ package final class AMQPConnection {
 
     // MARK: - Publishing and control
 
-    /// Bytes that the properties of a publication may have: what one frame of the connection takes, or the last one if there is none.
+    /// Bytes that the properties of a publication may have: what one frame of the connection takes, or the last one if
+    /// there is none.
     package var maximumProperties: Int {
         Int(engine?.frameMax ?? AMQPConfiguration.frameMin) - PublicationWriter.frameOverhead
             - PublicationWriter.contentOverhead

@@ -22,8 +22,8 @@ struct Consumer {
     }
 
     var queue: ConsumerQueue
-    /// Of the last registration: each has its own, because RabbitMQ 3.10's channel dies (541) of the next delivery from a quorum
-    /// queue to a tag that came back while its deliveries were not settled.
+    /// Of the last registration: each has its own, because RabbitMQ 3.10's channel dies (541) of the next delivery from
+    /// a quorum queue to a tag that came back while its deliveries were not settled.
     private(set) var tag: String
     private(set) var tagBytes: [UInt8]
     private let name: String

@@ -2,7 +2,8 @@ import CRabbitMQ
 package import Core
 
 extension AMQPEngine {
-    /// Asks the broker something; ``Event/replied(_:)`` answers, in the order of the requests. Control connections only.
+    /// Asks the broker something; ``Event/replied(_:)`` answers, in the order of the requests. Control connections
+    /// only.
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
         self.now = now

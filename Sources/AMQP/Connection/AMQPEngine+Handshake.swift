@@ -155,8 +155,8 @@ extension AMQPEngine {
         }
     }
 
-    /// A closed channel ends a publishing connection. A consumer's means its queue, and on a control connection a refusal
-    /// is the answer to a request.
+    /// A closed channel ends a publishing connection. A consumer's means its queue, and on a control connection a
+    /// refusal is the answer to a request.
     private func channelClosed(_ error: AMQPError, on channel: UInt16) {
         guard channel > 0 else { return unexpected("a channel.close on channel 0") }
         write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
@@ -216,8 +216,8 @@ extension AMQPEngine {
             isTransient: true)
     }
 
-    /// What it means that the transport is gone depends on what was being done. A broker says why it refuses a login or a virtual
-    /// host; one that hangs up there most likely ends. Source: rabbitmq.com/docs/auth-notification.
+    /// What it means that the transport is gone depends on what was being done. A broker says why it refuses a login or
+    /// a virtual host; one that hangs up there most likely ends. Source: rabbitmq.com/docs/auth-notification.
     func lossOfTransport(_ failure: TransportError?, wasOpened: Bool) -> AMQPError {
         switch machine.state {
         case .connecting where wasOpened:

@@ -2,11 +2,11 @@ package import Core
 import DequeModule
 package import TLS
 
-/// Our end of AMQP 0-9-1 on one connection, without a socket. It has one channel, or one for each queue that it consumes:
-/// what the broker closes a channel for then concerns one queue.
+/// Our end of AMQP 0-9-1 on one connection, without a socket. It has one channel, or one for each queue that it
+/// consumes: what the broker closes a channel for then concerns one queue.
 ///
-/// The engine lives for one epoch: what it delivered can be settled through it only, and what it published ends with it.
-/// Handshake, consumers, publishing and control each have a file of their own.
+/// The engine lives for one epoch: what it delivered can be settled through it only, and what it published ends with
+/// it. Handshake, consumers, publishing and control each have a file of their own.
 package final class AMQPEngine: Engine {
     /// What the owner is told.
     package enum Event: Sendable {
@@ -22,8 +22,8 @@ package final class AMQPEngine: Engine {
         /// The broker takes no publishes for now (memory, disk): its reason.
         case blocked(String)
         case unblocked
-        /// A consumer ended. When the broker ended it, it is registered again after a while; what was delivered can still
-        /// be settled.
+        /// A consumer ended. When the broker ended it, it is registered again after a while; what was delivered can
+        /// still be settled.
         case cancelled(queue: Int, byBroker: Bool)
         /// The broker closed the channel of a queue: what it delivered comes again, if it still can. It is opened anew
         /// after a while.
@@ -110,7 +110,8 @@ package final class AMQPEngine: Engine {
     /// Published and not confirmed.
     package var unconfirmed: Int { confirms.unconfirmed }
 
-    /// Ends the connection in order, after the acks that are due; deliveries that are still held go back to their queues.
+    /// Ends the connection in order, after the acks that are due; deliveries that are still held go back to their
+    /// queues.
     package func close(at now: Instant) {
         self.now = now
         guard !isFinished else { return }

@@ -2,8 +2,9 @@ import Core
 
 /// Notices a consumer that gets nothing although its queue has messages and it may take some.
 ///
-/// A queue is asked for its messages only after a while without deliveries, and one answer is not enough: what was there
-/// may have been on its way to somebody. Between two such answers nothing was delivered, or the consumer is not stalled.
+/// A queue is asked for its messages only after a while without deliveries, and one answer is not enough: what was
+/// there may have been on its way to somebody. Between two such answers nothing was delivered, or the consumer is not
+/// stalled.
 struct StallWatch {
     /// How long nothing is delivered until the queue is asked, and then asked again.
     let patience: Duration

@@ -2,9 +2,9 @@ import Core
 
 /// Finds out in what a queue or an exchange on the broker differs from what it is to be, and changes nothing.
 ///
-/// A passive declaration tells whether it is there. Only then it is declared as wanted: the broker leaves what exists as it
-/// is and names one difference, which is taken over into the next declaration, until the broker agrees. (Should it be
-/// deleted between the two requests, the second one makes it anew, as wanted.)
+/// A passive declaration tells whether it is there. Only then it is declared as wanted: the broker leaves what exists
+/// as it is and names one difference, which is taken over into the next declaration, until the broker agrees. (Should
+/// it be deleted between the two requests, the second one makes it anew, as wanted.)
 ///
 /// Ask ``nextRequest``, give the answer to ``take(_:)``, until there is a ``finding``.
 package struct DeclarationComparison {
@@ -17,12 +17,13 @@ package struct DeclarationComparison {
         /// Messages and consumers are a queue's.
         case asWanted(messages: UInt32, consumers: UInt32)
         case missing
-        /// At least one difference, or words of the broker that name none; ``rest`` is what it said last, where that could not
-        /// be read: there may be more differences.
+        /// At least one difference, or words of the broker that name none; ``rest`` is what it said last, where that
+        /// could not be read: there may be more differences.
         case different([Inequivalence], rest: AMQPError?, messages: UInt32, consumers: UInt32)
         /// It is there, but may not be declared by this user: it cannot be compared.
         case hidden(AMQPError)
-        /// The broker refuses even to say whether it is there: the permission is missing, or it belongs to another connection.
+        /// The broker refuses even to say whether it is there: the permission is missing, or it belongs to another
+        /// connection.
         case refused(AMQPError)
     }
 

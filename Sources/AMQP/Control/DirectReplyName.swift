@@ -1,10 +1,10 @@
 import Core
 
-/// The routing key of a direct reply: `amq.rabbitmq.reply-to.<requester>.<key>`, where `<requester>` is the Base64 text of
-/// the Erlang process identifier of the requester's channel.
+/// The routing key of a direct reply: `amq.rabbitmq.reply-to.<requester>.<key>`, where `<requester>` is the Base64 text
+/// of the Erlang process identifier of the requester's channel.
 ///
-/// RabbitMQ 3.10 closes the publishing connection (541) for a requester that it cannot decode, and for one whose node it
-/// does not know. Only the first can be seen here.
+/// RabbitMQ 3.10 closes the publishing connection (541) for a requester that it cannot decode, and for one whose node
+/// it does not know. Only the first can be seen here.
 /// Sources: rabbitmq.com/docs/direct-reply-to, erlang.org/doc/apps/erts/erl_ext_dist.html (NEW_PID_EXT, PID_EXT).
 package struct DirectReplyName {
     /// How every such name begins, well formed or not.

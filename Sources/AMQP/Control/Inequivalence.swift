@@ -1,8 +1,8 @@
 /// In what a queue or an exchange differs from its declaration, by what RabbitMQ says when it refuses that with 406.
 ///
 /// RabbitMQ names the first difference that it finds: `inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/':
-/// received '2000' but current is '1000'`, and for a value that only one side has `none` beside `the value '1000' of type
-/// 'signedint'`. Source: rabbit_misc.erl, `assert_args_equivalence`. There is no other way to read a queue's
+/// received '2000' but current is '1000'`, and for a value that only one side has `none` beside `the value '1000' of
+/// type 'signedint'`. Source: rabbit_misc.erl, `assert_args_equivalence`. There is no other way to read a queue's
 /// arguments over AMQP 0-9-1.
 package struct Inequivalence: Sendable, Equatable {
     /// An argument such as `x-message-ttl`, or `durable`, `auto_delete`, `type` …

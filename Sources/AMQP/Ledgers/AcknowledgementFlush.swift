@@ -3,10 +3,11 @@ package import Core
 /// Makes sure that acknowledgements have reached their queues before their connection is closed.
 ///
 /// RabbitMQ's channels put acks to a busy quorum queue aside until it has taken earlier ones, and forget them when the
-/// channel ends. What the queue answers after them says that they are through: two commands, a new consumer and its end,
-/// because those put aside leave only when the first one is answered.
+/// channel ends. What the queue answers after them says that they are through: two commands, a new consumer and its
+/// end, because those put aside leave only when the first one is answered.
 ///
-/// For consumers that are cancelled. Each is given one message more meanwhile, which goes back when the connection closes.
+/// For consumers that are cancelled. Each is given one message more meanwhile, which goes back when the connection
+/// closes.
 package struct AcknowledgementFlush {
     private enum Stage {
         case subscribing, cancelling

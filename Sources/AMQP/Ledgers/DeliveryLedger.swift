@@ -2,8 +2,8 @@ package import Core
 
 /// Which deliveries of one connection are held, and which acks are due.
 ///
-/// Deliveries end in any order, the broker takes acks "up to here": the ledger joins neighbours into one multiple ack and
-/// lets it wait for more of them. Settled deliveries behind one that is still held are islands; when that one takes
+/// Deliveries end in any order, the broker takes acks "up to here": the ledger joins neighbours into one multiple ack
+/// and lets it wait for more of them. Settled deliveries behind one that is still held are islands; when that one takes
 /// too long they are acked singly. A ledger belongs to one epoch and refuses tags of another.
 ///
 /// Conservation: delivered = held + waiting + acknowledged + rejected.

@@ -5,8 +5,9 @@ package import TLS
 
 /// Our end of one connection to APNs: TLS, HTTP/2 and the requests on it, without socket, clock or thread.
 ///
-/// Every request that ``submit(_:handle:authorization:at:)`` takes ends in exactly one event, ``Event/replied(handle:_:)``
-/// or ``Event/lost(handle:_:)``, at the latest before ``Event/closed(_:)``, which is the last event of all.
+/// Every request that ``submit(_:handle:authorization:at:)`` takes ends in exactly one event,
+/// ``Event/replied(handle:_:)`` or ``Event/lost(handle:_:)``, at the latest before ``Event/closed(_:)``, which is the
+/// last event of all.
 package final class APNsEngine: Engine {
     package struct Configuration: Sendable {
         package var endpoint: Endpoint
@@ -86,15 +87,16 @@ package final class APNsEngine: Engine {
     var answeredInBody: Set<UInt32> = []
     var liveness: Liveness
     var events = Deque<Event>()
-    /// Called when the transport or a deadline has called: there may be events, and streams, window or phase may have changed.
+    /// Called when the transport or a deadline has called: there may be events, and streams, window or phase may have
+    /// changed.
     var onNews: (() -> Void)?
     /// Of whoever drives the engine; and whether it was told of requests since the last drain.
     private var wake: (() -> Void)?
     private var hasUndrained = false
     /// Between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
-    /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A burst of
-    /// requests lies in memory once more as ciphertext, and not three times.
+    /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A
+    /// burst of requests lies in memory once more as ciphertext, and not three times.
     static let plaintextPart = 32 * 1024
     var isAuthenticated: Bool
     var goaway: Goaway?

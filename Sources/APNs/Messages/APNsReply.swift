@@ -8,7 +8,8 @@ package final class ChannelReply: Equatable, Sendable {
     package let channelID: [UInt8]?
     /// `apns-request-id`: what the request said.
     package let requestID: [UInt8]?
-    /// The JSON of a success; at most ``APNsEngine/Configuration/maximumReplyBody`` bytes of it, and empty if there is none.
+    /// The JSON of a success; at most ``APNsEngine/Configuration/maximumReplyBody`` bytes of it, and empty if there is
+    /// none.
     package let body: [UInt8]
 
     package init(channelID: [UInt8]? = nil, requestID: [UInt8]? = nil, body: [UInt8] = []) {

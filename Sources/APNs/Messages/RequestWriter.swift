@@ -3,9 +3,9 @@ import HTTP2
 
 /// Writes the header blocks of one connection's requests.
 ///
-/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it (nghttp2 does that by
-/// itself); `apns-id`, `apns-request-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their names'
-/// sake, and stay out afterwards; everything else goes in.
+/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it (nghttp2 does that
+/// by itself); `apns-id`, `apns-request-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their
+/// names' sake, and stay out afterwards; everything else goes in.
 ///
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
 /// APNs"; for channels "Sending channel management requests to APNs".

@@ -225,7 +225,8 @@ extension APNsPool {
         events.append(.alarm(.streamsCut(from: connection.peakStreams, to: streams)))
     }
 
-    /// Has the connection replaced whose streams were cut for longest, one at a time; it goes on until another one is ready.
+    /// Has the connection replaced whose streams were cut for longest, one at a time; it goes on until another one is
+    /// ready.
     ///
     /// - Returns: When the next one is due.
     private func replaceCut(at now: Instant) -> Instant? {

@@ -4,8 +4,8 @@ import Core
 ///
 /// A token may be replaced, and a connection may: it is bound to the team, the key and the bundle IDs that it was first
 /// given. Each is tried once for a request and uncounted, for a refused request was not processed. Many requests are in
-/// flight when a token or a connection goes bad, and all of them come back: the token is replaced once per generation, and
-/// connections that were there at the first refusal are all as good as one.
+/// flight when a token or a connection goes bad, and all of them come back: the token is replaced once per generation,
+/// and connections that were there at the first refusal are all as good as one.
 ///
 /// Sources: "Establishing a token-based connection to APNs"; "Handling notification responses from APNs".
 extension APNsPool {
@@ -108,15 +108,15 @@ extension APNsPool {
         return true
     }
 
-    /// From now on no connection counts as fresh that was given a request. One that was not is as good as a new one, and where
-    /// connects are rare there may be no other for long.
+    /// From now on no connection counts as fresh that was given a request. One that was not is as good as a new one,
+    /// and where connects are rare there may be no other for long.
     func wantFreshConnection() {
         guard let newest = connections.last(where: \.isBound) else { return }
         freshSerial = max(freshSerial, newest.serial + 1)
     }
 
-    /// A probe was answered. Where it is accepted the older connections are bound to less; where it is not, its own is of no
-    /// more use than they are.
+    /// A probe was answered. Where it is accepted the older connections are bound to less; where it is not, its own is
+    /// of no more use than they are.
     func probeEnded(on connection: Connection, _ rule: ReplyRule, at now: Instant) {
         let others = connections.filter { $0 !== connection && $0.engine.phase == .ready }
         if rule.proof >= .topic {

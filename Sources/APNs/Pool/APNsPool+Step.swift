@@ -98,8 +98,8 @@ extension APNsPool {
         events.append(.alarm(.serverErrors))
     }
 
-    /// A request was lost. If it waited for as long as it may, and nothing else was answered in all that time, the connection
-    /// is of no use, even if PINGs are answered on it.
+    /// A request was lost. If it waited for as long as it may, and nothing else was answered in all that time, the
+    /// connection is of no use, even if PINGs are answered on it.
     private func noteSilence(of connection: Connection, _ entry: Entry, at now: Instant) {
         guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
             now - sentAt >= configuration.engine.requestTimeout, connection.answeredAt ?? .distantPast < sentAt

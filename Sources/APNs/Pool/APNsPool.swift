@@ -5,8 +5,8 @@ package import TLS
 /// One worker's connections to APNs under one credential, and the requests that wait for them.
 ///
 /// Every request that was submitted ends in exactly one event or in ``cancel(_:handle:)``; between, it waits or is in
-/// flight. A request on which APNs has certainly not worked goes back to the head of the line and out again, without the
-/// owner hearing of it; whatever else becomes of a request is the owner's to judge.
+/// flight. A request on which APNs has certainly not worked goes back to the head of the line and out again, without
+/// the owner hearing of it; whatever else becomes of a request is the owner's to judge.
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The deadlines of the
 /// connections themselves belong to the network.
@@ -26,7 +26,8 @@ package final class APNsPool {
         package var breakerThreshold = 10
         /// How long a new connection's first request may be unanswered before the pool grows all the same.
         package var warmUpTime = Duration.seconds(2)
-        /// How long nothing may have waited, and half of the connections' room been unused, before one of them is retired.
+        /// How long nothing may have waited, and half of the connections' room been unused, before one of them is
+        /// retired.
         package var surplusTime = Duration.seconds(600)
         /// A connection whose stream limit fell to the highest that it had divided by this, or below, is replaced.
         package var streamCutDivisor = 4
@@ -157,7 +158,8 @@ package final class APNsPool {
     var connections: [Connection] = []
     /// By the owner's handles.
     var entries: [UInt32: Entry] = [:]
-    /// Probes, and requests whose provider token was refused: they wait for a connection numbered ``freshSerial`` or higher.
+    /// Probes, and requests whose provider token was refused: they wait for a connection numbered ``freshSerial`` or
+    /// higher.
     var rebinding = HandleQueue()
     /// What the next connection, and the first one that counts as fresh after a refusal, are numbered.
     var nextSerial: UInt32 = 0

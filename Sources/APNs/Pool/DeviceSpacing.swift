@@ -3,8 +3,8 @@ import DequeModule
 
 /// Devices that APNs was asked for too often (429 `TooManyRequests`), and the requests that wait for them.
 ///
-/// For ``interval`` after the refusal nothing is sent to the device, then one request in each interval until none waits.
-/// Other devices are not held up.
+/// For ``interval`` after the refusal nothing is sent to the device, then one request in each interval until none
+/// waits. Other devices are not held up.
 package struct DeviceSpacing {
     package enum Hold: Equatable, Sendable {
         /// The device is not left alone.
@@ -28,8 +28,8 @@ package struct DeviceSpacing {
     package let maximumWaiting: Int
 
     private var devices: [DeviceToken: Device] = [:]
-    /// By ``Device/until``: all wait for equally long. The first is true; others may have been followed by a later one of
-    /// the same device.
+    /// By ``Device/until``: all wait for equally long. The first is true; others may have been followed by a later one
+    /// of the same device.
     private var order = Deque<(token: DeviceToken, until: Instant)>()
     /// Requests that wait.
     package private(set) var waitingCount = 0

@@ -3,11 +3,11 @@ package import Core
 /// When the next connect may be attempted: after failures with backoff, and never too many within a minute, for APNs
 /// takes rapid connects and disconnects for an attack.
 ///
-/// After ``breakerThreshold`` failures in a row the circuit breaker is open: attempts are the backoff's limit apart until
-/// one succeeds. Connections that APNs ends before they could prove their use are free at first, since all of a pool's
-/// connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures, but
-/// the next attempt is at most ``longestPauseAfterEarlyEnd`` away while the breaker is closed: a fresh connection may well
-/// serve what waits. Once half of a minute's attempts are used up, the others are spread over what is left of it.
+/// After ``breakerThreshold`` failures in a row the circuit breaker is open: attempts are the backoff's limit apart
+/// until one succeeds. Connections that APNs ends before they could prove their use are free at first, since all of a
+/// pool's connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures, but the next
+/// attempt is at most ``longestPauseAfterEarlyEnd`` away while the breaker is closed: a fresh connection may well serve
+/// what waits. Once half of a minute's attempts are used up, the others are spread over what is left of it.
 ///
 /// Source: APNs Provider API, "Best Practices for Managing Connections".
 package struct Dialer {

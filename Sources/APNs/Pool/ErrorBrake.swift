@@ -2,9 +2,9 @@ package import Core
 
 /// How much slower than permitted one connection sends, because too many of its requests are refused.
 ///
-/// APNs slows down a provider whose requests it often answers with 4xx; device tokens that died (410) are in the nature of
-/// things and do not count. At the end of each window the rate is halved, as far as ``Limits/maximumDivisor``, or, where
-/// the share of refusals is below the threshold or too few answers came to tell, doubled again.
+/// APNs slows down a provider whose requests it often answers with 4xx; device tokens that died (410) are in the nature
+/// of things and do not count. At the end of each window the rate is halved, as far as ``Limits/maximumDivisor``, or,
+/// where the share of refusals is below the threshold or too few answers came to tell, doubled again.
 package struct ErrorBrake: Sendable {
     package struct Limits: Sendable {
         /// How long answers are counted before their share of refusals is judged.

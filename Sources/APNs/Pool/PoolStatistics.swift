@@ -82,8 +82,8 @@ package struct PoolCounters: Sendable {
     /// PINGs after a silence while requests were open, and while none was.
     package var stallPings = 0
     package var idlePings = 0
-    /// Connections that ended, by ``APNsError/Code``, such as `handshakeTimeout`, `stalled`, `drainDeadline`; in order it
-    /// is `none`.
+    /// Connections that ended, by ``APNsError/Code``, such as `handshakeTimeout`, `stalled`, `drainDeadline`; in order
+    /// it is `none`.
     package private(set) var disconnects: [String: Int] = [:]
 
     /// The limits that were met, by the names that metrics give them.

@@ -73,8 +73,8 @@ package final class ProviderTokenSource: Sendable {
         }
     }
 
-    /// APNs has answered `TooManyProviderTokenUpdates` to a token of `generation`: the one before it is sent from now on,
-    /// while it is younger than 60 minutes.
+    /// APNs has answered `TooManyProviderTokenUpdates` to a token of `generation`: the one before it is sent from now
+    /// on, while it is younger than 60 minutes.
     package func refusedAsUpdate(generation: UInt32, at now: Moment) -> Fallback {
         state.withLock { state in
             guard current(&state, at: now).generation == generation else { return .inUse }

@@ -1,11 +1,11 @@
 package import Core
 
-/// Which provider token of a key is sent, and when the next one is signed: never twice within 20 minutes, and none is sent
-/// that is older than 60.
+/// Which provider token of a key is sent, and when the next one is signed: never twice within 20 minutes, and none is
+/// sent that is older than 60.
 ///
 /// A token is as old as the clock says that says more: the monotonic one stands still while a machine is suspended, the
-/// wall clock may be set back. The token before the newest is kept while it is young enough, for APNs may refuse a new one
-/// as coming too soon: then another process signs with the same key, and the older token is still good.
+/// wall clock may be set back. The token before the newest is kept while it is young enough, for APNs may refuse a new
+/// one as coming too soon: then another process signs with the same key, and the older token is still good.
 ///
 /// Source: "Establishing a token-based connection to APNs", "Refresh your token regularly".
 package struct TokenRenewal: Sendable {

@@ -1,8 +1,8 @@
-/// Which members of a group have something to do: those that were woken, and those whose deadline has passed. A member for
-/// which neither is true costs nothing.
+/// Which members of a group have something to do: those that were woken, and those whose deadline has passed. A member
+/// for which neither is true costs nothing.
 ///
-/// Members are small numbers, which their owner may use again after ``remove(_:)``. Deadlines are in a binary heap that knows
-/// the place of each member: one entry each, O(log n) for a change.
+/// Members are small numbers, which their owner may use again after ``remove(_:)``. Deadlines are in a binary heap that
+/// knows the place of each member: one entry each, O(log n) for a change.
 package struct Agenda {
     private var woken: [Int] = []
     private var isWoken: [Bool] = []

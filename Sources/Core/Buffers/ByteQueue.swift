@@ -86,7 +86,8 @@ package struct ByteQueue: ~Copyable {
         tail += count
     }
 
-    /// Moves everything in `other` to the end of this queue. Where this one is empty the two change places, and no byte is copied.
+    /// Moves everything in `other` to the end of this queue. Where this one is empty the two change places, and no byte
+    /// is copied.
     package mutating func append(moving other: inout ByteQueue) {
         guard !isEmpty else { return swap(&self, &other) }
         other.withBytes { append($0) }

@@ -99,9 +99,9 @@ public protocol Decoder: Sendable {
     /// The name of the format.
     var name: String { get }
 
-    /// Reads one message. It is called on the thread of a worker, which does nothing else meanwhile: it must not wait, and
-    /// should take no longer than a message of this size has to. A message that it cannot read is ``Decoded/reject(_:)``:
-    /// a trap ends the process.
+    /// Reads one message. It is called on the thread of a worker, which does nothing else meanwhile: it must not wait,
+    /// and should take no longer than a message of this size has to. A message that it cannot read is
+    /// ``Decoded/reject(_:)``: a trap ends the process.
     ///
     /// - Parameters:
     ///   - delivery: slices of it may go into the answer as they are: that copies nothing.

@@ -211,8 +211,8 @@ public struct Delivery: Sendable {
     /// Whether there is a `message_id`, and not an empty one.
     package var hasMessageID: Bool { !content.layout.messageID.isEmpty }
 
-    /// Visits what a message is told apart by: `message_id`, `correlation_id`, exchange, routing key, body; what it does not have
-    /// as empty. Whoever asks for one after the other counts a reference to the block for each.
+    /// Visits what a message is told apart by: `message_id`, `correlation_id`, exchange, routing key, body; what it
+    /// does not have as empty. Whoever asks for one after the other counts a reference to the block for each.
     package func forEachIdentifyingField(_ visit: (Span<UInt8>) -> Void) {
         let storage = content.storage
         func lend(_ field: Field) { visit(storage.span.extracting(field.isEmpty ? 0..<0 : field.range)) }

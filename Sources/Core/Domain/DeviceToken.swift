@@ -33,8 +33,8 @@ package struct DeviceToken: Hashable, Sendable {
 
     /// Whether these are lower-case digits in eights, as in nearly every device token.
     ///
-    /// They are looked at eight at a time: adding the distance from a character to 0x80 sets a byte's highest bit where the
-    /// byte is that character or one behind it, and carries nothing into the next byte as long as all are ASCII.
+    /// They are looked at eight at a time: adding the distance from a character to 0x80 sets a byte's highest bit where
+    /// the byte is that character or one behind it, and carries nothing into the next byte as long as all are ASCII.
     private static func isLowerCase(_ digits: ArraySlice<UInt8>) -> Bool {
         guard digits.count % 8 == 0 else { return false }
         let bytes = unsafe digits.span.bytes

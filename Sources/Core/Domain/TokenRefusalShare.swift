@@ -1,7 +1,7 @@
 /// How many of the newest answers to an app refused a device token that the app or its environment does not know.
 ///
-/// Tokens of devices that are merely gone are refused as `Unregistered` and do not count: many that are not known at all
-/// mean that the environment or the topic is wrong.
+/// Tokens of devices that are merely gone are refused as `Unregistered` and do not count: many that are not known at
+/// all mean that the environment or the topic is wrong.
 package struct TokenRefusalShare {
     /// When a share is taken to mean the environment, beside ``enoughOfNothingElse``.
     package struct Limit: Equatable, Sendable {
@@ -17,8 +17,8 @@ package struct TokenRefusalShare {
         }
     }
 
-    /// So many answers are enough when every one was a refusal, also where ``Limit/answers`` are more: what has the wrong
-    /// environment from the start loses no more device tokens than these.
+    /// So many answers are enough when every one was a refusal, also where ``Limit/answers`` are more: what has the
+    /// wrong environment from the start loses no more device tokens than these.
     package static let enoughOfNothingElse = 20
 
     /// Whether each of the newest answers was a refusal; a ring once it is full.

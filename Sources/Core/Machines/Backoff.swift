@@ -1,7 +1,7 @@
 /// How long to wait before the next attempt: exponential, with full jitter.
 ///
-/// The n-th wait is drawn evenly from zero to `base * 2^n`, at most `limit`, so that clients that failed together do not
-/// come back together. Source: "Exponential Backoff And Jitter", AWS Architecture Blog.
+/// The n-th wait is drawn evenly from zero to `base * 2^n`, at most `limit`, so that clients that failed together do
+/// not come back together. Source: "Exponential Backoff And Jitter", AWS Architecture Blog.
 package struct Backoff: Sendable {
     /// The longest first wait.
     package let base: Duration

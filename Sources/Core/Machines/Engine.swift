@@ -17,8 +17,8 @@ package protocol Engine: AnyObject {
     /// Appends everything that is to be sent now.
     func drain(into output: inout ByteQueue)
 
-    /// Whether the peer has shown that it speaks the engine's protocol; where a connection ends before, the next one goes to
-    /// another address of the host, if there is one.
+    /// Whether the peer has shown that it speaks the engine's protocol; where a connection ends before, the next one
+    /// goes to another address of the host, if there is one.
     var isEstablished: Bool { get }
 
     /// True once the engine has nothing more to say: the driver sends what was drained, then closes the transport.
@@ -30,8 +30,8 @@ package protocol Engine: AnyObject {
     /// Does what is due at `now`.
     func expire(at now: Instant)
 
-    /// Has `wake` called, from now on, whenever a call of the engine's owner may have given it something to send or another
-    /// deadline, so that whoever drives the engine need not ask in every turn.
+    /// Has `wake` called, from now on, whenever a call of the engine's owner may have given it something to send or
+    /// another deadline, so that whoever drives the engine need not ask in every turn.
     ///
     /// - Returns: `false`, as by default, from an engine that does not tell: it is asked in every turn.
     func announceChanges(to wake: @escaping () -> Void) -> Bool

@@ -24,8 +24,8 @@ package protocol ProgramEngine: Engine {
 
 /// What runs programs, and carries bytes between them and engines: an event loop with processes, or a test's memory.
 package protocol ProgramHost: AnyObject {
-    /// Starts a program and drives `engine` over its standard input and output. The engine is told its end, or why it could
-    /// not be started, by ``Engine/transportClosed(_:at:)``, once, and never before this call has returned.
+    /// Starts a program and drives `engine` over its standard input and output. The engine is told its end, or why it
+    /// could not be started, by ``Engine/transportClosed(_:at:)``, once, and never before this call has returned.
     func start(_ program: Program, _ engine: any ProgramEngine)
 
     /// Asks the program to end, and forces it to after so long; at once where that is zero. The engine is told the end.

@@ -1,5 +1,5 @@
-/// Bytes as 64 digits of 6 bits each (RFC 4648), in one of two spellings; only the one right spelling of some bytes is read:
-/// no line breaks, unused bits zero.
+/// Bytes as 64 digits of 6 bits each (RFC 4648), in one of two spellings; only the one right spelling of some bytes is
+/// read: no line breaks, unused bits zero.
 package enum Base64: Sendable {
     /// `+` and `/`, padded with `=` to groups of four (RFC 4648 section 4).
     case standard

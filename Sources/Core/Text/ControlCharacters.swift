@@ -1,4 +1,5 @@
-/// What a terminal acts on or hides: a text from a peer may hold any of it, and then looks like something that it is not.
+/// What a terminal acts on or hides: a text from a peer may hold any of it, and then looks like something that it is
+/// not.
 ///
 /// - C0, DEL and C1: a line feed adds a row to a table, an escape sequence controls the terminal.
 /// - Line and paragraph separators.
@@ -19,8 +20,8 @@ package enum ControlCharacters {
 
     /// One line: the text with `\n`, `\r`, `\t`, `\u001b` or `\u202e` in place of each such character.
     ///
-    /// - Parameter quotes: whether quotes and backslashes are escaped as well, so that the text can stand in quotes, those of
-    ///   JSON included.
+    /// - Parameter quotes: whether quotes and backslashes are escaped as well, so that the text can stand in quotes,
+    ///   those of JSON included.
     package static func escaped(_ text: String, quotes: Bool = false) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -37,7 +38,8 @@ package enum ControlCharacters {
         return result
     }
 
-    /// JSON that says the same on one line: within strings such characters are escaped, between values they are white space.
+    /// JSON that says the same on one line: within strings such characters are escaped, between values they are white
+    /// space.
     package static func escaped(json: String) -> String {
         var result = ""
         for scalar in json.unicodeScalars {

@@ -255,8 +255,8 @@ package struct JSONScanner {
 
     /// The first byte that is no plain ASCII: a quote, a backslash, a control character, or part of something longer.
     ///
-    /// Payloads are mostly text, so it is looked at eight bytes at a time: of each byte that is not plain the highest bit
-    /// ends up set. One that borrows from the next may set that one's wrongly, but comes before it and counts.
+    /// Payloads are mostly text, so it is looked at eight bytes at a time: of each byte that is not plain the highest
+    /// bit ends up set. One that borrows from the next may set that one's wrongly, but comes before it and counts.
     package static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var index = start

@@ -20,9 +20,9 @@ public struct DecoderFormat: Sendable {
     ///   - version: three numbers with dots between them.
     ///   - summary: one sentence, for the reference of the configuration.
     ///   - options: what its section in `decoders` may say. A format without options has no section.
-    ///   - make: makes a decoder of what a configuration says, and reports to the options what is wrong between them. It is
-    ///     called for every decoder of a configuration, by `check` as well, and more than once: it reads no file, opens
-    ///     no connection and starts no thread.
+    ///   - make: makes a decoder of what a configuration says, and reports to the options what is wrong between them.
+    ///     It is called for every decoder of a configuration, by `check` as well, and more than once: it reads no file,
+    ///     opens no connection and starts no thread.
     public init(
         _ name: String, version: String, _ summary: String, _ options: [Setting] = [],
         make: @escaping @Sendable (inout DecoderOptions) -> any Decoder

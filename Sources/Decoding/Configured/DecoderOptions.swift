@@ -3,8 +3,8 @@ import Settings
 
 /// What a configuration says to one decoder: values that the schema has checked, and the decoders within it.
 ///
-/// An option that has no value is `nil`: it was left out and is optional, or it is wrong, which has been reported already.
-/// A decoder is made all the same, so that every problem is told at once; it is thrown away then.
+/// An option that has no value is `nil`: it was left out and is optional, or it is wrong, which has been reported
+/// already. A decoder is made all the same, so that every problem is told at once; it is thrown away then.
 public struct DecoderOptions {
     /// What is wrong between the options, beyond what the schema says of each.
     package struct Problem: Equatable {
@@ -25,8 +25,8 @@ public struct DecoderOptions {
         self.find = find
     }
 
-    /// Reports what is wrong with an option or between several. `check` says it with the option's place in the file, and
-    /// no worker starts with it.
+    /// Reports what is wrong with an option or between several. `check` says it with the option's place in the file,
+    /// and no worker starts with it.
     ///
     /// - Parameters:
     ///   - path: the option; "" for the section as a whole. An option that the file does not give is told with the

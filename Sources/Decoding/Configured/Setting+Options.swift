@@ -2,8 +2,8 @@ public import Settings
 
 /// The options of a decoder.
 ///
-/// A key is 1 to 64 lower-case letters, digits, hyphens and underscores. As everywhere in the configuration, `${NAME}` in a
-/// value is what an environment variable says.
+/// A key is 1 to 64 lower-case letters, digits, hyphens and underscores. As everywhere in the configuration, `${NAME}`
+/// in a value is what an environment variable says.
 extension Setting {
     /// What an option is where a configuration does not give it.
     public enum Default<Value: Sendable>: Sendable {

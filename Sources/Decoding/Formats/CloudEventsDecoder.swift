@@ -3,8 +3,9 @@ import Settings
 
 /// `cloudevents`: the data of an event, read by another decoder.
 ///
-/// In structured mode the body is the event as JSON; in binary mode the body is the data, and the attributes are headers
-/// named `cloudEvents:…` or `cloudEvents_…`. Sources: CloudEvents 1.0.2, JSON event format and AMQP protocol binding.
+/// In structured mode the body is the event as JSON; in binary mode the body is the data, and the attributes are
+/// headers named `cloudEvents:…` or `cloudEvents_…`. Sources: CloudEvents 1.0.2, JSON event format and AMQP protocol
+/// binding.
 struct CloudEventsDecoder: Decoder {
     let name = "cloudevents"
     private let inner: any Decoder

@@ -87,7 +87,8 @@ public struct JSONPart: Sendable {
         return found?.kind == .null ? nil : found
     }
 
-    /// The member of an object with this key, the last one of several; `nil` also where it is `null`, and of anything else.
+    /// The member of an object with this key, the last one of several; `nil` also where it is `null`, and of anything
+    /// else.
     public subscript(key: String) -> JSONPart? {
         self[key.utf8]
     }

@@ -4,7 +4,8 @@ import Core
 struct JSONPointer: Equatable {
     private let tokens: [[UInt8]]
 
-    /// - Returns: `nil` unless `text` is empty (the whole document) or begins with a slash, and each `~` is `~0` or `~1`.
+    /// - Returns: `nil` unless `text` is empty (the whole document) or begins with a slash, and each `~` is `~0` or
+    ///   `~1`.
     init?(_ text: String) {
         guard !text.isEmpty else {
             tokens = []

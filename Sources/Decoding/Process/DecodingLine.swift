@@ -2,8 +2,8 @@ package import Core
 
 /// The messages that a program is asked about: who waits, who was asked, and who is suspected of its death.
 ///
-/// After a failure, those that were asked are asked again one by one, before all others. One that is alone in two failures
-/// is to blame.
+/// After a failure, those that were asked are asked again one by one, before all others. One that is alone in two
+/// failures is to blame.
 package struct DecodingLine {
     package struct Limits: Sendable {
         /// Messages of one batch.

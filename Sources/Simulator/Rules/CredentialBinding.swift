@@ -3,10 +3,10 @@ import TLS
 
 /// The provider token of one connection: which one is in use, and whether the next is welcome.
 ///
-/// A connection is bound to the team and the key of its first valid token; it may change to a key that is related to that
-/// one. A token is renewed too often when the
-/// connection took the one before less than 20 minutes ago in an update of its own, or when the two were issued less
-/// than 20 minutes apart: a connection that was opened with an old token may therefore renew it at once.
+/// A connection is bound to the team and the key of its first valid token; it may change to a key that is related to
+/// that one. A token is renewed too often when the connection took the one before less than 20 minutes ago in an update
+/// of its own, or when the two were issued less than 20 minutes apart: a connection that was opened with an old token
+/// may therefore renew it at once.
 ///
 /// Sources: "Establishing a token-based connection to APNs" and "Handling notification responses from APNs".
 struct CredentialBinding {

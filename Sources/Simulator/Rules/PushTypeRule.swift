@@ -11,7 +11,8 @@ struct PushTypeRule: Sendable {
     let suffix: StaticString
     /// Bytes.
     let maximumPayload: Int
-    /// Whether Apple's examples of this type all carry an `aps` dictionary. PushKit, File Provider and MDM payloads need none.
+    /// Whether Apple's examples of this type all carry an `aps` dictionary. PushKit, File Provider and MDM payloads
+    /// need none.
     let needsAps: Bool
     /// Whether a certificate may send it; the others are for provider tokens only.
     let allowsCertificate: Bool
@@ -44,8 +45,8 @@ struct PushTypeRule: Sendable {
         PushTypeRule("fileprovider", ".pushkit.fileprovider", needsAps: false),
         PushTypeRule("liveactivity", ".push-type.liveactivity", allowsCertificate: false),
         PushTypeRule("location", ".location-query", needsAps: false, allowsCertificate: false),
-        // "You must use the topic from the UID attribute in the subject of your MDM push certificate", which "must begin
-        // with the com.apple.mgmt. prefix" (Device Management, "MDM", Topic).
+        // "You must use the topic from the UID attribute in the subject of your MDM push certificate", which "must
+        // begin with the com.apple.mgmt. prefix" (Device Management, "MDM", Topic).
         PushTypeRule("mdm", needsAps: false, prefix: "com.apple.mgmt."),
         PushTypeRule("pushtotalk", ".voip-ptt", needsAps: false),
         PushTypeRule("voip", ".voip", maximumPayload: 5120, needsAps: false),

@@ -82,7 +82,8 @@ package struct SimulatorConfiguration: Sendable {
     /// With how many errors a connection is left with one stream; `nil`: never. 410 is no error.
     package var errorLimit: Int?
 
-    /// SETTINGS_MAX_CONCURRENT_STREAMS until a valid provider token came. Source: "Sending notification requests to APNs".
+    /// SETTINGS_MAX_CONCURRENT_STREAMS until a valid provider token came. Source: "Sending notification requests to
+    /// APNs".
     package var streamsBeforeToken: UInt32 = 1
     /// SETTINGS_MAX_CONCURRENT_STREAMS afterwards.
     package var streams: UInt32 = 1000

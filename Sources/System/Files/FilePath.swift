@@ -1,7 +1,7 @@
 /// The path of a file, and what messages call it.
 ///
-/// A path that takes its text from the environment is called what the configuration calls it, `${NAME}`: the value may be
-/// a secret that somebody put into the wrong variable.
+/// A path that takes its text from the environment is called what the configuration calls it, `${NAME}`: the value may
+/// be a secret that somebody put into the wrong variable.
 package struct FilePath: Sendable, ExpressibleByStringLiteral {
     package let path: String
     private let name: String

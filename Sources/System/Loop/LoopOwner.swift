@@ -11,8 +11,9 @@ package protocol LoopOwner: AnyObject {
     /// The end of a turn, before output is flushed: takes the engines' events and gives them new work.
     func endTurn(at now: Moment)
 
-    /// How far apart turns begin at least; asked once per turn. What arrives meanwhile is read, answered and written at once:
-    /// a turn costs several system calls on our side and as many on the peers', whether it moves one message or fifty.
+    /// How far apart turns begin at least; asked once per turn. What arrives meanwhile is read, answered and written at
+    /// once: a turn costs several system calls on our side and as many on the peers', whether it moves one message or
+    /// fifty.
     var turnInterval: Duration { get }
 }
 

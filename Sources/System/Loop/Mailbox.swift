@@ -2,7 +2,8 @@ import Core
 
 /// The way into a loop from other threads: messages are posted anywhere and delivered in the loop's turns.
 ///
-/// Order is kept for each posting thread, and every message that was taken is delivered once. A batch costs one wake-up.
+/// Order is kept for each posting thread, and every message that was taken is delivered once. A batch costs one
+/// wake-up.
 package final class Mailbox<Message: Sendable>: Sendable {
     /// The default of the most messages that wait at a time.
     package static var defaultCapacity: Int { 65_536 }

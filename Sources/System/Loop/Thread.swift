@@ -48,8 +48,8 @@ package struct Thread: Sendable {
     ///
     /// - Returns: `false` if it has not ended by then: it is still to be joined or detached.
     package func join(until deadline: Instant) -> Bool {
-        // By the wall clock, though it may jump: the thread sanitizer does not know of the call that takes another clock,
-        // and holds the thread to be there for ever.
+        // By the wall clock, though it may jump: the thread sanitizer does not know of the call that takes another
+        // clock, and holds the thread to be there for ever.
         let now = SystemClock.now()
         let (seconds, attoseconds) = max(.zero, deadline - now.instant).components
         // Both sums are cut to whole milliseconds, and the deadline must not come early.

@@ -5,8 +5,8 @@ import Glibc
 ///
 /// Whatever runs when this goes away is killed.
 package final class ProgramProcesses: ProgramHost {
-    /// How long what a process has written may go on arriving after its end, and how long a process may live on that has closed
-    /// its output.
+    /// How long what a process has written may go on arriving after its end, and how long a process may live on that
+    /// has closed its output.
     static let aftermath = Duration.seconds(1)
 
     unowned let loop: EventLoop

@@ -54,8 +54,8 @@ package enum AddressLookup {
         return addresses.isEmpty ? .failure(.notResolved(endpoint, EAI_NONAME)) : .success(addresses)
     }
 
-    /// Whether a look-up failed for want of descriptors: glibc then says `EAI_NONAME`, as for a name that does not exist,
-    /// because it could open neither `/etc/hosts` nor a socket.
+    /// Whether a look-up failed for want of descriptors: glibc then says `EAI_NONAME`, as for a name that does not
+    /// exist, because it could open neither `/etc/hosts` nor a socket.
     ///
     /// - Parameter number: what the look-up left in `errno`, which is not always the error that made it fail.
     private static func shortage(_ number: Int32) -> SystemError? {

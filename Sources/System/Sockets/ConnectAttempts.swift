@@ -29,8 +29,8 @@ struct ConnectAttempts {
         self.deadline = deadline
     }
 
-    /// The addresses of `shuffled` with the families in turn, the first one's first: where a whole family leads nowhere,
-    /// the second attempt is another's. Source: RFC 8305, section 4.
+    /// The addresses of `shuffled` with the families in turn, the first one's first: where a whole family leads
+    /// nowhere, the second attempt is another's. Source: RFC 8305, section 4.
     static func alternatingFamilies(_ shuffled: [SocketAddress]) -> [SocketAddress] {
         guard let first = shuffled.first else { return [] }
         let same = shuffled.filter { $0.family == first.family }

@@ -1,6 +1,7 @@
 import Core
 
-/// The addresses that lately led to no connection: other connects of this process try their name's other addresses first.
+/// The addresses that lately led to no connection: other connects of this process try their name's other addresses
+/// first.
 ///
 /// All loops of a process share it, by their resolver.
 package final class FailedAddresses: Sendable {

@@ -3,9 +3,10 @@ import Glibc
 
 /// Drives engines over TCP sockets, as a part of a loop.
 ///
-/// In a turn each ready socket is read, and each engine drained once that was called or tells nobody when its owner calls it
-/// (``Engine/announceChanges(to:)``); what an engine says leaves in one write. All calls are made on the loop's thread, engines may be connected and disconnected at any time, and an engine is told the end
-/// of its transport exactly once (unless ``disconnect(_:)`` ended it).
+/// In a turn each ready socket is read, and each engine drained once that was called or tells nobody when its owner
+/// calls it (``Engine/announceChanges(to:)``); what an engine says leaves in one write. All calls are made on the
+/// loop's thread, engines may be connected and disconnected at any time, and an engine is told the end of its transport
+/// exactly once (unless ``disconnect(_:)`` ended it).
 package final class SocketNetwork: Network {
     /// Bytes of one read; all connections share one buffer of this size.
     package static let readSize = 64 * 1024

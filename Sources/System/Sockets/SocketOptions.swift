@@ -15,8 +15,8 @@ package struct SocketOptions: Sendable {
     /// Not for connections to a broker: Linux also counts the time during which a peer keeps its window shut, as
     /// RabbitMQ does under a memory alarm.
     package var unacknowledgedTime: Duration?
-    /// The address of this host, in digits, that connections go out from; of a name's addresses only those of its family
-    /// are tried. `nil` leaves it to the kernel.
+    /// The address of this host, in digits, that connections go out from; of a name's addresses only those of its
+    /// family are tried. `nil` leaves it to the kernel.
     package var localAddress: String?
 
     package init(unacknowledgedTime: Duration? = nil, localAddress: String? = nil) {

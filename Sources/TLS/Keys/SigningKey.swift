@@ -1,7 +1,8 @@
 import COpenSSL
 package import System
 
-/// A private ECDSA key on the curve P-256 that signs with ES256 (RFC 7518 section 3.4): the key in a `.p8` file of Apple.
+/// A private ECDSA key on the curve P-256 that signs with ES256 (RFC 7518 section 3.4): the key in a `.p8` file of
+/// Apple.
 @safe
 package final class SigningKey {
     private let key: Owned

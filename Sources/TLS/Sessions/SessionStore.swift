@@ -2,8 +2,8 @@ import COpenSSL
 
 /// A client's newest TLS session with each server, so that the next connection need not begin from nothing.
 ///
-/// A resumed session keeps what the first handshake has checked, and the certificate that it has shown. It belongs to one
-/// ``TLSContext``, whose trust and identity never change, and to one thread.
+/// A resumed session keeps what the first handshake has checked, and the certificate that it has shown. It belongs to
+/// one ``TLSContext``, whose trust and identity never change, and to one thread.
 final class SessionStore {
     /// The most servers whose sessions are kept; a further one takes the place of any other.
     static let maximumServers = 32

@@ -4,8 +4,8 @@ import Glibc
 
 /// What all TLS sessions of one kind share: identity, trust and the protocols offered.
 ///
-/// A context belongs to one worker. TLS 1.2 is the oldest version (Apple, "Establishing a connection to APNs"). Sessions
-/// are resumed where the server gives tickets, and never renegotiated.
+/// A context belongs to one worker. TLS 1.2 is the oldest version (Apple, "Establishing a connection to APNs").
+/// Sessions are resumed where the server gives tickets, and never renegotiated.
 @safe
 package final class TLSContext {
     package enum Role: Sendable {

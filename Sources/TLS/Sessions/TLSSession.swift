@@ -3,9 +3,9 @@ package import Core
 
 /// One TLS connection without a socket: ciphertext in and out on one side, plaintext on the other.
 ///
-/// Whoever owns it calls ``receive(_:)`` for what arrives, ``handshake()`` until that is true, then ``read(into:upTo:)``
-/// until it wants input, and sends what ``drain(into:)`` gives — also after an error, for then it is the alert that
-/// tells the peer. Once a call has failed, every later one fails the same way.
+/// Whoever owns it calls ``receive(_:)`` for what arrives, ``handshake()`` until that is true, then
+/// ``read(into:upTo:)`` until it wants input, and sends what ``drain(into:)`` gives — also after an error, for then it
+/// is the alert that tells the peer. Once a call has failed, every later one fails the same way.
 @safe
 package final class TLSSession {
     package enum ReadResult: Equatable, Sendable {
@@ -35,7 +35,8 @@ package final class TLSSession {
     private var wasAskedForCertificate = false
 
     /// - Parameter serverName: for a client the host that it connects to, which the server's certificate has to name: a
-    ///   DNS name (also sent, RFC 6066 section 3) or an IP address (which is not). Without one only the chain is checked.
+    ///   DNS name (also sent, RFC 6066 section 3) or an IP address (which is not). Without one only the chain is
+    ///   checked.
     package init(context: TLSContext, serverName: String?) {
         precondition(serverName?.isEmpty != true, "an empty name would be taken for none")
         self.context = context

@@ -3,8 +3,8 @@ import Core
 import TLS
 import Testing
 
-/// Peers with which no TLS comes about: requests wait, attempts grow rare, the cause is told, and the right peer is found
-/// as soon as it is there.
+/// Peers with which no TLS comes about: requests wait, attempts grow rare, the cause is told, and the right peer is
+/// found as soon as it is there.
 @Suite("A pool and peers without TLS")
 struct PoolTLSTests {
     enum Peer: CaseIterable, Sendable {

@@ -223,7 +223,8 @@ extension ProcessTests {
                 line.contains("comes from \\\"Harebell Simulator\\\", an authority that is not trusted here"), "\(line)"
             )
             worker.signal(SIGTERM)
-            // Where the broker ends the connection meanwhile everything has gone back to its queue: nothing is cut short.
+            // Where the broker ends the connection meanwhile everything has gone back to its queue: nothing is cut
+            // short.
             let end = try worker.waitForExit()
             let isLost = worker.text(.errors).contains("the consuming connection is lost")
             #expect(end == .exited(isLost ? 0 : 70), "\(worker.report)")

@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Requests under every class of faults, half of them through a quorum queue and half through a classic one. Afterwards
-    /// each of them is a result, a dead letter, or still queued.
+    /// Requests under every class of faults, half of them through a quorum queue and half through a classic one.
+    /// Afterwards each of them is a result, a dead letter, or still queued.
     @Suite("The ledger")
     struct LedgerTests {
         /// In all; `make ledger` has ten times as many.

@@ -82,7 +82,8 @@ extension ProcessTests {
             #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
         }
 
-        /// Sends a load to two workers and ends the first one, which is the active consumer of all queues, in its middle.
+        /// Sends a load to two workers and ends the first one, which is the active consumer of all queues, in its
+        /// middle.
         private static func exchange(_ count: Int, over topology: Topology, end: (ChildProcess) throws -> Void) throws {
             let (stage, exchange, requests) = (topology.stage, topology.exchange, topology.stage.requests)
             let workers = try (0..<2).map { _ in try stage.start(topology.settings) }

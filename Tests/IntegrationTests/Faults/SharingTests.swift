@@ -51,8 +51,9 @@ extension ProcessTests {
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
         }
 
-        /// Three processes, of which the last one has two worker threads. Each worker has one connection to APNs, which tells
-        /// them apart, and is held back by nothing but its prefetch: 20 of each queue for 100 ms each are 400 a second.
+        /// Three processes, of which the last one has two worker threads. Each worker has one connection to APNs, which
+        /// tells them apart, and is held back by nothing but its prefetch: 20 of each queue for 100 ms each are 400 a
+        /// second.
         private static func fourWorkers(_ stage: Stage, rate: Int, count: Int) throws -> FaultRun {
             var settings = Stage.Settings()
             settings.prefetch = 20

@@ -67,8 +67,8 @@ extension Fault {
             try $0.broker.start()
         }
 
-        // It forgets acknowledgements that it had not written yet, and that it had delivered what they were for: that comes as if
-        // it were new. How many, its disk decides.
+        // It forgets acknowledgements that it had not written yet, and that it had delivered what they were for: that
+        // comes as if it were new. How many, its disk decides.
         kill.limits = { FaultRun.Limits(duplicatePushes: $0.run.load.count, duplicateResults: $0.run.load.count) }
 
         var alarm = Fault(name: "broker: memory alarm", interval: 2000)

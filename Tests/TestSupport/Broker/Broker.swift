@@ -132,7 +132,8 @@ package final class Broker {
     package var channelMax: UInt16 = 2047
     /// What is proposed to clients, in seconds.
     package var heartbeat: UInt16 = 60
-    /// A busy quorum queue: its channels put acks aside until it has answered two commands, and forget them when they end.
+    /// A busy quorum queue: its channels put acks aside until it has answered two commands, and forget them when they
+    /// end.
     package var putsAcksAside = false
     /// A quorum queue that does not answer in time: whoever asks is told that it has no messages.
     package var countsNothing = false

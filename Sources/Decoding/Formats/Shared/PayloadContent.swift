@@ -7,8 +7,8 @@ struct PayloadContent {
     private var hasEvent = false
     private var hasContentState = false
 
-    /// - Parameter payload: a JSON object, checked already; but what a decoder puts around its parts may be one bracket too
-    ///   many.
+    /// - Parameter payload: a JSON object, checked already; but what a decoder puts around its parts may be one bracket
+    ///   too many.
     init(_ payload: ArraySlice<UInt8>) throws(JSONFailure) {
         try scan(payload)
     }

@@ -1,7 +1,7 @@
 public import Core
 
-/// The notifications of a message that lists several, under the limit that all of them share. An entry that cannot be sent
-/// costs only itself.
+/// The notifications of a message that lists several, under the limit that all of them share. An entry that cannot be
+/// sent costs only itself.
 public struct RequestBatch {
     private var notifications: [Notification] = []
     private var refusals: [Request.Refusal] = []

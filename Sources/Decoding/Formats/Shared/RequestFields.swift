@@ -72,8 +72,8 @@ public struct RequestFields {
     static let maximumBroadcast = 5120
 
     var deviceToken = Value.missing
-    /// Of a fan-out, in the order that gives each notification its place; `nil` where there are none. A device token that is
-    /// none costs only itself.
+    /// Of a fan-out, in the order that gives each notification its place; `nil` where there are none. A device token
+    /// that is none costs only itself.
     public var deviceTokens: [ArraySlice<UInt8>]?
     var channelID = Value.missing
     var topic = Value.missing
@@ -126,12 +126,12 @@ public struct RequestFields {
 
     /// The request that the fields make with a payload.
     ///
-    /// There has to be one of device token, device tokens and channel; the push type may be left out where the payload tells
-    /// it for certain, and all else anyway.
+    /// There has to be one of device token, device tokens and channel; the push type may be left out where the payload
+    /// tells it for certain, and all else anyway.
     ///
     /// - Parameters:
-    ///   - payload: goes to APNs as it stands. It has to be a JSON object with at least one key, of at most 4096 bytes (5120
-    ///     for `voip` and for broadcasts) and with no more than 64 brackets around a value.
+    ///   - payload: goes to APNs as it stands. It has to be a JSON object with at least one key, of at most 4096 bytes
+    ///     (5120 for `voip` and for broadcasts) and with no more than 64 brackets around a value.
     ///   - place: what to call it where it is none.
     /// - Throws: what is wrong, by the name of the field.
     public func request(
