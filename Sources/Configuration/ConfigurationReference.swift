@@ -34,7 +34,8 @@ package struct ConfigurationReference {
     /// A table in Markdown.
     package var markdown: String {
         let rows = entries.map { entry in
-            "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | \(Self.escape(entry.summary)) |"
+            "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | "
+                + "\(Self.escape(entry.summary)) |"
         }
         return "| key | type | default | range | meaning |\n|---|---|---|---|---|\n" + rows.joined(separator: "\n")
             + "\n"

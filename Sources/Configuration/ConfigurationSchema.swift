@@ -44,7 +44,8 @@ extension Setting {
             "A delivery with a larger body is refused without being buffered."),
         Setting(
             "broker.poison_deliveries", .integer(2...1000), default: "15",
-            "A message that a quorum queue has delivered so often in vain is not decoded any more: it becomes a dead letter."
+            "A message that a quorum queue has delivered so often in vain is not decoded any more: it becomes a "
+                + "dead letter."
         ),
     ]
 
@@ -85,7 +86,8 @@ extension Setting {
             "How long a reply queue may refuse a result before it goes here, or with its request to the dead letters."),
         Setting(
             "feedback", .section, default: "null",
-            "Where unregistered results are published as well, so that one service forgets dead tokens; null for nowhere."
+            "Where unregistered results are published as well, so that one service forgets dead tokens; null for "
+                + "nowhere."
         ),
         Setting("feedback.exchange", .text(bytes: shortString), default: "\"\"", "\"\" is the default exchange."),
         Setting(
@@ -134,14 +136,16 @@ extension Setting {
             "A PING after so long without traffic on a connection."),
         Setting(
             "apns.stall_seconds", .integer(1...300), default: "10",
-            "A PING after so long without a byte from APNs while requests wait for answers; unanswered for 5 s, it ends the connection."
+            "A PING after so long without a byte from APNs while requests wait for answers; unanswered for 5 s, it "
+                + "ends the connection."
         ),
         Setting(
             "apns.connect_timeout_seconds", .integer(1...300), default: "15",
             "How long name resolution and TCP may take together; TLS and SETTINGS have 10 seconds more."),
         Setting(
             "apns.proxy", .text(bytes: 1...2048), default: "null", secret: true,
-            "http://user:password@host:port of an HTTP proxy (CONNECT); none for no proxy, null for what HTTPS_PROXY says."
+            "http://user:password@host:port of an HTTP proxy (CONNECT); none for no proxy, null for what HTTPS_PROXY "
+                + "says."
         ),
         Setting(
             "apns.bind_address", .text(bytes: 2...45), default: "null",
@@ -151,7 +155,8 @@ extension Setting {
             "How long a device is left alone after APNs answered 429 TooManyRequests for it."),
         Setting(
             "apns.slow_on_errors", .boolean, default: "true",
-            "Whether a connection sends slower while APNs refuses a fifth of what it sends, before APNs slows it down."),
+            "Whether a connection sends slower while APNs refuses a fifth of what it sends, before APNs slows it "
+                + "down."),
         Setting(
             "apns.validate", .choice(Configuration.PayloadValidation.allCases.map(\.rawValue)), default: "warn",
             "Whether payloads are held to Apple's tables of keys, and strictly: what breaks them is invalid."),
@@ -210,7 +215,8 @@ extension Setting {
             "How long a drain waits for what is in flight; the rest goes back to its queue."),
         Setting(
             "reload_seconds", .integer(0...3600), default: "10",
-            "How often the configuration and its apps' keys and certificates are looked at, to reload what changed; 0 for SIGHUP alone."
+            "How often the configuration and its apps' keys and certificates are looked at, to reload what changed; "
+                + "0 for SIGHUP alone."
         ),
         Setting(
             "hold_seconds", .integer(1...1200), default: "300",
@@ -219,7 +225,8 @@ extension Setting {
         Setting(
             "admin.listen", .text(bytes: 1...255), default: "\"127.0.0.1:9464\"",
             optional: true,
-            "Numeric address and port (0 for a free one) to listen on, not loopback only with a token; null turns the server off."
+            "Numeric address and port (0 for a free one) to listen on, not loopback only with a token; null turns "
+                + "the server off."
         ),
         Setting(
             "admin.token_file", .file, default: "null",

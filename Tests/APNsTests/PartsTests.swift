@@ -117,7 +117,7 @@ struct DialerTests {
     }
 
     @Test(
-        "While the breaker is closed, connections that the peer ends early put the next attempt off by 5 seconds at most"
+        "While the breaker is closed, connections that end early put the next attempt off by 5 seconds at most"
     )
     func earlyEnds() {
         let seed = UInt64.random(in: 0...UInt64.max)

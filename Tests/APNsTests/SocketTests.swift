@@ -66,7 +66,7 @@ struct SocketTests {
     }
 
     @Test(
-        "where bytes vanish while requests wait, a PING asks, the requests come back as unknown, and another connection serves"
+        "where bytes vanish while requests wait, a PING notices, the requests end as unknown, a new connection serves"
     )
     func blackHole() throws {
         let rig = try SocketRig(configure: Self.impatient)

@@ -319,7 +319,7 @@ struct AdminServerTests {
     }
 
     @Test(
-        "Without a token a name that is not loopback's is refused, so that no site can lead a browser here by its own name",
+        "Without a token a host name that is not loopback's is refused, so that no site can rebind its name to it",
         arguments: [
             ("localhost", true), ("LOCALHOST:9464", true), ("127.0.0.1:9464", true), ("127.8.9.10", true),
             ("[::1]:9464", true), ("[::1]", true), ("evil.example", false), ("evil.example:9464", false),

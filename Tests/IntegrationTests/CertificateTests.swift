@@ -109,8 +109,8 @@ extension ProcessTests {
             #expect(results[3]?.detail?.contains("the topic of mdm is the UID of an MDM certificate") == true)
             #expect(
                 results[4]?.detail
-                    == "apns-push-type: the app's certificate does not list \"\(Self.topic).push-type.widgets\", the topic "
-                    + "of widgets")
+                    == "apns-push-type: the app's certificate does not list \"\(Self.topic).push-type.widgets\", "
+                    + "the topic of widgets")
             #expect(
                 results[5]?.detail
                     == "apns-push-type: location cannot be sent with a certificate, only with a provider token")
@@ -251,7 +251,8 @@ extension ProcessTests {
             let machine = try run(["check", "--config", file, "--json"])
             #expect(
                 machine.output.contains(
-                    #""credential":"token","readable":true,"key_file":"\#(key)","key_id":"ABC123DEFG","team_id":"DEF123GHIJ""#
+                    #""credential":"token","readable":true,"key_file":"\#(key)","#
+                        + #""key_id":"ABC123DEFG","team_id":"DEF123GHIJ""#
                 ), "\(machine.output)")
         }
 

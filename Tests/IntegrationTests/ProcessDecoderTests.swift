@@ -31,7 +31,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "killed again and again under load it loses nothing, and each poisonous message is put into quarantine alone"
+            "killed again and again under load it loses nothing, and each poisonous message goes into quarantine alone"
         )
         func killed() throws {
             let poison = 1500

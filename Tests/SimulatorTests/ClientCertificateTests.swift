@@ -163,7 +163,8 @@ struct ClientCertificateTests {
     func broadcast() throws {
         let provider = try provider(
             Self.universal,
-            "set channel \(Samples.channelID) app=com.example.MyApp\nset channel \(Samples.channelID) app=com.example.Other"
+            "set channel \(Samples.channelID) app=com.example.MyApp\nset channel \(Samples.channelID) "
+                + "app=com.example.Other"
         )
         func reason(_ changes: [String: String?]) throws -> String? {
             let handle = try provider.submit(Samples.broadcast(changes.merging(["authorization": nil]) { $1 }))

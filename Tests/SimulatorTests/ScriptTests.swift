@@ -145,7 +145,8 @@ struct ScriptTests {
             ("token slow*: silence", "demo.script:1:7: no device token has a \"s\""),
             (
                 "token dead*: 410 Unregisterd",
-                "demo.script:1:18: \"Unregisterd\" is none of Apple's reasons (another one goes in quotes); did you mean \"Unregistered\"?"
+                "demo.script:1:18: \"Unregisterd\" is none of Apple's reasons (another one goes in quotes); did you "
+                    + "mean \"Unregistered\"?"
             ),
             (
                 "token dead*: statsu 410",

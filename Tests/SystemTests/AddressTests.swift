@@ -108,7 +108,7 @@ struct AddressTests {
     }
 
     @Test(
-        "An address whose peer hangs up, or is given up, before it has spoken is tried last; one that has spoken is not",
+        "An address whose peer hangs up, or is given up, before it has spoken is tried last; another is not",
         arguments: [(speaks: false, givesUp: false), (false, true), (true, false), (true, true)])
     func mute(speaks: Bool, givesUp: Bool) throws {
         let ports = Mutex<[UInt16]>([])

@@ -14,8 +14,8 @@ struct RefusalTests {
         #expect(failures.client?.code == .certificateExpired)
         #expect(
             failures.client?.message
-                == "the certificate of the server server.example expired on 2026-11-18T03:06:40Z: it has to be renewed, "
-                + "unless this machine's clock is wrong")
+                == "the certificate of the server server.example expired on 2026-11-18T03:06:40Z: it has to be "
+                + "renewed, unless this machine's clock is wrong")
         #expect(failures.server?.code == .serverCertificateRefused)
         #expect(failures.server?.message == "the client refused this server's certificate (certificate expired)")
     }
@@ -65,8 +65,8 @@ struct RefusalTests {
         #expect(failures.client?.code == .unknownAuthority)
         #expect(
             failures.client?.message
-                == "the certificate of the server server.example comes from \"Test authority\", an authority that is not "
-                + "trusted here: add the authority's certificate to the CA file if it is right")
+                == "the certificate of the server server.example comes from \"Test authority\", an authority that "
+                + "is not trusted here: add the authority's certificate to the CA file if it is right")
         #expect(failures.server?.message == "the client refused this server's certificate (unknown CA)")
     }
 
@@ -96,8 +96,8 @@ struct RefusalTests {
         #expect(failure?.code == .wrongCertificateUsage)
         #expect(
             failure?.message
-                == "the certificate of the server server.example is not meant for this use: its extended key usage says "
-                + "otherwise")
+                == "the certificate of the server server.example is not meant for this use: its extended key usage "
+                + "says otherwise")
     }
 
     @Test("without trust nothing is checked")
@@ -113,8 +113,8 @@ struct RefusalTests {
         #expect(failures.client?.code == .noProtocol)
         #expect(
             failures.client?.message
-                == "the server server.example agreed to no application protocol (offered: h2): check host and port, and "
-                + "that no proxy opens the connection on the way")
+                == "the server server.example agreed to no application protocol (offered: h2): check host and port, "
+                + "and that no proxy opens the connection on the way")
     }
 
     @Test("a server refuses a client that offers other protocols only", arguments: versions)

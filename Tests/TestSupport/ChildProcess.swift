@@ -118,7 +118,8 @@ package final class ChildProcess {
 
     /// How the process fares and what it has said, for messages.
     package var report: String {
-        "\(name) (\(processID)): \(poll()?.description ?? "running")\n\(text(.errors).suffix(4000))\(text().suffix(4000))"
+        let state = poll()?.description ?? "running"
+        return "\(name) (\(processID)): \(state)\n\(text(.errors).suffix(4000))\(text().suffix(4000))"
     }
 
     /// Collects the exit status, which can be done once only.

@@ -6,7 +6,7 @@ import Core
 /// |---|---|
 /// | `/a/b` | what a JSON pointer (RFC 6901) finds in the body |
 /// | `header:NAME`, `property:NAME` | an AMQP header or property |
-/// | text with `{/a/b}`, `{header:NAME}`, `{property:NAME}` | a template; `{/a/b\|text}` has a default, `{{` is a brace |
+/// | text with `{/a/b}`, `{header:NAME}`, `{property:NAME}` | a template; `{/a/b\|text}` has a default, `{{` is `{` |
 /// | `constant:TEXT`, and any other text | the text itself |
 enum FieldSource: Equatable {
     /// Why a text is none.

@@ -22,7 +22,8 @@ struct FieldSources {
         names.map { name in
             Setting(
                 name.text.description, .text(bytes: 1...1024), default: "null",
-                "Where \(name.text) comes from: a JSON pointer, header:NAME, property:NAME, a template or the value itself."
+                "Where \(name.text) comes from: a JSON pointer, header:NAME, property:NAME, a template or the value "
+                    + "itself."
             )
         }
     }

@@ -13,7 +13,8 @@ struct LibraryDecoder: Decoder {
         [
             Setting(
                 "file", .file, default: nil,
-                "The library; nobody but root and the user whom harebell runs as may be able to change it or its folder."
+                "The library; nobody but root and the user whom harebell runs as may be able to change it or its "
+                    + "folder."
             ),
             Setting(
                 "options", .text(bytes: 2...65536), default: "\"{}\"",

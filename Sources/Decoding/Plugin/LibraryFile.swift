@@ -29,7 +29,8 @@ enum LibraryFile {
         guard information.st_uid == 0 || information.st_uid == geteuid() else {
             throw LibraryError(
                 .exposed,
-                "\(file) belongs to user \(information.st_uid): expected root or the user whom harebell runs as, \(geteuid())"
+                "\(file) belongs to user \(information.st_uid): expected root or the user whom harebell runs as, "
+                    + "\(geteuid())"
             )
         }
         guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {

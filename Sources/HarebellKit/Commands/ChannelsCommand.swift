@@ -19,7 +19,8 @@ struct ChannelsCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Creates a channel and prints its ID.",
             discussion: """
-                It is asked for once: if the answer is lost, nobody knows whether there is a new channel. List the channels then.
+                It is asked for once: if the answer is lost, nobody knows whether there is a new channel. List the \
+                channels then.
                 """)
 
         @OptionGroup var app: ChannelOptions

@@ -11,12 +11,13 @@ struct CheckCommand: ConfiguredCommand {
         commandName: "check",
         abstract: "Validates the configuration file, its keys and its certificates, and the way to broker and APNs.",
         discussion: """
-            Every problem is told with file:line:column, all of them in one run; then what each app's key or certificate \
-            is good for. With --connect it also looks at every broker and every service of APNs that the file names, as a \
-            worker would meet them: nothing is changed there, no message is taken and nobody is notified.
+            Every problem is told with file:line:column, all of them in one run; then what each app's key or \
+            certificate is good for. With --connect it also looks at every broker and every service of APNs that the \
+            file names, as a worker would meet them: nothing is changed there, no message is taken and nobody is \
+            notified.
 
-            Exit code 78 if something has to be changed, 69 if all that is wrong may pass by itself: a peer that is down, or \
-            the way to it.
+            Exit code 78 if something has to be changed, 69 if all that is wrong may pass by itself: a peer that is \
+            down, or the way to it.
             """)
 
     @OptionGroup var configuration: ConfigurationOption

@@ -11,8 +11,8 @@ struct DecodeCommand: ConfiguredCommand {
         commandName: "decode",
         abstract: "Shows what a message would become. Nothing is sent.",
         discussion: """
-            The file is the body of a message; its headers and properties are options. The decoder is a format's name, or the \
-            name of one in the configuration file.
+            The file is the body of a message; its headers and properties are options. The decoder is a format's \
+            name, or the name of one in the configuration file.
 
             Exit code 0 for what would be sent, ignored or put off, 65 for what would be refused.
             """)

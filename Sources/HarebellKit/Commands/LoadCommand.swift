@@ -11,9 +11,9 @@ struct LoadCommand: ConfiguredCommand {
         commandName: "load",
         abstract: "Publishes a load, collects the replies, prints throughput, latencies, losses and duplicates.",
         discussion: """
-            Each message carries reply_to, a queue of this run's own. The run survives a restart of the broker and of the \
-            worker; what comes back twice is counted as a duplicate, and a reply to nothing that was published as a \
-            stranger. Exit code 65 if a message was not answered.
+            Each message carries reply_to, a queue of this run's own. The run survives a restart of the broker and of \
+            the worker; what comes back twice is counted as a duplicate, and a reply to nothing that was published as \
+            a stranger. Exit code 65 if a message was not answered.
             """)
 
     @OptionGroup var configuration: ConfigurationOption

@@ -7,8 +7,8 @@ struct RootCommand: ParsableCommand {
         commandName: "harebell",
         abstract: "Bridges RabbitMQ to Apple Push Notification service.",
         discussion: """
-            Reads requests from queues, sends them to APNs, publishes each result to the request's reply queue, and only \
-            then acknowledges the request.
+            Reads requests from queues, sends them to APNs, publishes each result to the request's reply queue, and \
+            only then acknowledges the request.
 
             Exit codes: 0 done, 64 usage, 65 the data was refused, 69 broker or APNs unavailable, 70 internal error, \
             78 configuration.

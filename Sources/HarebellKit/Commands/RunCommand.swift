@@ -10,10 +10,10 @@ struct RunCommand: ConfiguredCommand {
         commandName: "run",
         abstract: "Runs the worker.",
         discussion: """
-            Prints one line, ready, when every queue is being consumed. SIGTERM and SIGINT drain: consuming stops, what \
-            is in flight is finished, confirmed and acknowledged. A second signal stops at once; nothing is lost by that \
-            either, but more may be sent twice. SIGHUP reads the file again, with its keys and certificates: what changed \
-            gets new connections first, then the old ones drain; a file that is wrong changes nothing.
+            Prints one line, ready, when every queue is being consumed. SIGTERM and SIGINT drain: consuming stops, \
+            what is in flight is finished, confirmed and acknowledged. A second signal stops at once; nothing is lost \
+            by that either, but more may be sent twice. SIGHUP reads the file again, with its keys and certificates: \
+            what changed gets new connections first, then the old ones drain; a file that is wrong changes nothing.
             """)
 
     @OptionGroup var configuration: ConfigurationOption

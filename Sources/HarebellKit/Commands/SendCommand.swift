@@ -13,8 +13,8 @@ struct SendCommand: ConfiguredCommand {
         commandName: "send",
         abstract: "Sends one notification straight to APNs, or through a queue, and prints its result.",
         discussion: """
-            The result is the same JSON that a request from a queue is answered with. What a worker would not send is not \
-            sent either, and says why.
+            The result is the same JSON that a request from a queue is answered with. What a worker would not send is \
+            not sent either, and says why.
 
             Exit code 0 if APNs accepted it, 65 if it was refused, for whatever reason, 69 if it was not delivered.
             """)

@@ -14,11 +14,11 @@ struct TopologyCommand: ConfiguredCommand {
             Nothing else in Harebell declares a queue. Declaring what exists already with the same arguments changes \
             nothing; with other arguments the broker refuses, says the difference, and the queue stays as it is.
 
-            --probe sends a message through a likeness of each retry queue and waits until it comes out again: no request \
-            queue and no worker sees it.
+            --probe sends a message through a likeness of each retry queue and waits until it comes out again: no \
+            request queue and no worker sees it.
 
-            Exit code 65 if the broker refused a declaration, 69 if it cannot be used, and 78 if --compare found something \
-            missing or different, or --probe a message that did not come out in its time.
+            Exit code 65 if the broker refused a declaration, 69 if it cannot be used, and 78 if --compare found \
+            something missing or different, or --probe a message that did not come out in its time.
             """)
 
     @OptionGroup var configuration: ConfigurationOption

@@ -12,8 +12,8 @@ struct DeadLettersExport: ConfiguredCommand {
         commandName: "export",
         abstract: "Writes dead letters into a file, one JSON object a line.",
         discussion: """
-            The file has everything, device tokens and payloads too; only its owner may read it. With --discard a message is \
-            removed from the queue when its line is on the disk.
+            The file has everything, device tokens and payloads too; only its owner may read it. With --discard a \
+            message is removed from the queue when its line is on the disk.
             """)
 
     @OptionGroup var options: DeadLetterOptions
@@ -92,8 +92,8 @@ struct DeadLettersImport: ConfiguredCommand {
         commandName: "import",
         abstract: "Publishes what a file from export has, each message confirmed.",
         discussion: """
-            The whole file is checked first. It all goes to one queue: the dead letters, from where replay sends each back, or \
-            another one.
+            The whole file is checked first. It all goes to one queue: the dead letters, from where replay sends each \
+            back, or another one.
             """)
 
     @OptionGroup var configuration: ConfigurationOption

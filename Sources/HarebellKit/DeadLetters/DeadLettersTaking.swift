@@ -9,11 +9,12 @@ struct DeadLettersReplay: ConfiguredCommand {
         commandName: "replay",
         abstract: "Sends dead letters back to the queues that they came from.",
         discussion: """
-            Each is published and confirmed first, then acknowledged: whatever happens in between, it is there twice at \
-            worst. What comes back while this runs is not sent again.
+            Each is published and confirmed first, then acknowledged: whatever happens in between, it is there twice \
+            at worst. What comes back while this runs is not sent again.
 
-            Without --to, dead letters go only into the queues of the configuration. A dead letter that came from another \
-            queue, or that the broker does not take, is skipped and named; the others are sent, and the exit code is 65.
+            Without --to, dead letters go only into the queues of the configuration. A dead letter that came from \
+            another queue, or that the broker does not take, is skipped and named; the others are sent, and the exit \
+            code is 65.
             """)
 
     @OptionGroup var options: DeadLetterOptions

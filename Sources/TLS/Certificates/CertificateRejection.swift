@@ -29,8 +29,8 @@ struct CertificateRejection {
         case X509_V_ERR_CERT_HAS_EXPIRED:
             return TLSError(
                 .certificateExpired,
-                "\(subject) expired on \(certificate?.notAfter.inUTC ?? "an unknown date"): it has to be renewed, unless "
-                    + "this machine's clock is wrong", blame: .remote)
+                "\(subject) expired on \(certificate?.notAfter.inUTC ?? "an unknown date"): it has to be renewed, "
+                    + "unless this machine's clock is wrong", blame: .remote)
         case X509_V_ERR_CERT_NOT_YET_VALID:
             return TLSError(
                 .certificateNotYetValid,
@@ -39,8 +39,8 @@ struct CertificateRejection {
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
             return TLSError(
                 .hostnameMismatch,
-                "\(subject) is not for \(serverName ?? "this host"): it names \(names). Connect by a name that it has, or "
-                    + "have one issued with this name as subject alternative name", blame: .remote)
+                "\(subject) is not for \(serverName ?? "this host"): it names \(names). Connect by a name that it "
+                    + "has, or have one issued with this name as subject alternative name", blame: .remote)
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
             return TLSError(
                 .unknownAuthority,
@@ -51,7 +51,8 @@ struct CertificateRejection {
             X509_V_ERR_CERT_UNTRUSTED:
             return TLSError(
                 .unknownAuthority,
-                "the certificate of \(peer) comes from \(quoted(certificate?.issuerCommonName)), an authority that is not "
+                "the certificate of \(peer) comes from \(quoted(certificate?.issuerCommonName)), an authority that "
+                    + "is not "
                     + "trusted here: add the authority's certificate to the CA file if it is right", blame: .remote)
         case X509_V_ERR_INVALID_PURPOSE:
             return TLSError(

@@ -104,8 +104,8 @@ struct FailedSession {
         guard wasAskedForCertificate, !hasIdentity else {
             return TLSError(
                 .clientCertificateRefused,
-                "\(peer) refused our client certificate (\(alert)): check that it is the right one, has not expired and "
-                    + "that the server knows its authority", blame: .local)
+                "\(peer) refused our client certificate (\(alert)): check that it is the right one, has not expired "
+                    + "and that the server knows its authority", blame: .local)
         }
         return certificateMissing
     }

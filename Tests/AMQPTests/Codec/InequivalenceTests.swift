@@ -17,12 +17,13 @@ struct InequivalenceTests {
                 "x-message-ttl", "2000", "1000", "x-message-ttl is 1000, wanted 2000"
             ),
             (
-                "inequivalent arg 'x-queue-type' for queue 'c1' in vhost '/': received the value 'quorum' of type 'longstr' "
+                "inequivalent arg 'x-queue-type' for queue 'c1' in vhost '/': received the value 'quorum' of type "
+                    + "'longstr' "
                     + "but current is none", "x-queue-type", "quorum", nil, "x-queue-type is classic, wanted quorum"
             ),
             (
-                "inequivalent arg 'x-expires' for queue 'q' in vhost '/': received none but current is the value '1000' of "
-                    + "type 'signedint'", "x-expires", nil, "1000", "x-expires is 1000, wanted not set"
+                "inequivalent arg 'x-expires' for queue 'q' in vhost '/': received none but current is the value "
+                    + "'1000' of type 'signedint'", "x-expires", nil, "1000", "x-expires is 1000, wanted not set"
             ),
             (
                 "inequivalent arg 'x-dead-letter-exchange' for queue 'q' in vhost '/': received the value '' of type "
@@ -38,8 +39,8 @@ struct InequivalenceTests {
                 "type", "direct", "fanout", "type is fanout, wanted direct"
             ),
             (
-                "inequivalent arg 'x-dead-letter-routing-key' for queue 'it's' in vhost '/': received 'a of type b' but "
-                    + "current is 'o'clock'", "x-dead-letter-routing-key", "a of type b", "o'clock",
+                "inequivalent arg 'x-dead-letter-routing-key' for queue 'it's' in vhost '/': received 'a of type b' "
+                    + "but current is 'o'clock'", "x-dead-letter-routing-key", "a of type b", "o'clock",
                 "x-dead-letter-routing-key is o'clock, wanted a of type b"
             ),
         ] as [(String, String, String?, String?, String)])

@@ -54,7 +54,7 @@ struct PoolThroughputTests {
     }
 
     @Test(
-        "A GOAWAY on each of four connections every 500 requests costs less than a tenth, and nothing is lost or sent twice"
+        "A GOAWAY on each of four connections every 500 requests costs less than a tenth and loses nothing"
     )
     func goaways() throws {
         let calm = try time(latency: .milliseconds(5))

@@ -72,7 +72,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "a worker or admin server that finds no descriptor for itself ends the process with 70, as the control thread does",
+            "a worker or admin server that finds no descriptor for itself ends the process with 70",
             arguments: ["null", "{ listen: \"127.0.0.1:0\" }"])
         func noDescriptorsForWorker(admin: String) throws {
             let arguments = ["run", "--config", try configuration(admin: admin)]

@@ -44,7 +44,8 @@ extension ProcessTests {
             #expect(exit == .exited(78))
             #expect(
                 errors.hasPrefix(
-                    "\(file):3:24: apps[0].token.key_file: cannot read the signing key file \(directory.path)/nowhere.p8"
+                    "\(file):3:24: apps[0].token.key_file: cannot read the signing key file "
+                        + "\(directory.path)/nowhere.p8"
                 ),
                 "\(errors)")
             #expect(errors.contains("No such file or directory"), "\(errors)")

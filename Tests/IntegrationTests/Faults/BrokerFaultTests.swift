@@ -36,7 +36,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "A14 to A16: a queue that is deleted, purged or declared otherwise is consumed again, and the other one all the time"
+            "A14 to A16: a queue that is deleted, purged or redeclared is consumed again, the other all the time"
         )
         func queues() throws {
             let stage = try Stage()
@@ -61,7 +61,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "A17 to A19: a user without permissions, with another password, a virtual host that is gone: the worker waits, and goes on"
+            "A17 to A19: without permissions, password or virtual host the worker waits, and goes on"
         )
         func users() throws {
             let broker = try PrivateBroker()

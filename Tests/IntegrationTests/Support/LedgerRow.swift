@@ -18,8 +18,8 @@ struct LedgerRow: CustomStringConvertible {
 
     var description: String {
         """
-        \(fault): \(published) published, results \(results), dead letters \(deadLetters), queued \(queued), lost \(lost); \
-        duplicate pushes \(duplicatePushes), duplicate results \(duplicateResults)
+        \(fault): \(published) published, results \(results), dead letters \(deadLetters), queued \(queued), lost \
+        \(lost); duplicate pushes \(duplicatePushes), duplicate results \(duplicateResults)
         """
     }
 
@@ -36,7 +36,8 @@ struct LedgerRow: CustomStringConvertible {
             sum.duplicateResults += row.duplicateResults
         }
         let head = """
-            | fault | published | with a result | dead letters | still queued | lost | duplicate notifications | duplicate results |
+            | fault | published | with a result | dead letters | still queued | lost | duplicate notifications | \
+            duplicate results |
             |---|--:|--:|--:|--:|--:|--:|--:|
 
             """

@@ -154,7 +154,8 @@ final class Stage {
     @discardableResult
     func write(_ settings: Settings = Settings(), to name: String = "harebell.yaml") throws -> String {
         let queues = (settings.queues ?? [quorumQueue, classicQueue]).map {
-            "  - { name: \($0), prefetch: \(settings.prefetch), decoder: \(settings.decoder), single_active_consumer: \(settings.isSingleActive) }\n"
+            "  - { name: \($0), prefetch: \(settings.prefetch), decoder: \(settings.decoder), "
+                + "single_active_consumer: \(settings.isSingleActive) }\n"
         }
         let app = self.app(
             Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile,

@@ -151,7 +151,8 @@ public struct RequestFields {
         let limit = isBroadcast ? Self.maximumBroadcast : type.maximumPayload
         guard payload.count <= limit else {
             throw DecodingFailure(
-                "payload: \(payload.count) bytes, expected at most \(limit) for \(isBroadcast ? "a broadcast" : "\(type)")"
+                "payload: \(payload.count) bytes, expected at most \(limit) for "
+                    + "\(isBroadcast ? "a broadcast" : "\(type)")"
             )
         }
         let topic = try parseTopic()
