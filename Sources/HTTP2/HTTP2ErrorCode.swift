@@ -1,4 +1,5 @@
-/// Why a stream or a connection was closed, in the words of HTTP/2: an open set.
+/// Why a stream or a connection was closed, in the words of HTTP/2: an open set, of which those have a
+/// constant that the program sends or tells apart.
 ///
 /// Source: RFC 9113, section 7.
 package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
@@ -11,18 +12,13 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     package static let noError = HTTP2ErrorCode(rawValue: 0x00)
     package static let protocolError = HTTP2ErrorCode(rawValue: 0x01)
     package static let internalError = HTTP2ErrorCode(rawValue: 0x02)
-    package static let flowControlError = HTTP2ErrorCode(rawValue: 0x03)
-    package static let settingsTimeout = HTTP2ErrorCode(rawValue: 0x04)
     package static let streamClosed = HTTP2ErrorCode(rawValue: 0x05)
     package static let frameSizeError = HTTP2ErrorCode(rawValue: 0x06)
     /// The peer did no work at all on the stream: the request may be sent again (RFC 9113, section 8.7).
     package static let refusedStream = HTTP2ErrorCode(rawValue: 0x07)
     package static let cancel = HTTP2ErrorCode(rawValue: 0x08)
-    package static let compressionError = HTTP2ErrorCode(rawValue: 0x09)
     package static let connectError = HTTP2ErrorCode(rawValue: 0x0a)
     package static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 0x0b)
-    package static let inadequateSecurity = HTTP2ErrorCode(rawValue: 0x0c)
-    package static let http11Required = HTTP2ErrorCode(rawValue: 0x0d)
 }
 
 extension HTTP2ErrorCode: CustomStringConvertible {

@@ -106,19 +106,7 @@ package struct SettingReader {
             guard let mapping = node.mapping else { return mismatch(node, setting, path) }
             values.set(path, .section)
             readSection(mapping, path: path, schema: setting.childPrefix)
-        case .sections(let count):
-            guard let sequence = node.sequence else { return mismatch(node, setting, path) }
-            checkCount(sequence.count, count, path)
-            values.set(path, .sections(sequence.count))
-            for (index, element) in sequence.enumerated() {
-                let path = "\(path)[\(index)]"
-                if let mark = element.mark { values.locate(path, at: .init(mark)) }
-                guard let mapping = element.mapping else {
-                    report(path, "\(path): expected keys and values, found \(Self.kind(of: element))")
-                    continue
-                }
-                readSection(mapping, path: path, schema: setting.childPrefix)
-            }
+        case .sections, .integers, .texts: readSequence(node, setting, path: path)
         case .text(let bytes):
             guard let text = text(of: node, setting, path, bytes: bytes) else { return }
             values.set(path, .text(text))
@@ -143,20 +131,38 @@ package struct SettingReader {
                         ? Suggestion.question(Suggestion.completion(of: text, among: names)) : nil)
             }
             values.set(path, .text(text))
+        }
+    }
+
+    private mutating func readSequence(_ node: YAMLNode, _ setting: Setting, path: String) {
+        guard let sequence = node.sequence else { return mismatch(node, setting, path) }
+        switch setting.kind {
+        case .sections(let count):
+            checkCount(sequence.count, count, path)
+            values.set(path, .sections(sequence.count))
+            for (index, element) in sequence.enumerated() {
+                let path = "\(path)[\(index)]"
+                if let mark = element.mark { values.locate(path, at: .init(mark)) }
+                guard let mapping = element.mapping else {
+                    report(path, "\(path): expected keys and values, found \(Self.kind(of: element))")
+                    continue
+                }
+                readSection(mapping, path: path, schema: setting.childPrefix)
+            }
         case .integers(let range, let count):
-            guard let sequence = node.sequence else { return mismatch(node, setting, path) }
             checkCount(sequence.count, count, path)
             let integers = elements(of: sequence, path) { reader, element, path in
                 reader.integer(of: element, setting, path, range: range)
             }
             if !integers.contains(nil) { values.set(path, .integers(integers.compactMap(\.self))) }
         case .texts(let bytes, let count):
-            guard let sequence = node.sequence else { return mismatch(node, setting, path) }
             checkCount(sequence.count, count, path)
             let texts = elements(of: sequence, path) { reader, element, path in
                 reader.text(of: element, setting, path, bytes: bytes)
             }
             values.set(path, elements: texts)
+        case .section, .text, .file, .integer, .boolean, .choice:
+            preconditionFailure("\(setting.path) has no elements")
         }
     }
 

@@ -33,8 +33,6 @@ package struct AMQPError: ComponentError {
 }
 
 extension AMQPError.Code {
-    /// The broker is stopping, or an operator closed the connection.
-    package static let connectionForced = Self(rawValue: "CONNECTION_FORCED")
     /// User, password or permission.
     package static let accessRefused = Self(rawValue: "ACCESS_REFUSED")
     package static let notFound = Self(rawValue: "NOT_FOUND")

@@ -94,32 +94,11 @@ extension APNsPool {
     /// - Returns: When there is something to do next, even if nothing happens until then.
     func dial(at now: Instant) -> Instant? {
         guard !isDraining else { return nil }
-        var due = Instant.distantFuture
-        var connecting = 0
-        var warmingUp = 0
-        var ready = 0
-        var newest: UInt32?
-        for connection in connections {
-            switch connection.engine.phase {
-            case .connecting, .handshaking: connecting += 1
-            case .ready:
-                newest = connection.serial
-                if let proof = noteLife(of: connection, at: now) { due = min(due, proof) }
-                watchStreams(of: connection, at: now)
-                if connection.replacedBy != nil { continue }
-                ready += 1
-                guard let waited = warmUpEnd(connection) else { continue }
-                if waited > now {
-                    warmingUp += 1
-                    if isShort { due = min(due, waited) }
-                } else if isShort, !connection.isWarmUpOver {
-                    connection.isWarmUpOver = true
-                    counters.warmUpTimeouts += 1
-                }
-            case .draining, .closed: break
-            }
-        }
-        if let newest { retireReplaced(by: newest, at: now) }
+        let census = takeCensus(at: now)
+        var due = census.due
+        var connecting = census.connecting
+        var ready = census.ready
+        if let newest = census.newest { retireReplaced(by: newest, at: now) }
         if isShort {
             surplus.restart(at: now)
             if let next = replaceCut(at: now) { due = min(due, next) }
@@ -130,7 +109,7 @@ extension APNsPool {
         }
         var wanted = configuration.connections.lowerBound
         // One more at a time, and not before the last one could show what it takes.
-        if isShort, connecting == 0, warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
+        if isShort, connecting == 0, census.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
         if needsFreshConnection {
             if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
             wanted = max(wanted, connecting + ready + 1)
@@ -155,6 +134,44 @@ extension APNsPool {
             connecting += 1
         }
         return due == .distantFuture ? nil : due
+    }
+
+    /// What the pool has.
+    private struct Census {
+        var connecting = 0
+        /// Without those that are being replaced.
+        var ready = 0
+        /// Of those, how many have not answered a request yet, and may still take their time.
+        var warmingUp = 0
+        /// The serial number of the newest that is ready.
+        var newest: UInt32?
+        /// When one of the connections has to be looked at again.
+        var due = Instant.distantFuture
+    }
+
+    private func takeCensus(at now: Instant) -> Census {
+        var census = Census()
+        for connection in connections {
+            switch connection.engine.phase {
+            case .connecting, .handshaking: census.connecting += 1
+            case .ready:
+                census.newest = connection.serial
+                if let proof = noteLife(of: connection, at: now) { census.due = min(census.due, proof) }
+                watchStreams(of: connection, at: now)
+                if connection.replacedBy != nil { continue }
+                census.ready += 1
+                guard let waited = warmUpEnd(connection) else { continue }
+                if waited > now {
+                    census.warmingUp += 1
+                    if isShort { census.due = min(census.due, waited) }
+                } else if isShort, !connection.isWarmUpOver {
+                    connection.isWarmUpOver = true
+                    counters.warmUpTimeouts += 1
+                }
+            case .draining, .closed: break
+            }
+        }
+        return census
     }
 
     /// Whether what waits waits because too much is refused: on another connection it would be refused as well.

@@ -17,8 +17,6 @@ package struct LibraryError: ComponentError {
         package static let notLoaded = Code(rawValue: "not-loaded")
         /// It is no library of decoders, or one for another interface.
         package static let incompatible = Code(rawValue: "incompatible")
-        /// It makes no decoder of these options.
-        package static let notMade = Code(rawValue: "not-made")
     }
 
     package let code: Code
