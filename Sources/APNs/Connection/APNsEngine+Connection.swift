@@ -164,7 +164,7 @@ extension APNsEngine {
 
     func perform(_ action: ConnectionMachine.Action) {
         switch action {
-        case .none, .startHTTP2, .stopSubmitting, .loseStreams: break
+        case .none: break
         case .startHandshake:
             do throws(TLSError) {
                 try tls.handshake()
@@ -175,6 +175,7 @@ extension APNsEngine {
             isEstablished = true
             events.append(.ready)
         case .refuseProtocol: fail(APNsError(.noHTTP2, APNsError.noHTTP2Message(configuration.endpoint)))
+        case .loseStreams: close(nil)
         case .sayGoodbye: close(goaway == nil ? nil : leftByPeer())
         case .giveUpHandshake:
             close(

@@ -199,11 +199,8 @@ package final class APNsEngine: Engine {
     package func retire(at now: Instant) {
         self.now = now
         wake?()
-        if machine.retire(drainDeadline: now + configuration.drainTimeout) == .loseStreams {
-            close(nil)
-        } else {
-            endIfDrained()
-        }
+        perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
+        endIfDrained()
         if !events.isEmpty { onNews?() }
     }
 

@@ -19,12 +19,9 @@ package enum ConnectionMachine: ~Copyable {
     package enum Action: Equatable, Sendable {
         case none
         case startHandshake
-        case startHTTP2
         /// The peer does not speak HTTP/2.
         case refuseProtocol
         case announceReady
-        /// No new streams; those that are open go on.
-        case stopSubmitting
         /// Nothing is open any more: GOAWAY, close_notify, goodbye.
         case sayGoodbye
         /// TLS or SETTINGS took too long.
@@ -82,7 +79,7 @@ package enum ConnectionMachine: ~Copyable {
         case .handshaking(let deadline, let speaksHTTP2):
             precondition(!speaksHTTP2, "ALPN answers once")
             self = .handshaking(deadline: deadline, speaksHTTP2: isHTTP2)
-            return isHTTP2 ? .startHTTP2 : .refuseProtocol
+            return isHTTP2 ? .none : .refuseProtocol
         case .closed:
             self = .closed
             return .none
@@ -119,16 +116,13 @@ package enum ConnectionMachine: ~Copyable {
 
     private mutating func drain(until deadline: Instant) -> Action {
         switch consume self {
-        case .ready:
-            self = .draining(deadline: deadline)
-            return .stopSubmitting
+        case .ready: self = .draining(deadline: deadline)
         case .handshaking(_, let speaksHTTP2):
             guard speaksHTTP2 else {
                 self = .closed
                 return .loseStreams
             }
             self = .draining(deadline: deadline)
-            return .stopSubmitting
         case .connecting:
             self = .closed
             return .loseStreams
