@@ -2,26 +2,14 @@ import Core
 
 /// Which connections a pool has: what each was worth, when one more is dialled, and when one goes.
 extension APNsPool {
-    /// A connection that lived so long was of use, even if it carried nothing.
-    private static let usefulLife = Duration.seconds(60)
-    /// A connection that answered so much was of use, however soon APNs ends it.
-    private static let usefulAnswers = 100
-
     // MARK: Worth
 
-    func noteUse(of connection: Connection, at now: Instant) {
-        guard !connection.isProven else { return }
-        connection.usefulAnswers += 1
-        if connection.usefulAnswers >= Self.usefulAnswers || hasLived(connection, at: now) {
-            prove(connection)
-        } else if connection.usefulAnswers == 1 {
-            noteSuccess { $0.answered() }
+    func noteUse(of connection: PoolConnection, at now: Instant) {
+        switch connection.trial.answered(at: now) {
+        case .none: break
+        case .firstAnswer: noteSuccess { $0.answered() }
+        case .proven: noteSuccess { $0.succeeded() }
         }
-    }
-
-    private func prove(_ connection: Connection) {
-        connection.isProven = true
-        noteSuccess { $0.succeeded() }
     }
 
     private func noteSuccess(_ success: (inout Dialer) -> Void) {
@@ -33,10 +21,11 @@ extension APNsPool {
     /// Makes a connection that has lived long enough count as a success although it carries nothing.
     ///
     /// - Returns: When that is due, where a failure waits to be forgotten.
-    private func noteLife(of connection: Connection, at now: Instant) -> Instant? {
-        guard dialer.failures > 0, !connection.isProven, let readyAt = connection.readyAt else { return nil }
-        guard hasLived(connection, at: now) else { return readyAt + Self.usefulLife }
-        prove(connection)
+    private func noteLife(of connection: PoolConnection, at now: Instant) -> Instant? {
+        guard dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
+        guard due <= now else { return due }
+        connection.trial.outlived()
+        noteSuccess { $0.succeeded() }
         return nil
     }
 
@@ -53,35 +42,32 @@ extension APNsPool {
         events.append(.alarm(.unreachable(failures: dialer.failures)))
     }
 
-    private func hasLived(_ connection: Connection, at now: Instant) -> Bool {
-        connection.readyAt.map { now - $0 >= Self.usefulLife } ?? false
-    }
-
     /// The peer ends a connection: where many end young the next ones keep their distance.
-    func left(_ connection: Connection, at now: Instant) {
-        guard !connection.isProven, !connection.hasLeft, !hasLived(connection, at: now) else { return }
-        connection.hasLeft = true
+    func left(_ connection: PoolConnection, at now: Instant) {
+        guard connection.trial.left(at: now) else { return }
         let wasOpen = dialer.isBreakerOpen
-        connection.isCounted = dialer.leftEarly(at: now, using: &random)
-        if connection.isCounted { counters.earlyEnds += 1 }
+        if dialer.leftEarly(at: now, using: &random) {
+            connection.trial.countEnd()
+            counters.earlyEnds += 1
+        }
         if !wasOpen { noteBreaker() }
     }
 
-    func closed(_ connection: Connection, _ error: APNsError?, at now: Instant) {
+    func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
         lastDivisor = connection.brake?.divisor ?? 1
         counters.add(connection.engine.encounters)
         counters.count(disconnect: error)
-        if error != nil, connection.usefulAnswers == 0, !hasLived(connection, at: now) {
+        if error != nil, connection.trial.isVain(at: now) {
             counters.failures += 1
-            if !connection.isCounted { noteFailure(at: now) }
+            if !connection.trial.isEndCounted { noteFailure(at: now) }
         } else if error != nil {
             left(connection, at: now)
         }
         events.append(.disconnected(error))
     }
 
-    func retire(_ connection: Connection, at now: Instant) {
+    func retire(_ connection: PoolConnection, at now: Instant) {
         // A transport that is not open yet has no last words to carry.
         if connection.engine.phase == .connecting { network.disconnect(connection.engine) }
         connection.engine.retire(at: now)
@@ -102,7 +88,7 @@ extension APNsPool {
         if isShort {
             surplus.restart(at: now)
             if let next = replaceCut(at: now) { due = min(due, next) }
-            ready = connections.count { $0.engine.phase == .ready && $0.replacedBy == nil }
+            ready = connections.count(where: \.isServing)
         } else if ready > configuration.connections.lowerBound {
             if shrink(ready, at: now) { ready -= 1 }
             due = min(due, surplus.deadline)
@@ -193,7 +179,7 @@ extension APNsPool {
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
             let brake = configuration.errorBrake.map { ErrorBrake(limits: $0, divisor: divisor, at: now) }
-            connections.append(Connection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
+            connections.append(PoolConnection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
             nextSerial += 1
             network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
         } catch {
@@ -205,9 +191,9 @@ extension APNsPool {
     }
 
     /// Until when the pool waits for the first answer on a connection before it opens another one.
-    private func warmUpEnd(_ connection: Connection) -> Instant? {
+    private func warmUpEnd(_ connection: PoolConnection) -> Instant? {
         guard connection.engine.awaitsAuthentication else { return nil }
-        return connection.readyAt.map { $0 + configuration.warmUpTime }
+        return connection.trial.readyAt.map { $0 + configuration.warmUpTime }
     }
 
     // MARK: Shrinking
@@ -215,7 +201,7 @@ extension APNsPool {
     /// - Returns: Whether a connection was retired because the others have room enough.
     private func shrink(_ ready: Int, at now: Instant) -> Bool {
         guard surplus.deadline <= now else { return false }
-        let open = connections.filter { $0.engine.phase == .ready && $0.replacedBy == nil }
+        let open = connections.filter(\.isServing)
         let load = SurplusWatch.Load(
             connections: ready, minimum: configuration.connections.lowerBound, inFlight: inFlight,
             maximumStreams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
@@ -229,17 +215,11 @@ extension APNsPool {
 
     // MARK: Falling stream limits
 
-    private func watchStreams(of connection: Connection, at now: Instant) {
+    private func watchStreams(of connection: PoolConnection, at now: Instant) {
         let streams = connection.engine.maximumConcurrentStreams
-        connection.peakStreams = max(connection.peakStreams, streams)
-        guard streams * configuration.streamCutDivisor <= connection.peakStreams else {
-            connection.cutSince = nil
-            return
-        }
-        guard connection.cutSince == nil else { return }
-        connection.cutSince = now
+        guard connection.streamCut.observe(streams, divisor: configuration.streamCutDivisor, at: now) else { return }
         counters.streamCuts += 1
-        events.append(.alarm(.streamsCut(from: connection.peakStreams, to: streams)))
+        events.append(.alarm(.streamsCut(from: connection.streamCut.peak, to: streams)))
     }
 
     /// Has the connection replaced whose streams were cut for longest, one at a time; it goes on until another one is
@@ -247,14 +227,14 @@ extension APNsPool {
     ///
     /// - Returns: When the next one is due.
     private func replaceCut(at now: Instant) -> Instant? {
-        guard !connections.contains(where: { $0.replacedBy != nil && $0.engine.phase == .ready }) else { return nil }
-        var longest: Connection?
-        for connection in connections where connection.engine.phase == .ready {
-            guard let since = connection.cutSince else { continue }
-            if let other = longest?.cutSince, other <= since { continue }
+        guard !connections.contains(where: { $0.isReady && $0.replacedBy != nil }) else { return nil }
+        var longest: PoolConnection?
+        for connection in connections where connection.isReady {
+            guard let since = connection.streamCut.since else { continue }
+            if let other = longest?.streamCut.since, other <= since { continue }
             longest = connection
         }
-        guard let longest, let since = longest.cutSince else { return nil }
+        guard let longest, let since = longest.streamCut.since else { return nil }
         guard since + configuration.streamCutPatience <= now else { return since + configuration.streamCutPatience }
         longest.replacedBy = nextSerial
         counters.replaced += 1

@@ -23,7 +23,7 @@ extension APNsPool {
     }
 
     /// - Returns: Whether the request goes out again; otherwise its answer is the owner's.
-    func recover(_ handle: UInt32, from refusal: TokenRefusal, on connection: Connection, at now: Moment) -> Bool {
+    func recover(_ handle: UInt32, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment) -> Bool {
         guard let tokens else {
             retire(connection, at: now.instant)
             return false
@@ -80,7 +80,7 @@ extension APNsPool {
     }
 
     private func resendsOnFreshConnection(
-        _ handle: UInt32, _ refusal: TokenRefusal, _ connection: Connection
+        _ handle: UInt32, _ refusal: TokenRefusal, _ connection: PoolConnection
     ) -> Bool {
         let entry = entry(handle)
         guard !isDraining else { return false }
@@ -99,7 +99,7 @@ extension APNsPool {
     ///
     /// - Returns: Whether this is news: no connection that was there at the same time was abandoned before it.
     @discardableResult
-    private func abandon(_ connection: Connection, at now: Instant) -> Bool {
+    private func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
         if !connection.isRefused { counters.replaced += 1 }
         connection.isRefused = true
         retire(connection, at: now)
@@ -117,8 +117,8 @@ extension APNsPool {
 
     /// A probe was answered. Where it is accepted the older connections are bound to less; where it is not, its own is
     /// of no more use than they are.
-    func probeEnded(on connection: Connection, _ rule: ReplyRule, at now: Instant) {
-        let others = connections.filter { $0 !== connection && $0.engine.phase == .ready }
+    func probeEnded(on connection: PoolConnection, _ rule: ReplyRule, at now: Instant) {
+        let others = connections.filter { $0 !== connection && $0.isReady }
         if rule.proof >= .topic {
             for other in others where other.serial < connection.serial { retire(other, at: now) }
         } else if rule.action.pause == .topic, !others.isEmpty {
@@ -130,7 +130,7 @@ extension APNsPool {
     var needsFreshConnection: Bool {
         guard !rebinding.isEmpty else { return false }
         return !connections.contains {
-            $0.serial >= freshSerial && ($0.engine.phase.isOpening || $0.engine.phase == .ready)
+            $0.serial >= freshSerial && $0.isUsable
         }
     }
 
@@ -138,15 +138,9 @@ extension APNsPool {
     ///
     /// - Returns: Whether there was one to retire.
     func retireOldest(at now: Instant) -> Bool {
-        guard let oldest = connections.first(where: { $0.engine.phase == .ready }) else { return false }
+        guard let oldest = connections.first(where: \.isReady) else { return false }
         retire(oldest, at: now)
         return true
-    }
-}
-
-extension ConnectionMachine.Phase {
-    fileprivate var isOpening: Bool {
-        self == .connecting || self == .handshaking
     }
 }
 

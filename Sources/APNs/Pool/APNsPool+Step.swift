@@ -44,10 +44,10 @@ extension APNsPool {
         if isAnyClosed { connections.removeAll { $0.isClosed } }
     }
 
-    private func handle(_ event: APNsEngine.Event, of connection: Connection, at now: Moment) {
+    private func handle(_ event: APNsEngine.Event, of connection: PoolConnection, at now: Moment) {
         switch event {
         case .ready:
-            connection.readyAt = now.instant
+            connection.trial.becameReady(at: now.instant)
             events.append(.connected)
         case .replied(let handle, let reply): replied(handle, reply, on: connection, at: now)
         case .lost(let handle, let loss):
@@ -62,7 +62,7 @@ extension APNsPool {
         }
     }
 
-    private func replied(_ handle: UInt32, _ reply: APNsReply, on connection: Connection, at now: Moment) {
+    private func replied(_ handle: UInt32, _ reply: APNsReply, on connection: PoolConnection, at now: Moment) {
         connection.answeredAt = now.instant
         let refusal = reply.isSuccess ? nil : TokenRefusal(reply.reason)
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
@@ -84,7 +84,7 @@ extension APNsPool {
     }
 
     /// A connection that brings nothing but errors may lead to a part of APNs that is ill.
-    private func noteServerErrors(_ reply: APNsReply, on connection: Connection, at now: Instant) {
+    private func noteServerErrors(_ reply: APNsReply, on connection: PoolConnection, at now: Instant) {
         guard reply.status == 500 else {
             connection.serverErrors = 0
             return
@@ -100,7 +100,7 @@ extension APNsPool {
 
     /// A request was lost. If it waited for as long as it may, and nothing else was answered in all that time, the
     /// connection is of no use, even if PINGs are answered on it.
-    private func noteSilence(of connection: Connection, _ entry: Entry, at now: Instant) {
+    private func noteSilence(of connection: PoolConnection, _ entry: Entry, at now: Instant) {
         guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
             now - sentAt >= configuration.engine.requestTimeout, connection.answeredAt ?? .distantPast < sentAt
         else { return }
@@ -146,7 +146,7 @@ extension APNsPool {
         return true
     }
 
-    private func brake(_ connection: Connection, at now: Instant) {
+    private func brake(_ connection: PoolConnection, at now: Instant) {
         let rate = max(1, configuration.permitsPerSecond / (connection.brake?.divisor ?? 1))
         if rate < connection.limiter.perSecond { counters.brakes += 1 }
         connection.limiter.change(perSecond: rate, at: now)
@@ -260,7 +260,7 @@ extension APNsPool {
     }
 
     private func send(
-        _ handle: UInt32, _ entry: Entry, on connection: Connection, _ token: ProviderToken?, at now: Instant
+        _ handle: UInt32, _ entry: Entry, on connection: PoolConnection, _ token: ProviderToken?, at now: Instant
     ) {
         let hasPermit = connection.limiter.take(at: now)
         precondition(hasPermit, "a request is placed only where there is a permit")

@@ -109,53 +109,13 @@ package final class APNsPool {
         }
     }
 
-    /// A connection with its bucket.
-    final class Connection {
-        let engine: APNsEngine
-        /// Counts the pool's connections in the order in which they were dialled.
-        let serial: UInt32
-        var limiter: RateLimiter
-        var brake: ErrorBrake?
-        var readyAt: Instant?
-        /// Whether it was given a request, which binds it to the team, the key and the bundle IDs of that one.
-        var isBound = false
-        /// Whether its first request was not answered in time.
-        var isWarmUpOver = false
-        /// Answers that tell that the connection was worth it.
-        var usefulAnswers = 0
-        /// Whether it answered enough, or lives for long enough, to be no part of a storm of GOAWAYs.
-        var isProven = false
-        /// Whether the peer has begun to end it, and whether that was counted as a failure.
-        var hasLeft = false
-        var isCounted = false
-        /// When the newest answer came.
-        var answeredAt: Instant?
-        /// The most streams that it was ever allowed, and since when there are far fewer.
-        var peakStreams = 0
-        var cutSince: Instant?
-        /// It retires as soon as a connection with this number, or a later one, is ready.
-        var replacedBy: UInt32?
-        /// Whether a provider token was refused on it in a way that only another connection may mend.
-        var isRefused = false
-        /// Answers in a row that were `InternalServerError`.
-        var serverErrors = 0
-        var isClosed = false
-
-        init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake?) {
-            self.engine = engine
-            self.serial = serial
-            self.limiter = limiter
-            self.brake = brake
-        }
-    }
-
     package let configuration: Configuration
     let context: TLSContext
     let tokens: ProviderTokenSource?
     let network: any Network
     var random: any RandomNumberGenerator
 
-    var connections: [Connection] = []
+    var connections: [PoolConnection] = []
     /// By the owner's handles.
     var entries: [UInt32: Entry] = [:]
     /// Probes, and requests whose provider token was refused: they wait for a connection numbered ``freshSerial`` or
@@ -280,7 +240,7 @@ package final class APNsPool {
 
     /// Whether a connection takes requests.
     package var isConnected: Bool {
-        connections.contains { $0.engine.phase == .ready }
+        connections.contains(where: \.isReady)
     }
 
     /// Requests that were sent and have no end yet.

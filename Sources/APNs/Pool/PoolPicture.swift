@@ -41,9 +41,9 @@ extension APNsPool {
                 return PoolPicture.Connection(
                     serial: connection.serial, phase: engine.phase,
                     isAuthenticated: engine.phase == .ready && !engine.awaitsAuthentication, streams: engine.inFlight,
-                    maximumStreams: connection.readyAt == nil ? 0 : engine.maximumConcurrentStreams,
+                    maximumStreams: connection.trial.readyAt == nil ? 0 : engine.maximumConcurrentStreams,
                     permits: connection.limiter.available(at: now), burst: connection.limiter.burst,
-                    permitsPerSecond: connection.limiter.perSecond, age: connection.readyAt.map { now - $0 },
+                    permitsPerSecond: connection.limiter.perSecond, age: connection.trial.readyAt.map { now - $0 },
                     goaway: engine.goaway?.text)
             }, lastGoaway: lastGoaway)
     }

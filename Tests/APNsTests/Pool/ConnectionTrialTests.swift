@@ -1,0 +1,54 @@
+import APNs
+import Core
+import TestSupport
+import Testing
+
+@Suite("ConnectionTrial")
+struct ConnectionTrialTests {
+    private func ready() -> ConnectionTrial {
+        var trial = ConnectionTrial()
+        trial.becameReady(at: .seconds(10))
+        return trial
+    }
+
+    @Test("The first answer is a success, the hundredth is proof, and later ones are no news")
+    func answers() {
+        var trial = ready()
+        #expect(trial.isVain(at: .seconds(11)))
+        let progress = (0..<102).map { _ in trial.answered(at: .seconds(11)) }
+        #expect(progress.first == .firstAnswer && progress[99] == .proven)
+        #expect(progress.filter { $0 == .none }.count == 100)
+        #expect(!trial.isVain(at: .seconds(11)) && trial.provenAt == nil)
+    }
+
+    @Test("A minute is proof, with an answer or without")
+    func life() {
+        var trial = ready()
+        #expect(trial.provenAt == .seconds(70))
+        #expect(trial.isVain(at: .seconds(69.999)) && !trial.isVain(at: .seconds(70)))
+        var answered = trial
+        let byAnswer = answered.answered(at: .seconds(70))
+        #expect(byAnswer == .proven)
+        trial.outlived()
+        let afterwards = trial.answered(at: .seconds(70))
+        #expect(trial.provenAt == nil && afterwards == .none)
+    }
+
+    @Test("An early end is news once, and none of a connection that has lived or is proven")
+    func ends() {
+        var trial = ready()
+        let ends = [trial.left(at: .seconds(20)), trial.left(at: .seconds(21))]
+        #expect(ends == [true, false] && !trial.isEndCounted)
+        trial.countEnd()
+        let answer = trial.answered(at: .seconds(22))
+        #expect(trial.isEndCounted && answer == .firstAnswer, "what was sent before is still answered")
+
+        var old = ready()
+        var proven = ready()
+        proven.outlived()
+        var never = ConnectionTrial()
+        #expect(never.provenAt == nil && never.isVain(at: .seconds(500)))
+        let others = [old.left(at: .seconds(70)), proven.left(at: .seconds(20)), never.left(at: .seconds(500))]
+        #expect(others == [false, false, true])
+    }
+}
