@@ -3,24 +3,6 @@ package import Core
 
 /// The consumer of one queue, on a channel of its own.
 struct Consumer {
-    enum State {
-        /// Its channel is not open yet.
-        case opening
-        case stopped
-        case subscribing
-        case consuming
-        case cancelling(then: Next)
-        case waiting(until: Instant)
-        /// The broker closed its channel, which is opened again then.
-        case closed(until: Instant)
-    }
-
-    enum Next {
-        case stop
-        case subscribe
-        case wait
-    }
-
     var queue: ConsumerQueue
     /// Of the last registration: each has its own, because RabbitMQ 3.10's channel dies (541) of the next delivery from
     /// a quorum queue to a tag that came back while its deliveries were not settled.
@@ -28,7 +10,7 @@ struct Consumer {
     private(set) var tagBytes: [UInt8]
     private let name: String
     private var registrations = 0
-    var state = State.opening
+    var machine = ConsumerMachine()
     /// How often its channel was closed since it consumed last.
     var failures = 0
     var watch: StallWatch?
@@ -50,7 +32,6 @@ struct Consumer {
         registrations += 1
         if registrations > 1 { tag = "\(name)-\(registrations)" }
         tagBytes = Array(tag.utf8)
-        state = .subscribing
     }
 }
 
@@ -89,14 +70,7 @@ extension AMQPEngine {
         self.now = now
         consumesWhenOpen = false
         guard machine.isOpen else { return }
-        for index in consumers.indices {
-            switch consumers[index].state {
-            case .subscribing, .consuming: cancel(index, then: .stop)
-            case .cancelling: consumers[index].state = .cancelling(then: .stop)
-            case .waiting: consumers[index].state = .stopped
-            case .opening, .stopped, .closed: break
-            }
-        }
+        for index in consumers.indices { perform(consumers[index].machine.stop(), onConsumer: index) }
     }
 
     /// Registers all consumers again that are stopped or about to stop.
@@ -104,13 +78,7 @@ extension AMQPEngine {
         self.now = now
         consumesWhenOpen = true
         guard machine.isOpen else { return }
-        for index in consumers.indices {
-            switch consumers[index].state {
-            case .stopped, .waiting: subscribe(index)
-            case .cancelling: consumers[index].state = .cancelling(then: .subscribe)
-            case .opening, .subscribing, .consuming, .closed: break
-            }
-        }
+        for index in consumers.indices { perform(consumers[index].machine.resume(), onConsumer: index) }
     }
 
     /// Changes how much a queue may have in flight: its consumer is registered anew, because the broker looks at the
@@ -121,9 +89,22 @@ extension AMQPEngine {
         guard consumers[index].queue.prefetch != prefetch else { return }
         consumers[index].queue.prefetch = prefetch
         guard machine.isOpen else { return }
-        switch consumers[index].state {
-        case .subscribing, .consuming: cancel(index, then: .subscribe)
-        case .opening, .cancelling, .waiting, .stopped, .closed: break
+        perform(consumers[index].machine.renew(), onConsumer: index)
+    }
+
+    private func perform(_ action: ConsumerMachine.Action, onConsumer index: Int) {
+        switch action {
+        case .none: break
+        case .openChannel: openChannel(UInt16(index + 1))
+        case .subscribe: subscribe(index)
+        case .cancel: writeCancel(index)
+        case .announceConsuming:
+            consumers[index].failures = 0
+            if !consumers[index].queue.isSingleActive {
+                consumers[index].watch = StallWatch(patience: configuration.stallTimeout / 2, at: now)
+            }
+            events.append(.consuming(queue: index))
+        case .announceCancelled: events.append(.cancelled(queue: index, byBroker: false))
         }
     }
 
@@ -142,9 +123,8 @@ extension AMQPEngine {
 
     /// The broker opened the channel of a consumer.
     func consumerChannelOpened(_ index: Int) {
-        guard machine.isOpen, case .opening = consumers[index].state else { return }
-        consumers[index].state = .stopped
-        if consumesWhenOpen { subscribe(index) }
+        guard machine.isOpen else { return }
+        perform(consumers[index].machine.channelOpened(isWanted: consumesWhenOpen), onConsumer: index)
     }
 
     /// The broker closed the channel of a consumer, and means its queue alone.
@@ -156,11 +136,11 @@ extension AMQPEngine {
         consumers[index].watch = nil
         consumers[index].askers = []
         consumers[index].messages = nil
-        consumers[index].state = .closed(until: now + pause)
+        consumers[index].machine.channelClosed(retryAt: now + pause)
         events.append(.channelClosed(queue: index, error))
     }
 
-    func subscribe(_ index: Int) {
+    private func subscribe(_ index: Int) {
         consumers[index].register()
         let consumer = consumers[index]
         write(AMQP_BASIC_QOS_METHOD, channel: UInt16(index + 1)) { _ in
@@ -176,11 +156,8 @@ extension AMQPEngine {
 
     /// When something is to be done for a consumer by itself.
     func deadline(ofConsumer index: Int) -> Instant? {
-        switch consumers[index].state {
-        case .waiting(let until), .closed(let until): until
-        case .consuming: consumers[index].watch?.deadline
-        case .opening, .stopped, .subscribing, .cancelling: nil
-        }
+        let consumer = consumers[index]
+        return consumer.machine.state == .consuming ? consumer.watch?.deadline : consumer.machine.deadline
     }
 
     /// Registers consumers whose wait is over, opens their channels, and asks queues that are quiet.
@@ -188,13 +165,10 @@ extension AMQPEngine {
         guard machine.isOpen else { return }
         for index in consumers.indices {
             guard let deadline = deadline(ofConsumer: index), now >= deadline else { continue }
-            switch consumers[index].state {
-            case .waiting: subscribe(index)
-            case .closed:
-                consumers[index].state = .opening
-                openChannel(UInt16(index + 1))
-            case .consuming: askForMessages(index)
-            case .opening, .stopped, .subscribing, .cancelling: break
+            if consumers[index].machine.state == .consuming {
+                askForMessages(index)
+            } else {
+                perform(consumers[index].machine.deadlinePassed(at: now), onConsumer: index)
             }
         }
     }
@@ -216,11 +190,9 @@ extension AMQPEngine {
     /// Asks a queue for the number of its messages, unless that is under way; the answer is ``messages(queue:)``.
     package func countMessages(queue index: Int, at now: Instant) {
         self.now = now
-        guard machine.isOpen, !consumers[index].askers.contains(.owner) else { return }
-        switch consumers[index].state {
-        case .consuming, .stopped: countMessages(index, for: .owner)
-        case .opening, .subscribing, .cancelling, .waiting, .closed: break
-        }
+        guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].askers.contains(.owner)
+        else { return }
+        countMessages(index, for: .owner)
     }
 
     /// Messages that waited in a queue when it was last asked; `nil` if it has not answered on this channel.
@@ -244,7 +216,7 @@ extension AMQPEngine {
         consumers[index].messages = messages
         guard consumers[index].askers.removeFirst() == .watch else { return }
         let isStalled = consumers[index].watch?.answered(messages: messages, at: now) ?? false
-        guard isStalled, case .consuming = consumers[index].state else { return }
+        guard isStalled, consumers[index].machine.state == .consuming else { return }
         fail(stalled(index, "has \(messages) messages"))
     }
 
@@ -258,39 +230,22 @@ extension AMQPEngine {
 
     func consumeOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a consume-ok") }
-        guard case .subscribing = consumers[index].state else { return }
-        consumers[index].state = .consuming
-        consumers[index].failures = 0
-        if !consumers[index].queue.isSingleActive {
-            consumers[index].watch = StallWatch(patience: configuration.stallTimeout / 2, at: now)
-        }
-        events.append(.consuming(queue: index))
+        perform(consumers[index].machine.consumeOkReceived(), onConsumer: index)
     }
 
     /// The broker ended a consumer, as when its queue is deleted or moves.
-    ///
-    /// It gets a client's `basic.cancel` and not a `cancel-ok`, which RabbitMQ before 4.3 takes for an error.
     func cancelReceived(_ tag: String) {
-        guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return }
-        switch consumers[index].state {
-        case .subscribing, .consuming:
-            guard machine.isOpen else { return }
-            cancel(index, then: .wait)
-            events.append(.cancelled(queue: index, byBroker: true))
-        case .opening, .cancelling, .waiting, .stopped, .closed: break
-        }
+        guard machine.isOpen, let index = consumers.firstIndex(where: { $0.tag == tag }) else { return }
+        let action = consumers[index].machine.cancelReceived()
+        perform(action, onConsumer: index)
+        if action == .cancel { events.append(.cancelled(queue: index, byBroker: true)) }
     }
 
     func cancelOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a cancel-ok") }
-        guard case .cancelling(let next) = consumers[index].state, machine.isOpen else { return }
-        switch next {
-        case .stop:
-            consumers[index].state = .stopped
-            events.append(.cancelled(queue: index, byBroker: false))
-        case .subscribe: subscribe(index)
-        case .wait: consumers[index].state = .waiting(until: now + configuration.consumerRetry)
-        }
+        guard machine.isOpen else { return }
+        let retryAt = now + configuration.consumerRetry
+        perform(consumers[index].machine.cancelOkReceived(retryAt: retryAt), onConsumer: index)
     }
 
     /// Whether a consumer tag is that of the consumer of a channel.
@@ -300,9 +255,8 @@ extension AMQPEngine {
         return unsafe consumers[index].tagBytes.elementsEqual(tag.buffer)
     }
 
-    private func cancel(_ index: Int, then next: Consumer.Next) {
+    private func writeCancel(_ index: Int) {
         let tag = consumers[index].tag
-        consumers[index].state = .cancelling(then: next)
         unsafe writeOrFail(AMQP_BASIC_CANCEL_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_basic_cancel_t(consumer_tag: try writer.short(tag, "consumer tag"), nowait: 0)
         }

@@ -10,7 +10,7 @@ extension AMQPEngine {
         switch action {
         case .sendProtocolHeader: output.append([0x41, 0x4D, 0x51, 0x50, 0, 0, 9, 1])
         case .sendStartOk: writeStartOk()
-        case .sendTuneOkAndOpen: break
+        case .sendTuneOkAndOpen: writeTuneOkAndOpen()
         case .openChannel: for index in channels.indices { openChannel(UInt16(index + 1)) }
         case .selectConfirms:
             write(AMQP_CONFIRM_SELECT_METHOD) { _ in amqp_confirm_select_t(nowait: 0) }
@@ -131,11 +131,15 @@ extension AMQPEngine {
         guard offered == 0 || offered >= AMQPConfiguration.frameMin else {
             return unexpected("a frame size of \(offered)")
         }
-        let action = machine.tuneReceived()
-        guard action == .sendTuneOkAndOpen else { return perform(action) }
-        let frameMax = offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered)
         let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
-        let heartbeat = wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat)
+        agreed = Agreement(
+            frameMax: offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered),
+            heartbeat: wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat))
+        perform(machine.tuneReceived())
+    }
+
+    private func writeTuneOkAndOpen() {
+        let (frameMax, heartbeat) = (agreed.frameMax, agreed.heartbeat)
         didTune(frameMax: frameMax, heartbeat: heartbeat)
         let channels = channels.count
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in

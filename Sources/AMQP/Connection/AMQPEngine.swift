@@ -43,6 +43,14 @@ package final class AMQPEngine: Engine {
 
     /// Frames of at most this many bytes are exchanged.
     var frameMax = AMQPConfiguration.frameMin
+    /// What the broker's offer and our configuration allow.
+    struct Agreement {
+        var frameMax: UInt32
+        /// In seconds; 0 for none.
+        var heartbeat: UInt16
+    }
+
+    var agreed = Agreement(frameMax: UInt32(AMQPConfiguration.frameMin), heartbeat: 0)
     var machine: ConnectionMachine
     /// Channel 1 and those after it.
     var channels: [Channel]

@@ -1,0 +1,79 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+@Suite("ConsumerMachine")
+struct ConsumerMachineTests {
+    typealias Machine = ConsumerMachine
+    static let later = Instant(nanoseconds: 10_000_000_000)
+
+    /// Each state by a way that leads there.
+    static let states: [(name: String, machine: Machine)] = {
+        let opening = Machine()
+        func after(_ machine: Machine, _ inputs: (inout Machine) -> Void) -> Machine {
+            var machine = machine
+            inputs(&machine)
+            return machine
+        }
+        let stopped = after(opening) { _ = $0.channelOpened(isWanted: false) }
+        let subscribing = after(stopped) { _ = $0.resume() }
+        let consuming = after(subscribing) { _ = $0.consumeOkReceived() }
+        let lost = after(consuming) { _ = $0.cancelReceived() }
+        return [
+            ("opening", opening), ("stopped", stopped), ("subscribing", subscribing), ("consuming", consuming),
+            ("cancelling", after(consuming) { _ = $0.stop() }), ("renewing", after(consuming) { _ = $0.renew() }),
+            ("cancelled", lost),
+            ("waiting", after(lost) { _ = $0.cancelOkReceived(retryAt: ConsumerMachineTests.later) }),
+            ("closed", after(consuming) { $0.channelClosed(retryAt: ConsumerMachineTests.later) }),
+        ]
+    }()
+
+    static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
+        ("channel opened", { $0.channelOpened(isWanted: true) }),
+        ("consume-ok", { $0.consumeOkReceived() }),
+        ("cancel", { $0.cancelReceived() }),
+        ("cancel-ok", { $0.cancelOkReceived(retryAt: ConsumerMachineTests.later) }),
+        (
+            "channel closed",
+            {
+                $0.channelClosed(retryAt: ConsumerMachineTests.later)
+                return .none
+            }
+        ),
+        ("stop", { $0.stop() }), ("resume", { $0.resume() }), ("prefetch changed", { $0.renew() }),
+        ("deadline passed", { $0.deadlinePassed(at: ConsumerMachineTests.later) }),
+    ]
+
+    static let chart = StateChart(states: states.map(\.name), inputs: inputs.map(\.name)) { state, input in
+        var machine = states[state].machine
+        let action = inputs[input].apply(&machine)
+        let next = states.first { $0.machine == machine }?.name ?? "\(machine.state)"
+        return .goes(action: action == .none ? nil : "\(action)", next: next)
+    }
+
+    @Test("The page of states has each state with its inputs")
+    func page() throws {
+        let page = try DocumentationPage("states.md")
+        #expect(page.has(Self.chart.table), "docs/states.md lacks\n\(Self.chart.table.joined(separator: "\n"))")
+    }
+
+    @Test("It waits until its deadline, and has none in other states")
+    func deadline() {
+        for (name, machine) in Self.states {
+            let waits = name == "waiting" || name == "closed"
+            #expect(machine.deadline == (waits ? Self.later : nil), "\(name)")
+            var early = machine
+            let action = early.deadlinePassed(at: Instant(nanoseconds: Self.later.nanoseconds - 1))
+            #expect(action == .none && early == machine, "\(name)")
+        }
+    }
+
+    @Test("A channel that opens while nothing is to be consumed stays without a consumer")
+    func unwanted() {
+        var machine = Machine()
+        let action = machine.channelOpened(isWanted: false)
+        #expect(action == .none && machine.state == .stopped && machine.isSettled)
+    }
+}
