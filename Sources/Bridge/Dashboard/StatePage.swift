@@ -1,5 +1,6 @@
 import APNs
 import Core
+import Decoding
 
 /// What `/state` says of an observation: one JSON object with everything that the dashboard shows, see `docs/dashboard.md`.
 ///

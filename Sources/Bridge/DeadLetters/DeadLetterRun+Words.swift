@@ -1,4 +1,5 @@
 import Core
+package import Decoding
 
 extension DeadLetterRun.End {
     /// For programs.

@@ -1,5 +1,6 @@
 import Admin
 import Core
+import Decoding
 import Logging
 import System
 

@@ -1,5 +1,6 @@
 import Bridge
 import Core
+import Decoding
 
 /// Groups of dead letters, for a person or a program.
 struct DeadLetterTable {

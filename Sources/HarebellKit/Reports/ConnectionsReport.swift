@@ -1,6 +1,7 @@
 import Bridge
 import Configuration
 import Core
+import Decoding
 import Glibc
 import System
 

@@ -1,5 +1,6 @@
 import Bridge
 import Core
+import Decoding
 
 /// What `decode` says.
 struct DecodingReport {

@@ -1,5 +1,6 @@
 import Bridge
 import Core
+import Decoding
 
 /// What `harebell topology --probe` says about one retry queue, to people and to programs.
 struct ProbeReport {

@@ -1,4 +1,5 @@
 import Bridge
+import Decoding
 import Simulator
 
 /// What a simulator has seen and done, for people and for programs.

@@ -1,6 +1,7 @@
 import AMQP
 import Bridge
 import Core
+import Decoding
 
 /// What `harebell topology` says about one step, to people and to programs.
 struct TopologyReport {

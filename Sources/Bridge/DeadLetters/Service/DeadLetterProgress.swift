@@ -1,4 +1,5 @@
 import Configuration
+import Decoding
 
 /// How far an order is, and what came of it.
 struct DeadLetterProgress: Sendable {

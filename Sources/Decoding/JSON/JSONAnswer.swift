@@ -1,5 +1,3 @@
-import Decoding
-
 /// JSON for programs that read what we say, with the keys in the order in which they are given.
 package indirect enum JSONAnswer {
     case null
