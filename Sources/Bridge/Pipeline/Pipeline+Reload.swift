@@ -6,6 +6,23 @@ package import Core
 /// A notification in flight means its app by the slot that it has in the table, and its pool by a number of its own: the
 /// table may change meanwhile.
 extension Pipeline {
+    /// Goes over to other settings. The queues stay.
+    package func change(to settings: PipelineSettings) {
+        var settings = settings
+        settings.queues = self.settings.queues
+        self.settings = settings
+    }
+
+    /// The slots of the apps that are configured, in the configuration's order.
+    package var configured: [Int] {
+        get { apps.configured }
+        set { apps.configured = newValue }
+    }
+
+    package func app(in slot: Int) -> PipelineApp {
+        apps.apps[slot]
+    }
+
     /// Takes an app in: into the slot that it had, while something still means it, or else into one that nothing means.
     package func add(_ app: PipelineApp) -> Int {
         if let slot = apps.apps.firstIndex(where: { $0.isSame(app) }) {

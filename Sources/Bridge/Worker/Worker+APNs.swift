@@ -86,9 +86,7 @@ extension Worker {
     package func reload(_ plan: AppPlan, contexts: AppPlan.Contexts, at now: Moment) {
         guard drain.stage == .running else { return }
         self.now = now
-        var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
-        settings.queues = pipeline.settings.queues
-        pipeline.settings = settings
+        pipeline.change(to: PipelineSettings(plan.configuration, worker: WorkerName.text(index: index)))
         pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
         handOver()
@@ -100,12 +98,12 @@ extension Worker {
             return roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
         }
         let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0] }) }
-        for slot in pipeline.apps.configured where !apps.contains(where: pipeline.apps.apps[slot].isSame) {
+        for slot in pipeline.configured where !apps.contains(where: pipeline.app(in: slot).isSame) {
             roster.cancelHandover(of: slot)
             pipeline.remove(slot, at: now)
         }
-        pipeline.apps.configured = apps.map { app in
-            guard let slot = pipeline.apps.configured.first(where: { pipeline.apps.apps[$0].isSame(app) }) else {
+        pipeline.configured = apps.map { app in
+            guard let slot = pipeline.configured.first(where: { pipeline.app(in: $0).isSame(app) }) else {
                 return pipeline.add(app)
             }
             roster.handOver(slot, to: app)
@@ -132,7 +130,7 @@ extension Worker {
 
     private func handOver() {
         for (slot, app) in roster.takeHandovers(at: now.instant) { pipeline.change(slot, to: app, at: now) }
-        for pool in roster.retire(besides: pipeline.apps.configured.map { pipeline.apps.apps[$0] }) {
+        for pool in roster.retire(besides: pipeline.configured.map(pipeline.app(in:))) {
             pool.drain(at: now.instant)
         }
         roster.removeLeaving { pool in

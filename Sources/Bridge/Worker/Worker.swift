@@ -90,7 +90,7 @@ package final class Worker: PipelineDoors {
     }
 
     package var counters: PipelineCounters {
-        pipeline.counters
+        pipeline.snapshot.counters
     }
 
     /// What APNs refuses now, and how much waits for it.
@@ -110,7 +110,7 @@ package final class Worker: PipelineDoors {
 
     /// How far apart turns begin at least.
     package var turnInterval: Duration {
-        pace.interval(unsettled: pipeline.counters.unsettled)
+        pace.interval(unsettled: pipeline.unsettled)
     }
 
     package func nextEvent() -> Event? {
@@ -183,14 +183,14 @@ package final class Worker: PipelineDoors {
                 if byBroker {
                     log.warning(
                         "the broker cancelled the consumer; it is registered again shortly",
-                        metadata: ["queue": "\(pipeline.settings.queues[queue].name)"])
+                        metadata: ["queue": "\(pipeline.queues[queue].name)"])
                 }
             case .engine(.channelClosed(let queue, let error)):
                 consuming[queue] = false
                 // A queue that stays missing costs the others nothing.
                 if hasDelivered[queue] { pipeline.consumerLost(queue: queue, at: now) }
                 hasDelivered[queue] = false
-                channelLost(pipeline.settings.queues[queue].name, error)
+                channelLost(pipeline.queues[queue].name, error)
             case .disconnected(_, let error, _):
                 for queue in consuming.indices {
                     consuming[queue] = false

@@ -101,20 +101,21 @@ extension [WorkerSnapshot] {
 extension Worker {
     /// Takes time in proportion to what is in flight, connected and configured, and nothing from the message path but that.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
-        let apps = pipeline.apps.configured.map { pipeline.apps.apps[$0] }
+        let seen = pipeline.snapshot
+        let apps = seen.configured.map { seen.apps[$0] }
         let statistics = roster.pools.map { $0?.statistics(at: now.instant) }
         return WorkerSnapshot(
-            takenAt: now, isDraining: drain.stage != .running, counters: pipeline.counters, timings: pipeline.timings,
-            tally: pipeline.tally, topics: pipeline.apps.apps.map { String(decoding: $0.topic, as: UTF8.self) },
+            takenAt: now, isDraining: drain.stage != .running, counters: seen.counters, timings: seen.timings,
+            tally: seen.tally, topics: seen.apps.map { String(decoding: $0.topic, as: UTF8.self) },
             oldestUnsettled: pipeline.oldestArrival,
-            queues: pipeline.settings.queues.enumerated().map { index, queue in
+            queues: pipeline.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: index),
                     isConsuming: consuming[index], messages: messages(inQueue: index))
             },
-            isSuspended: pipeline.isSuspended, remembered: pipeline.completed.count, orphans: pipeline.orphans.count,
+            isSuspended: pipeline.isSuspended, remembered: seen.remembered, orphans: seen.orphans,
             suspects: pipeline.suspects, isPublisherOpen: isPublisherOpen,
-            refused: pipeline.refusedResults.count, refusing: pipeline.refusing, isBlocked: isBlocked,
+            refused: seen.refused, refusing: seen.refusing, isBlocked: isBlocked,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications]
                 return WorkerSnapshot.App(
