@@ -74,22 +74,30 @@ let package = Package(
             ]),
         // Layer 8: the circle.
         library(
+            "Pipeline",
+            [
+                "Core", "TLS", "AMQP", "APNs", "Settings", "Decoding", "Configuration", deque,
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        // Layer 9: what runs it.
+        library(
             "Bridge",
             [
                 "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
-                deque,
+                "Pipeline", deque,
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
-        // Layer 9: one file per verb, and what a user's own decoders see.
+        // Layer 10: one file per verb, and what a user's own decoders see.
         library(
             "HarebellKit",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration", "Bridge",
+                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration",
+                "Pipeline", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 10: the program.
+        // Layer 11: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
@@ -104,7 +112,8 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Bridge",
+                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Pipeline",
+                "Bridge",
                 "AMQP",
                 "APNs", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
@@ -123,11 +132,15 @@ let package = Package(
         tests(
             "BridgeTests",
             [
-                "Bridge", "Settings", "Decoding", "Configuration", "Admin", "Simulator", "AMQP", "APNs", "Core", "TLS",
+                "Bridge", "Pipeline", "Settings", "Decoding", "Configuration", "Admin", "Simulator", "AMQP", "APNs",
+                "Core", "TLS",
                 "System", "Proxy",
             ]),
         tests(
             "IntegrationTests",
-            ["Bridge", "Settings", "Decoding", "Configuration", "AMQP", "APNs", "Core", "System", "TLS", "Simulator"]),
+            [
+                "Bridge", "Pipeline", "Settings", "Decoding", "Configuration", "AMQP", "APNs", "Core", "System", "TLS",
+                "Simulator",
+            ]),
     ]
 )

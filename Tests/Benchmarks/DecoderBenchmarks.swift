@@ -2,6 +2,7 @@ import Bridge
 import Configuration
 import Core
 import Decoding
+import Pipeline
 
 /// From a delivery of one kilobyte to its request, for each format; and from a request's outcome to its result.
 enum DecoderBenchmarks {

@@ -3,6 +3,7 @@ import APNs
 import Bridge
 import Core
 import Logging
+import Pipeline
 import Simulator
 import TestSupport
 

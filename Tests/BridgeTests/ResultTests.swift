@@ -6,6 +6,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 /// A delivery with these properties, as the receiver lays it out.
 private func delivery(

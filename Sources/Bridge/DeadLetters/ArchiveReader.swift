@@ -1,5 +1,6 @@
 package import AMQP
 import Core
+import Pipeline
 
 /// What is wrong with a line of an archive.
 package struct ArchiveFailure: Error, Equatable, CustomStringConvertible {

@@ -1,6 +1,7 @@
 import AMQP
 import Core
 import DequeModule
+import Pipeline
 
 extension DeadLetterRun {
     func judge() {

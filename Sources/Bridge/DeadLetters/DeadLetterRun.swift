@@ -1,6 +1,7 @@
 package import AMQP
 package import Core
 import DequeModule
+import Pipeline
 
 /// Takes dead letters out of their queue: to replay them, to discard them, or because they are safe elsewhere.
 ///

@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import Pipeline
 
 /// Writes the copies of a dead letter: the request that is tried again, and the same dead letter anew.
 package enum ReplayEncoder {

@@ -1,5 +1,6 @@
 package import Core
 package import Decoding
+import Pipeline
 
 /// What a message would become, had a worker received it from a queue.
 package struct DecodingPreview: Sendable {

@@ -4,6 +4,7 @@ package import Configuration
 package import Core
 import Decoding
 package import Logging
+package import Pipeline
 package import TLS
 
 /// One handmade request straight to APNs, and its result.

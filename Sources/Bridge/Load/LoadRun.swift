@@ -1,5 +1,6 @@
 import AMQP
 package import Core
+import Pipeline
 
 /// Publishes a load, collects the replies, and keeps a ledger of both.
 ///

@@ -1,5 +1,6 @@
 package import Core
 import Decoding
+import Pipeline
 
 /// Whether a process does its work, and what is missing.
 package struct Health: Sendable, Equatable {

@@ -2,6 +2,7 @@ import APNs
 import Admin
 import Core
 import Decoding
+import Pipeline
 
 /// What `/metrics` says of an observation.
 package struct MetricsPage {

@@ -1,6 +1,7 @@
 package import AMQP
 package import Configuration
 import Core
+import Pipeline
 
 /// Every queue, exchange and binding that a configuration needs on the broker, in the order in which they are declared.
 package struct TopologyPlan: Sendable {

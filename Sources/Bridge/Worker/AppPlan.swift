@@ -1,5 +1,6 @@
 package import Configuration
 package import Core
+package import Pipeline
 package import TLS
 
 /// What a configuration's apps need: pools, credentials and the signers of provider tokens, with everything read from

@@ -3,6 +3,7 @@ package import Configuration
 package import Core
 import Glibc
 package import Logging
+import Pipeline
 package import System
 
 /// `harebell run`: the control thread with its signals, and the workers.

@@ -1,4 +1,5 @@
 package import Core
+package import Pipeline
 
 /// A worker's pools by number, and when a new one takes over from an old one.
 ///

@@ -1,6 +1,7 @@
 import APNs
 package import Core
 import Logging
+import Pipeline
 import TLS
 
 /// The worker's side towards APNs: what the pools tell, and what becomes of them in a reload.

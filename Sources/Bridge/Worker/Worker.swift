@@ -4,6 +4,7 @@ package import Core
 package import Decoding
 import DequeModule
 import Logging
+package import Pipeline
 package import TLS
 
 /// One whole worker: consumes, sends, publishes, acknowledges. It has no socket, clock or thread: it runs on whatever

@@ -4,6 +4,7 @@ import Configuration
 package import Core
 import Decoding
 package import Logging
+import Pipeline
 
 /// Builds a worker from a plan, on whatever networks it is to run.
 package enum WorkerFactory {

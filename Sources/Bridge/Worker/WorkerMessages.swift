@@ -1,4 +1,5 @@
 import Core
+package import Pipeline
 import TLS
 
 /// What the control thread tells a worker.

@@ -2,6 +2,7 @@ import AMQP
 package import APNs
 package import Core
 package import Decoding
+package import Pipeline
 
 /// A worker in numbers, at one moment: what it tells those who watch.
 package struct WorkerSnapshot: Sendable {

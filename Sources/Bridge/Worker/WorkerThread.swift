@@ -3,6 +3,7 @@ import APNs
 import Configuration
 package import Core
 import Logging
+import Pipeline
 package import System
 import TLS
 

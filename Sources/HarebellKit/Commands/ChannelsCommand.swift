@@ -4,6 +4,7 @@ import Bridge
 import Configuration
 import Core
 import Decoding
+import Pipeline
 
 struct ChannelsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

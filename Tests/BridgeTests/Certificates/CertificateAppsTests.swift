@@ -5,6 +5,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 @Suite("Apps with certificates")
 struct CertificateAppsTests {

@@ -3,6 +3,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Pipeline
 
 @Suite("Copies of dead letters")
 struct ReplayEncoderTests {

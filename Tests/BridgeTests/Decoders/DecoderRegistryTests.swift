@@ -4,6 +4,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Decoding
+@testable import Pipeline
 @testable import Settings
 
 /// Its options are all kinds that there are; it says them in what it ignores.

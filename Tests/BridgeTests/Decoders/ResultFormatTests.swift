@@ -4,6 +4,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 /// The bodies of results for those who expect another form than ours.
 @Suite("Result formats")

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import Logging
+import Pipeline
 import System
 import TLS
 import TestSupport

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Pipeline
 
 @Suite("App table")
 struct AppTableTests {

@@ -8,6 +8,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 @Suite("Application")
 struct ApplicationTests {

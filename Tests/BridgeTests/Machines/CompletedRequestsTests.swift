@@ -3,6 +3,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Pipeline
 
 /// A delivery with nothing but what identifies it.
 private func delivery(

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Bridge
+@testable import Pipeline
 
 @Suite("Content hash")
 struct ContentHashTests {

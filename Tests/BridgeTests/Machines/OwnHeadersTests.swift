@@ -5,6 +5,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Decoding
+@testable import Pipeline
 
 @Suite("Headers of ours in deliveries")
 struct OwnHeadersTests {

@@ -5,6 +5,7 @@ import Logging
 import Testing
 
 @testable import Bridge
+@testable import Pipeline
 
 /// Doors that take only so many publishes.
 private final class NarrowDoors: PipelineDoors {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 @Suite("Retry ladder")
 struct RetryLadderTests {

@@ -1,4 +1,5 @@
 @testable import Bridge
+@testable import Pipeline
 import Core
 import Testing
 

@@ -2,6 +2,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Pipeline
 
 @Suite("Counting notifications")
 struct NotificationTallyTests {

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import Logging
+import Pipeline
 import Simulator
 import System
 import TLS

@@ -6,6 +6,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 /// Pauses of a whole app, because its credential is refused, in an answer or by GOAWAY.
 @Suite("Pausing an app for its credential")

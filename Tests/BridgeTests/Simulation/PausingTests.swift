@@ -6,6 +6,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 @Suite("Pausing an app")
 struct PausingTests {

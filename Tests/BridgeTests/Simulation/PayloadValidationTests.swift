@@ -8,6 +8,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Decoding
+@testable import Pipeline
 
 @Suite("Payload validation in the pipeline")
 struct PayloadValidationTests {

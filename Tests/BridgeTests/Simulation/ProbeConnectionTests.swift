@@ -1,4 +1,5 @@
 import Core
+import Pipeline
 import Simulator
 import TestSupport
 import Testing

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 /// A worker whose configuration changes while it works; see `docs/reload.md`.
 @Suite("Reload")

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Pipeline
 
 /// Each row of the table in `docs/apns.md`, from a request on its queue to its result: what APNs answers comes from the
 /// simulator, and all that the row says must be seen from outside.

@@ -1,6 +1,7 @@
 import AMQP
 import Core
 import Logging
+import Pipeline
 import Simulator
 import TestSupport
 import Testing

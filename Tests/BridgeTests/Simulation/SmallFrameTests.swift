@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Pipeline
 import TestSupport
 import Testing
 

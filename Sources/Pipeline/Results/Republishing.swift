@@ -1,11 +1,11 @@
-import AMQP
-import Core
+package import AMQP
+package import Core
 
 /// What a copy of a message may keep of the original's properties.
 ///
 /// Some would make the broker refuse the copy, drop it, or route it to more places than meant; they move into headers
 /// of ours, or go. Sources: rabbitmq.com/docs/validated-user-id, /docs/ttl, /docs/sender-selected, /docs/dlx.
-enum Republishing {
+package enum Republishing {
     /// What the broker, or a plug-in of it, writes itself; a foreign copy of it misleads.
     private static let brokerHeaders = [
         "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason", "x-last-death-exchange",
@@ -16,7 +16,7 @@ enum Republishing {
 
     /// - Returns: the properties and headers of a copy. If the original's are not well formed or nested too deeply, what
     ///   the delivery itself knows of them.
-    static func properties(of delivery: Delivery) -> MessageProperties {
+    package static func properties(of delivery: Delivery) -> MessageProperties {
         var properties: MessageProperties
         do {
             properties = try MessageProperties(decoding: delivery.rawProperties)
@@ -31,7 +31,7 @@ enum Republishing {
     }
 
     /// Removes what would make the broker refuse a copy, drop it or route it elsewhere; `x-death` stays.
-    static func makePublishable(_ properties: inout MessageProperties) {
+    package static func makePublishable(_ properties: inout MessageProperties) {
         var headers = properties.headers ?? FieldTable()
         if let expiration = properties.expiration { headers["harebell-orig-expiration"] = .text(expiration) }
         if let user = properties.userID { headers["harebell-orig-user-id"] = .text(user) }

@@ -1,9 +1,9 @@
-import Core
+package import Core
 
 /// From an outcome to the settlement.
 extension Pipeline {
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
-    func finish(_ handle: UInt32, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment) {
+    package func finish(_ handle: UInt32, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment) {
         conclude(notifications.remove(handle), report, givesFeedback: givesFeedback, at: now)
     }
 

@@ -1,4 +1,4 @@
-import Configuration
+package import Configuration
 package import Core
 package import TLS
 
@@ -102,7 +102,7 @@ extension PipelineApp {
     /// An app as it is configured, with what its certificate names.
     ///
     /// - Throws: where its certificate cannot be read.
-    init(_ app: Configuration.App, pools: Pools) throws(TLSError) {
+    package init(_ app: Configuration.App, pools: Pools) throws(TLSError) {
         self.init(
             topic: app.topic, environment: app.environment, pools: pools,
             certificate: try app.credential.tlsIdentity()?.certificate())
