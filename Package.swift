@@ -79,25 +79,32 @@ let package = Package(
                 "Core", "TLS", "AMQP", "APNs", "Settings", "Decoding", "Configuration", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 9: what runs it.
+        // Layer 9: threads that do it, with their connections.
+        library(
+            "Runtime",
+            [
+                "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Decoding", "Configuration", "Pipeline", deque,
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        // Layer 10: what runs it.
         library(
             "Bridge",
             [
                 "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
-                "Pipeline", deque,
+                "Pipeline", "Runtime", deque,
                 .product(name: "Logging", package: "swift-log"),
             ],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
-        // Layer 10: one file per verb, and what a user's own decoders see.
+        // Layer 11: one file per verb, and what a user's own decoders see.
         library(
             "HarebellKit",
             [
                 "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration",
-                "Pipeline", "Bridge",
+                "Pipeline", "Runtime", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 11: the program.
+        // Layer 12: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
@@ -113,7 +120,7 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Pipeline",
-                "Bridge",
+                "Runtime", "Bridge",
                 "AMQP",
                 "APNs", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
@@ -132,14 +139,16 @@ let package = Package(
         tests(
             "BridgeTests",
             [
-                "Bridge", "Pipeline", "Settings", "Decoding", "Configuration", "Admin", "Simulator", "AMQP", "APNs",
+                "Bridge", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "Admin", "Simulator", "AMQP",
+                "APNs",
                 "Core", "TLS",
                 "System", "Proxy",
             ]),
         tests(
             "IntegrationTests",
             [
-                "Bridge", "Pipeline", "Settings", "Decoding", "Configuration", "AMQP", "APNs", "Core", "System", "TLS",
+                "Bridge", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "AMQP", "APNs", "Core",
+                "System", "TLS",
                 "Simulator",
             ]),
     ]

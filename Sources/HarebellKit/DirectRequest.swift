@@ -3,6 +3,7 @@ import ArgumentParser
 import Bridge
 import Configuration
 import Core
+import Runtime
 import System
 import TLS
 

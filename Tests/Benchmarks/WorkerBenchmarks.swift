@@ -4,6 +4,7 @@ import Bridge
 import Core
 import Logging
 import Pipeline
+import Runtime
 import Simulator
 import TestSupport
 

@@ -7,6 +7,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Decoding
+@testable import Runtime
 @testable import Settings
 
 /// Every key of the configuration, one after the other, takes its value from the environment.

@@ -8,6 +8,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Runtime
 
 @Suite("A handmade request")
 struct HandmadeRequestTests {

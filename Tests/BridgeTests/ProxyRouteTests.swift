@@ -4,6 +4,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Runtime
 @testable import Settings
 
 @Suite("Which way to APNs")

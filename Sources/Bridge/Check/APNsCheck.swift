@@ -2,6 +2,7 @@ import APNs
 import Configuration
 import Core
 import Proxy
+import Runtime
 import TLS
 
 /// Looks at one service of APNs as a worker would meet it: the way to it, TLS, HTTP/2, and the answer to a request that

@@ -1,6 +1,7 @@
 import Configuration
 import Core
 import Proxy
+import Runtime
 
 /// A service of APNs that the apps of a configuration need, or may want: everything there is looked at once, whichever apps
 /// share it.

@@ -3,6 +3,7 @@ import APNs
 package import Configuration
 package import Core
 import Proxy
+import Runtime
 import TLS
 
 /// Looks at every broker and every service of APNs that a configuration names, side by side, and changes nothing there.

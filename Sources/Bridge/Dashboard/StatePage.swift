@@ -2,6 +2,7 @@ import APNs
 import Core
 import Decoding
 import Pipeline
+import Runtime
 
 /// What `/state` says of an observation: one JSON object with everything that the dashboard shows, see `docs/dashboard.md`.
 ///

@@ -1,6 +1,7 @@
 package import Core
 import Decoding
 import Pipeline
+import Runtime
 
 /// Whether a process does its work, and what is missing.
 package struct Health: Sendable, Equatable {

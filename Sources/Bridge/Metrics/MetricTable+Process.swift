@@ -1,4 +1,5 @@
 import Admin
+import Runtime
 
 /// The metrics of limits, of the admin server and of the process.
 extension Metric {

@@ -1,4 +1,5 @@
 package import Admin
+import Runtime
 
 /// Every metric of `/metrics`, in its order: what is written there, and what the documentation says about it.
 extension Metric {

@@ -3,6 +3,7 @@ import Admin
 import Core
 import Decoding
 import Pipeline
+import Runtime
 
 /// What `/metrics` says of an observation.
 package struct MetricsPage {

@@ -1,5 +1,6 @@
 package import Admin
 package import Core
+package import Runtime
 
 /// Everything that those who watch are told about, at one moment. What `/metrics`, `/readyz` and the dashboard say is
 /// made of it alone.

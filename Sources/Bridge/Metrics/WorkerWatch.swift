@@ -1,4 +1,5 @@
 package import Core
+package import Runtime
 
 /// Who of the workers has answered, and since when those have not that were asked.
 ///

@@ -3,6 +3,7 @@ import Bridge
 import Configuration
 import Core
 import Decoding
+import Runtime
 import Settings
 import System
 

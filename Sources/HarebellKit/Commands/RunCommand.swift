@@ -4,6 +4,7 @@ import Configuration
 import Core
 import Decoding
 import Logging
+import Runtime
 
 struct RunCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(

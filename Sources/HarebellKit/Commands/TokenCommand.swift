@@ -4,6 +4,7 @@ import Bridge
 import Configuration
 import Core
 import Decoding
+import Runtime
 import System
 import TLS
 

@@ -5,6 +5,7 @@ import Configuration
 import Core
 import Decoding
 import Glibc
+import Runtime
 
 struct TopologyCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(

@@ -5,6 +5,7 @@ import Configuration
 import Core
 import Decoding
 import Glibc
+import Runtime
 import System
 
 /// Which queue, and which of its dead letters.

@@ -4,6 +4,7 @@ import Configuration
 import Core
 import Decoding
 import Logging
+import Runtime
 import Settings
 import System
 

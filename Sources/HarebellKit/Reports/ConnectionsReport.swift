@@ -3,6 +3,7 @@ import Configuration
 import Core
 import Decoding
 import Glibc
+import Runtime
 import System
 
 /// The connections part of `harebell check --connect`: looks, and says what was found to people and to programs.

@@ -1,6 +1,7 @@
 import Bridge
 import Core
 import Glibc
+import Runtime
 
 /// A line for people, parts of which have colours where it goes to a terminal.
 struct Painted {

@@ -6,6 +6,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Pipeline
+@testable import Runtime
 
 @Suite("Apps with certificates")
 struct CertificateAppsTests {

@@ -1,6 +1,7 @@
 import AMQP
 import Core
 import Pipeline
+import Runtime
 import TestSupport
 import Testing
 

@@ -9,6 +9,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Pipeline
+@testable import Runtime
 
 @Suite("Application")
 struct ApplicationTests {

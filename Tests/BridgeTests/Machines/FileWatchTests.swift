@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Runtime
 
 @Suite("Watching the configuration's files")
 struct FileWatchTests {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Runtime
 
 @Suite("Log lines")
 struct LineLogHandlerTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Bridge
+@testable import Runtime
 
 @Suite("Turn pace")
 struct TurnPaceTests {

@@ -1,6 +1,7 @@
 import Admin
 import Core
 import Foundation
+import Runtime
 import TestSupport
 import Testing
 

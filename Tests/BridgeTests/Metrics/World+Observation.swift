@@ -2,6 +2,7 @@ import Admin
 import Core
 
 @testable import Bridge
+@testable import Runtime
 
 extension World {
     /// What the control thread knows of the workers that run.

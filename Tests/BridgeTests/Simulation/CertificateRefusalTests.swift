@@ -10,6 +10,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Runtime
 
 /// A certificate that APNs takes at first and refuses later, in TLS: it was revoked, say.
 @Suite("A certificate that is refused when a connection is opened")

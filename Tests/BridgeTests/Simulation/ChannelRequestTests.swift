@@ -1,6 +1,7 @@
 import AMQP
 import Core
 import Pipeline
+import Runtime
 import Simulator
 import TestSupport
 import Testing

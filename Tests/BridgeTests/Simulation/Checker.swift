@@ -7,6 +7,7 @@ import TestSupport
 @testable import Bridge
 @testable import Configuration
 @testable import Pipeline
+@testable import Runtime
 
 /// Holds a simulation to the laws: what it sees at the broker and at APNs against what it knows of the requests.
 final class Checker {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Runtime
 
 /// One test for each row of the table in `docs/delivery-semantics.md`.
 @Suite("Delivery semantics")

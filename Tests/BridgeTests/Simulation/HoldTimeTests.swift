@@ -7,6 +7,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Pipeline
+@testable import Runtime
 
 /// Nothing waits in a worker for long: `docs/retries.md`, "Hold time".
 @Suite("Hold time")

@@ -2,6 +2,7 @@ import AMQP
 import APNs
 import Core
 import Logging
+import Runtime
 import Simulator
 import Testing
 

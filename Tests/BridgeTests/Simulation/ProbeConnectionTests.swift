@@ -1,5 +1,6 @@
 import Core
 import Pipeline
+import Runtime
 import Simulator
 import TestSupport
 import Testing

@@ -6,6 +6,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Pipeline
+@testable import Runtime
 
 /// A worker whose configuration changes while it works; see `docs/reload.md`.
 @Suite("Reload")

@@ -1,4 +1,5 @@
 import Core
+import Runtime
 import Simulator
 import TestSupport
 import Testing

@@ -6,6 +6,7 @@ import TestSupport
 
 @testable import Bridge
 @testable import Configuration
+@testable import Runtime
 
 /// One run of a worker between a broker and an APNs that both have bad days, all of it drawn from one number.
 final class Simulation {

@@ -2,6 +2,7 @@ import AMQP
 import Core
 import Logging
 import Pipeline
+import Runtime
 import TestSupport
 import Testing
 

@@ -9,6 +9,7 @@ import TestSupport
 
 @testable import Bridge
 @testable import Configuration
+@testable import Runtime
 
 /// A broker, a whole worker and an APNs, joined in memory on virtual time.
 final class World {

@@ -3,6 +3,7 @@ import Bridge
 import Core
 import Foundation
 import Glibc
+import Runtime
 import Simulator
 import TestSupport
 import Testing

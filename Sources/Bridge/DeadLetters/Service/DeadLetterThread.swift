@@ -1,6 +1,7 @@
 import AMQP
 import Configuration
 import Core
+import Runtime
 import System
 
 /// Carries out one order about dead letters, on a thread with a loop and connections of its own: far from the message path, with

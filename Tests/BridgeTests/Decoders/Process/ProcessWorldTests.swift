@@ -7,6 +7,7 @@ import Testing
 @testable import Bridge
 @testable import Configuration
 @testable import Decoding
+@testable import Runtime
 @testable import Settings
 
 /// A worker with a program in memory.

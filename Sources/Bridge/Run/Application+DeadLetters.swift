@@ -2,6 +2,7 @@ import Admin
 import Core
 import Decoding
 import Logging
+import Runtime
 import System
 
 /// Dead letters over HTTP. Whoever uses any of this has the token.

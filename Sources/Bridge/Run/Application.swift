@@ -4,6 +4,7 @@ package import Core
 import Glibc
 package import Logging
 import Pipeline
+package import Runtime
 package import System
 
 /// `harebell run`: the control thread with its signals, and the workers.

@@ -92,7 +92,7 @@ package struct WorkerSnapshot: Sendable {
 
 extension [WorkerSnapshot] {
     /// Messages that wait in each queue. Every worker is told the same number, some of them later than others.
-    var messages: [String: UInt32] {
+    package var messages: [String: UInt32] {
         sorted { $0.takenAt.instant < $1.takenAt.instant }.flatMap(\.queues).reduce(into: [:]) { newest, queue in
             if let messages = queue.messages { newest[queue.name] = messages }
         }

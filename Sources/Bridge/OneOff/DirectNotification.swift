@@ -5,6 +5,7 @@ package import Core
 import Decoding
 package import Logging
 package import Pipeline
+import Runtime
 package import TLS
 
 /// One handmade request straight to APNs, and its result.

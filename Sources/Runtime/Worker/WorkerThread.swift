@@ -2,7 +2,7 @@ import AMQP
 import APNs
 import Configuration
 package import Core
-import Logging
+package import Logging
 import Pipeline
 package import System
 import TLS
@@ -22,6 +22,18 @@ package final class WorkerThread: LoopOwner {
         let commands: Mailbox<WorkerCommand>
         package let reports: Mailbox<WorkerReport>
         let log: Logger
+
+        package init(
+            index: Int, plan: AppPlan, resolver: Resolver, commands: Mailbox<WorkerCommand>,
+            reports: Mailbox<WorkerReport>, log: Logger
+        ) {
+            self.index = index
+            self.plan = plan
+            self.resolver = resolver
+            self.commands = commands
+            self.reports = reports
+            self.log = log
+        }
     }
 
     package typealias Body = @Sendable (Task) -> Void

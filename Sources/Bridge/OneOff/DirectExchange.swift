@@ -2,6 +2,7 @@ package import APNs
 package import Configuration
 package import Core
 import Pipeline
+package import Runtime
 package import TLS
 
 /// One request straight to APNs, without a broker: what an operator's commands are made of. Sans-IO like a worker.

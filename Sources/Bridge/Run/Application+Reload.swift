@@ -1,6 +1,7 @@
 import Configuration
 import Core
 import Logging
+import Runtime
 import Settings
 import System
 import TLS

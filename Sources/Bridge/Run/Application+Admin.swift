@@ -3,6 +3,7 @@ package import Admin
 import Configuration
 package import Core
 import Logging
+import Runtime
 import System
 
 /// The admin server's side of the control thread: asks the workers, and shows what they tell.
