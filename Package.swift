@@ -86,25 +86,29 @@ let package = Package(
                 "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Decoding", "Configuration", "Pipeline", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 10: what runs it.
+        // Layer 10: what those see who watch.
+        library(
+            "Monitoring",
+            ["Core", "System", "TLS", "APNs", "Admin", "Decoding", "Pipeline", "Runtime"],
+            resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
+        // Layer 11: what the commands do.
         library(
             "Bridge",
             [
                 "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
-                "Pipeline", "Runtime", deque,
+                "Pipeline", "Runtime", "Monitoring", deque,
                 .product(name: "Logging", package: "swift-log"),
-            ],
-            resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
-        // Layer 11: one file per verb, and what a user's own decoders see.
+            ]),
+        // Layer 12: one file per verb, and what a user's own decoders see.
         library(
             "HarebellKit",
             [
                 "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration",
-                "Pipeline", "Runtime", "Bridge",
+                "Pipeline", "Runtime", "Monitoring", "Bridge",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 12: the program.
+        // Layer 13: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
@@ -120,7 +124,7 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Pipeline",
-                "Runtime", "Bridge",
+                "Runtime", "Monitoring", "Bridge",
                 "AMQP",
                 "APNs", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
@@ -139,7 +143,8 @@ let package = Package(
         tests(
             "BridgeTests",
             [
-                "Bridge", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "Admin", "Simulator", "AMQP",
+                "Bridge", "Monitoring", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "Admin",
+                "Simulator", "AMQP",
                 "APNs",
                 "Core", "TLS",
                 "System", "Proxy",
@@ -147,7 +152,8 @@ let package = Package(
         tests(
             "IntegrationTests",
             [
-                "Bridge", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "AMQP", "APNs", "Core",
+                "Bridge", "Monitoring", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "AMQP", "APNs",
+                "Core",
                 "System", "TLS",
                 "Simulator",
             ]),

@@ -3,6 +3,7 @@ package import Admin
 import Configuration
 package import Core
 import Logging
+import Monitoring
 import Runtime
 import System
 

@@ -1,5 +1,6 @@
 import Core
 import Logging
+import Monitoring
 import System
 
 /// What the service manager hears, where one started the process and wants to.

@@ -3,6 +3,7 @@ package import Configuration
 package import Core
 import Glibc
 package import Logging
+import Monitoring
 import Pipeline
 package import Runtime
 package import System

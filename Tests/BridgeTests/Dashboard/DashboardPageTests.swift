@@ -3,6 +3,7 @@ import TLS
 import Testing
 
 @testable import Bridge
+@testable import Monitoring
 
 @Suite("The dashboard's page")
 struct DashboardPageTests {

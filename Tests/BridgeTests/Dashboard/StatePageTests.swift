@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Monitoring
 
 @Suite("The state for the dashboard")
 struct StatePageTests {

@@ -1,6 +1,7 @@
 import Core
 import Glibc
 import Logging
+import Monitoring
 import Synchronization
 import System
 import TestSupport

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Monitoring
 @testable import Runtime
 
 @Suite("The limit of a worker's log")

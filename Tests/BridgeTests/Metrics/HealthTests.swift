@@ -7,6 +7,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Monitoring
 
 @Suite("Readiness")
 struct HealthTests {

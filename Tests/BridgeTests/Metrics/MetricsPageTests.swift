@@ -6,6 +6,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Monitoring
 @testable import Runtime
 
 @Suite("The metrics of a worker")

@@ -1,4 +1,5 @@
 import Admin
+import Monitoring
 
 @testable import Bridge
 

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Bridge
+@testable import Monitoring
 
 @Suite("What the kernel counts for the process")
 struct ProcessUsageTests {

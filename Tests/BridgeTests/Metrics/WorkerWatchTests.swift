@@ -2,6 +2,7 @@ import Core
 import Testing
 
 @testable import Bridge
+@testable import Monitoring
 @testable import Runtime
 
 @Suite("Watching the workers")

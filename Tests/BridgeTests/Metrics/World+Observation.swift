@@ -2,6 +2,7 @@ import Admin
 import Core
 
 @testable import Bridge
+@testable import Monitoring
 @testable import Runtime
 
 extension World {

@@ -6,6 +6,7 @@ import TestSupport
 
 @testable import Bridge
 @testable import Configuration
+@testable import Monitoring
 @testable import Pipeline
 @testable import Runtime
 

@@ -8,6 +8,7 @@ import Testing
 
 @testable import Bridge
 @testable import Configuration
+@testable import Monitoring
 
 @Suite("Results that a queue refuses")
 struct RefusedResultTests {

@@ -1,5 +1,6 @@
 import Configuration
 import Core
+import Monitoring
 import System
 
 /// Takes an operator's orders about dead letters, one at a time, and knows what became of the last one.

@@ -25,17 +25,40 @@ package struct Observation: Sendable {
         package let expiresIn: Int64?
         /// Since its newest provider token was signed.
         package let tokenAge: Duration?
+
+        package init(
+            topic: String, environment: Environment, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?
+        ) {
+            self.topic = topic
+            self.environment = environment
+            self.usesProviderTokens = usesProviderTokens
+            self.expiresIn = expiresIn
+            self.tokenAge = tokenAge
+        }
     }
 
     package var workers: [Worker]
     package var credentials: [Credential]
     package var admin: AdminStatistics
     /// Whether orders about dead letters are taken.
-    package var takesOrders = false
-    package var orders = DeadLetterOrderTally()
-    package var process = ProcessUsage()
+    package var takesOrders: Bool
+    package var orders: DeadLetterOrderTally
+    package var process: ProcessUsage
     /// When all this was so.
     package var at: Moment
+
+    package init(
+        workers: [Worker], credentials: [Credential], admin: AdminStatistics, takesOrders: Bool = false,
+        orders: DeadLetterOrderTally = DeadLetterOrderTally(), process: ProcessUsage = ProcessUsage(), at: Moment
+    ) {
+        self.workers = workers
+        self.credentials = credentials
+        self.admin = admin
+        self.takesOrders = takesOrders
+        self.orders = orders
+        self.process = process
+        self.at = at
+    }
 
     /// Those that have answered.
     var snapshots: [WorkerSnapshot] {

@@ -1,4 +1,4 @@
-import Admin
+package import Admin
 import Core
 import TLS
 
@@ -32,5 +32,6 @@ package enum DashboardPage {
         "'sha256-\(Base64.standard.encode(Digest.sha256(Array(text.utf8))))'"
     }
 
-    static let answer = AdminAnswer(contentType: "text/html; charset=utf-8", policy: policy, body: Array(html.utf8))
+    package static let answer = AdminAnswer(
+        contentType: "text/html; charset=utf-8", policy: policy, body: Array(html.utf8))
 }

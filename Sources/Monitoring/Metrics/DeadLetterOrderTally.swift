@@ -8,7 +8,7 @@ package struct DeadLetterOrderTally: Equatable, Sendable {
 
     package init() {}
 
-    mutating func add(_ order: String, _ end: String) {
+    package mutating func add(_ order: String, _ end: String) {
         guard let index = Self.ends.firstIndex(of: end), counts[order] != nil else {
             preconditionFailure("an order has one of the names and one of the ends that there are")
         }
