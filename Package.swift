@@ -76,7 +76,7 @@ let package = Package(
         library(
             "Pipeline",
             [
-                "Core", "TLS", "AMQP", "APNs", "Settings", "Decoding", "Configuration", deque,
+                "Core", "TLS", "AMQP", "APNs", "Decoding", "Configuration", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Layer 9: threads that do it, with their connections.
@@ -93,7 +93,7 @@ let package = Package(
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
         // Layer 11: what the commands do.
         library(
-            "Bridge",
+            "Operations",
             [
                 "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
                 "Pipeline", "Runtime", "Monitoring", deque,
@@ -104,7 +104,7 @@ let package = Package(
             "HarebellKit",
             [
                 "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration",
-                "Pipeline", "Runtime", "Monitoring", "Bridge",
+                "Pipeline", "Runtime", "Operations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -124,7 +124,7 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Pipeline",
-                "Runtime", "Monitoring", "Bridge",
+                "Runtime", "Monitoring", "Operations",
                 "AMQP",
                 "APNs", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
@@ -143,19 +143,13 @@ let package = Package(
         tests(
             "BridgeTests",
             [
-                "Bridge", "Monitoring", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "Admin",
+                "Operations", "Monitoring", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "Admin",
                 "Simulator", "AMQP",
                 "APNs",
                 "Core", "TLS",
                 "System", "Proxy",
             ]),
         tests(
-            "IntegrationTests",
-            [
-                "Bridge", "Monitoring", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "AMQP", "APNs",
-                "Core",
-                "System", "TLS",
-                "Simulator",
-            ]),
+            "IntegrationTests", ["Operations", "Runtime", "AMQP", "Core", "System", "TLS", "Simulator"]),
     ]
 )

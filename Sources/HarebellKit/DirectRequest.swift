@@ -1,6 +1,6 @@
 import APNs
 import ArgumentParser
-import Bridge
+import Operations
 import Configuration
 import Core
 import Runtime

@@ -1,4 +1,4 @@
-import Bridge
+import Operations
 import Configuration
 import Core
 import Decoding

@@ -1,5 +1,5 @@
 import AMQP
-import Bridge
+import Operations
 import Core
 
 /// Messages of one kilobyte, one for each format.

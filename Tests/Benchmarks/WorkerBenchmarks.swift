@@ -1,6 +1,6 @@
 import AMQP
 import APNs
-import Bridge
+import Operations
 import Core
 import Logging
 import Pipeline

@@ -4,7 +4,7 @@ import System
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Decoding
 @testable import Runtime

@@ -2,7 +2,7 @@ import Core
 import Proxy
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Runtime
 @testable import Settings

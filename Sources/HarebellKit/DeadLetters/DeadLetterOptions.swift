@@ -1,6 +1,6 @@
 import AMQP
 import ArgumentParser
-import Bridge
+import Operations
 import Configuration
 import Core
 import Decoding

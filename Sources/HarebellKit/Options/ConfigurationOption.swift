@@ -1,5 +1,5 @@
 import ArgumentParser
-import Bridge
+import Operations
 import Configuration
 import Core
 import Decoding

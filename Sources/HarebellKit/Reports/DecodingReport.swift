@@ -1,4 +1,4 @@
-import Bridge
+import Operations
 import Core
 import Decoding
 

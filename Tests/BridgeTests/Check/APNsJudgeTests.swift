@@ -3,7 +3,7 @@ import Core
 import System
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 @Suite("APNsJudge")

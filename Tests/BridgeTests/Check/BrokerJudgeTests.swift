@@ -1,7 +1,7 @@
 import Testing
 
 @testable import AMQP
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 @Suite("BrokerJudge")

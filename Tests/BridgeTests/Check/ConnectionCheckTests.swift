@@ -5,7 +5,7 @@ import System
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 @Suite("ConnectionCheck")

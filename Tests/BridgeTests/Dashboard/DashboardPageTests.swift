@@ -2,7 +2,7 @@ import Core
 import TLS
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Monitoring
 
 @Suite("The dashboard's page")

@@ -3,7 +3,7 @@ import Core
 import Foundation
 import Testing
 
-@testable import Bridge
+@testable import Operations
 
 @Suite("The archive of dead letters")
 struct ArchiveTests {

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Operations
 
 @Suite("Orders about dead letters")
 struct DeadLetterOrderTests {

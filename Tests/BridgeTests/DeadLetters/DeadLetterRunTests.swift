@@ -4,7 +4,7 @@ import Pipeline
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 
 @Suite("Runs over dead letters")
 struct DeadLetterRunTests {

@@ -2,7 +2,7 @@ import AMQP
 import Core
 import TestSupport
 
-@testable import Bridge
+@testable import Operations
 
 /// A broker in memory with dead letters in it, and runs over them on virtual time.
 final class DeadLetterWorld {

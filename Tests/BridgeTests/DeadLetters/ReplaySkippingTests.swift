@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 
 @Suite("Dead letters that a replay skips")
 struct ReplaySkippingTests {

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Decoding
 @testable import Pipeline

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Decoding
 
 /// Messages as other senders write them, and what they become.

@@ -1,6 +1,6 @@
 import Core
 
-@testable import Bridge
+@testable import Operations
 
 /// Messages of other senders. The shapes are those of each project's own documentation.
 enum ForeignSamples {

@@ -7,7 +7,7 @@ import TLS
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Runtime
 

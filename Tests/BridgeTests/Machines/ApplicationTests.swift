@@ -7,7 +7,7 @@ import System
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Pipeline
 @testable import Runtime

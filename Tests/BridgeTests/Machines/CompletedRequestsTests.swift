@@ -2,7 +2,7 @@ import AMQP
 import Core
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Pipeline
 
 /// A delivery with nothing but what identifies it.

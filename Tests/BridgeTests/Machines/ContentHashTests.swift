@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Pipeline
 
 @Suite("Content hash")

@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Runtime
 

@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Runtime
 

@@ -4,7 +4,7 @@ import Simulator
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Monitoring
 @testable import Runtime
 

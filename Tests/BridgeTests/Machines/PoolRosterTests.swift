@@ -3,7 +3,7 @@ import TLS
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Pipeline
 @testable import Runtime

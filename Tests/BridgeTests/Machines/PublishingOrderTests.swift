@@ -4,7 +4,7 @@ import Core
 import Logging
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Pipeline
 
 /// Doors that take only so many publishes.

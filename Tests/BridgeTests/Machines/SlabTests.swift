@@ -1,4 +1,4 @@
-@testable import Bridge
+@testable import Operations
 @testable import Pipeline
 import Core
 import Testing

@@ -4,7 +4,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Monitoring
 @testable import Runtime

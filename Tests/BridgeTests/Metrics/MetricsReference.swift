@@ -1,7 +1,7 @@
 import Admin
 import Monitoring
 
-@testable import Bridge
+@testable import Operations
 
 /// The metrics as the page in the documentation has them.
 enum MetricsReference {

@@ -1,7 +1,7 @@
 import Admin
 import Core
 
-@testable import Bridge
+@testable import Operations
 @testable import Monitoring
 @testable import Runtime
 

@@ -6,7 +6,7 @@ import Simulator
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 /// Requests about channels on the bus: whole worker, whole APNs, virtual time.

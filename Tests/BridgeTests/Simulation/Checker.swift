@@ -4,7 +4,7 @@ import Core
 import Simulator
 import TestSupport
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Monitoring
 @testable import Pipeline

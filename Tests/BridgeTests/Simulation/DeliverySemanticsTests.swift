@@ -5,7 +5,7 @@ import Simulator
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Runtime
 

@@ -5,7 +5,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 @Suite("Direct replies")

@@ -5,7 +5,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 /// Each field of a message with the worst values that a producer can write into it.

@@ -6,7 +6,7 @@ import Runtime
 import Simulator
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Decoding
 @testable import Pipeline

@@ -5,7 +5,7 @@ import Simulator
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 /// What Apple learns while an app is paused: APNs tells only connections that are bound afterwards.

@@ -6,7 +6,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Monitoring
 

@@ -7,7 +7,7 @@ import Simulator
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 /// What waits for long waits in the broker: `docs/retries.md`.

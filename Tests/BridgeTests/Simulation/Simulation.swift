@@ -4,7 +4,7 @@ import Pipeline
 import Simulator
 import TestSupport
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Runtime
 

@@ -5,7 +5,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 
 @Suite("A broker with small frames")
 struct SmallFrameTests {

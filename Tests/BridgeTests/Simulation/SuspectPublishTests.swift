@@ -6,7 +6,7 @@ import Runtime
 import TestSupport
 import Testing
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 
 @Suite("Publishes that the broker closes the connection over")

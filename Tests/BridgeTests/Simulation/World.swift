@@ -7,7 +7,7 @@ import System
 import TLS
 import TestSupport
 
-@testable import Bridge
+@testable import Operations
 @testable import Configuration
 @testable import Runtime
 

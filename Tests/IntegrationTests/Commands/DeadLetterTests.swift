@@ -1,5 +1,5 @@
 import AMQP
-import Bridge
+import Operations
 import Core
 import Foundation
 import Glibc
