@@ -1,6 +1,5 @@
 import AMQP
 package import Core
-import Pipeline
 
 /// Publishes a load, collects the replies, and keeps a ledger of both.
 ///
@@ -45,7 +44,8 @@ package final class LoadRun {
     private var isReady = false
     private var next = 0
     private var again: [Int] = []
-    private var unconfirmed = SequenceTable<Int>()
+    /// Numbers of requests, by the number that the publish's confirm will carry.
+    private var unconfirmed: [UInt64: Int] = [:]
     private var limiter: RateLimiter?
     /// What was refused goes again when a pause is over, which grows while nothing is taken.
     private var backoff = Backoff(limit: .seconds(5))
@@ -148,7 +148,8 @@ package final class LoadRun {
         let publication = Publication(
             routingKey: ArraySlice(settings.queue.utf8), properties: properties, body: ArraySlice(plan.body(index)))
         do {
-            unconfirmed.insert(index, at: try replies.publish(publication))
+            let sequence = try replies.publish(publication)
+            unconfirmed[sequence] = index
             ledger.published(index, at: now)
             lastProgress = now
         } catch {
@@ -157,7 +158,9 @@ package final class LoadRun {
     }
 
     private func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
-        let index = unconfirmed.remove(sequence)
+        guard let index = unconfirmed.removeValue(forKey: sequence) else {
+            preconditionFailure("each publish ends once")
+        }
         switch confirmation {
         case .acked: backoff.reset()
         case .lost: again.append(index)

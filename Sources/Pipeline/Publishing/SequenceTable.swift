@@ -1,17 +1,17 @@
 /// Elements under consecutive numbers, removed in any order: what waits for its publisher confirm.
 ///
 /// A ring that grows to the largest span between the oldest and the newest number; both operations are O(1).
-package struct SequenceTable<Element> {
+struct SequenceTable<Element> {
     private var ring: [Element?] = Array(repeating: nil, count: 64)
     private var oldest: UInt64 = 0
     private var next: UInt64 = 0
 
-    package init() {}
+    init() {}
 
-    package private(set) var count = 0
+    private(set) var count = 0
 
     /// Numbers rise by one as long as the table is not empty.
-    package mutating func insert(_ element: consuming Element, at sequence: UInt64) {
+    mutating func insert(_ element: consuming Element, at sequence: UInt64) {
         if count == 0 {
             oldest = sequence
         } else {
@@ -23,7 +23,7 @@ package struct SequenceTable<Element> {
         count += 1
     }
 
-    package mutating func remove(_ sequence: UInt64) -> Element {
+    mutating func remove(_ sequence: UInt64) -> Element {
         guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)].take() else {
             preconditionFailure("each publish ends once")
         }
@@ -33,7 +33,7 @@ package struct SequenceTable<Element> {
     }
 
     /// Every element, oldest first.
-    package var elements: [Element] {
+    var elements: [Element] {
         (oldest..<next).compactMap { ring[slot($0)] }
     }
 

@@ -1,7 +1,6 @@
 import AMQP
 import Core
 import DequeModule
-import Pipeline
 
 extension DeadLetterRun {
     func judge() {
@@ -36,7 +35,7 @@ extension DeadLetterRun {
     func close() {
         guard !isClosing else { return }
         let isOverdue = now >= closesAt || !consumer.isOpen
-        if departure == .stopped, flush == nil, inFlight.count == 0 || !publisher.isOpen {
+        if departure == .stopped, flush == nil, inFlight.isEmpty || !publisher.isOpen {
             flush = AcknowledgementFlush([0], on: consumer, at: now)
         }
         guard flush?.isOver ?? false || isOverdue else { return }

@@ -1,7 +1,6 @@
 import AMQP
 import Core
 import DequeModule
-import Pipeline
 
 extension DeadLetterRun {
     // MARK: Deliveries
@@ -82,7 +81,7 @@ extension DeadLetterRun {
     }
 
     var isIdle: Bool {
-        waiting.isEmpty && renewals.isEmpty && suspects.isEmpty && inFlight.count == 0
+        waiting.isEmpty && renewals.isEmpty && suspects.isEmpty && inFlight.isEmpty
     }
 
     func work() {
@@ -112,7 +111,7 @@ extension DeadLetterRun {
 
     /// Waits until nothing else is outstanding.
     private func publishSuspect() {
-        guard mayPublish, inFlight.count == 0, limiter?.take(at: now) ?? true else { return }
+        guard mayPublish, inFlight.isEmpty, limiter?.take(at: now) ?? true else { return }
         let item = suspects.removeFirst()
         if item.isRenewal { renew(item) } else { replay(item) }
     }
@@ -120,8 +119,9 @@ extension DeadLetterRun {
     func replay(_ item: Item) {
         let queue = target(of: item)
         do throws(AMQPError) {
-            inFlight.insert(
-                item, at: try publisher.publish(ReplayEncoder.replay(item.delivery, item.letter, to: queue, id: id)))
+            let copy = try ReplayEncoder.replay(item.delivery, item.letter, to: queue, id: id)
+            let sequence = try publisher.publish(copy)
+            inFlight[sequence] = item
             lastProgress = now
         } catch {
             refuse(item, error.message)
@@ -131,7 +131,8 @@ extension DeadLetterRun {
     func renew(_ item: Item) {
         do throws(AMQPError) {
             let copy = try ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
-            inFlight.insert(item, at: try publisher.publish(copy))
+            let sequence = try publisher.publish(copy)
+            inFlight[sequence] = item
             lastProgress = now
         } catch {
             // A copy would lose something: it stays where it is.
@@ -171,7 +172,7 @@ extension DeadLetterRun {
     func takeConfirms() {
         while let event = publisher.nextEvent(at: now) {
             switch event {
-            case .engine(.confirmed(let sequence, let confirmation)): confirmed(inFlight.remove(sequence), confirmation)
+            case .engine(.confirmed(let sequence, let confirmation)): confirmed(sequence, confirmation)
             case .disconnected(_, let error, _): publisherLost(error)
             case .closed: giveUp(&unconfirmed)
             default: break
@@ -179,7 +180,8 @@ extension DeadLetterRun {
         }
     }
 
-    func confirmed(_ item: Item, _ confirmation: Confirmation) {
+    func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
+        guard let item = inFlight.removeValue(forKey: sequence) else { preconditionFailure("each publish ends once") }
         lastProgress = now
         if confirmation != .lost { closes = 0 }
         switch confirmation {

@@ -1,7 +1,6 @@
 package import AMQP
 package import Core
 import DequeModule
-import Pipeline
 
 /// Takes dead letters out of their queue: to replay them, to discard them, or because they are safe elsewhere.
 ///
@@ -117,7 +116,8 @@ package final class DeadLetterRun {
     var waiting = Deque<Item>()
     var renewals = Deque<Item>()
     var retained: [Item] = []
-    var inFlight = SequenceTable<Item>()
+    /// Published, by the number that the confirm will carry.
+    var inFlight: [UInt64: Item] = [:]
     /// Published and not confirmed when the publishing connection ended. The cause is reported after them.
     var unconfirmed: [Item] = []
     /// The broker closed the connection over one of these. Each is published again alone, the first one next.
@@ -170,7 +170,7 @@ package final class DeadLetterRun {
         var earliest = min(retries, lastProgress + settings.patience, nextWatch)
         if let since = retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
         // A suspect goes alone: what is in flight has to end first.
-        let isPublishDue = suspects.isEmpty ? !waiting.isEmpty : inFlight.count == 0
+        let isPublishDue = suspects.isEmpty ? !waiting.isEmpty : inFlight.isEmpty
         if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) {
             earliest = min(earliest, permit)
         }
@@ -272,7 +272,7 @@ package final class DeadLetterRun {
     func watched(ready: Int) {
         nextWatch = now + Self.watchInterval
         let expected = tally.atStart - tally.done
-        let renewals = (inFlight.elements + suspects).count(where: \.isRenewal)
+        let renewals = (inFlight.values + suspects).count(where: \.isRenewal)
         tally.arrivals = max(0, ready + consumer.held - expected - renewals)
         if case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample,
             tally.arrivals * 100 > limit * tally.done
