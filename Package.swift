@@ -115,6 +115,14 @@ let package = Package(
             name: "TestSupport", dependencies: ["Core", "System", "AMQP", "TLS", "HTTP2", "CRabbitMQ"],
             path: "Tests/TestSupport",
             swiftSettings: rules),
+        // A broker, whole workers and an APNs in memory, on virtual time.
+        .target(
+            name: "SimulatedWorld",
+            dependencies: [
+                "TestSupport", "Operations", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Admin",
+                "Simulator", "AMQP", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/SimulatedWorld", swiftSettings: rules),
         // A delaying relay, for measurements with a long line.
         .executableTarget(
             name: "delay-relay", dependencies: ["TestSupport", "Core"], path: "Tests/RelayTool", swiftSettings: rules),
@@ -124,9 +132,8 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Pipeline",
-                "Runtime", "Monitoring", "Operations",
-                "AMQP",
-                "APNs", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
+                "Runtime", "Operations", "AMQP", "APNs", "TLS", "System", "Core",
+                .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
         .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
@@ -141,13 +148,48 @@ let package = Package(
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("AdminTests", ["Admin", "Core", "System"]),
         tests(
-            "BridgeTests",
+            "DecodingTests",
             [
-                "Operations", "Monitoring", "Runtime", "Pipeline", "Settings", "Decoding", "Configuration", "Admin",
-                "Simulator", "AMQP",
-                "APNs",
-                "Core", "TLS",
-                "System", "Proxy",
+                "Operations", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "AMQP", "System", "Core",
+                "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
+            ]),
+        tests(
+            "ConfigurationTests",
+            [
+                "Runtime", "Configuration", "Decoding", "Settings", "Proxy", "TLS", "System", "Core",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        tests(
+            "PipelineTests",
+            [
+                "Runtime", "Pipeline", "Configuration", "Decoding", "APNs", "AMQP", "TLS", "Core", "SimulatedWorld",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
+        tests(
+            "RuntimeTests",
+            [
+                "Monitoring", "Runtime", "Pipeline", "Configuration", "Simulator", "APNs", "TLS", "System", "Core",
+                "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
+            ]),
+        tests(
+            "MonitoringTests",
+            [
+                "Monitoring", "Runtime", "Configuration", "Admin", "Simulator", "AMQP", "TLS", "System", "Core",
+                "SimulatedWorld",
+            ]),
+        tests(
+            "OperationsTests",
+            [
+                "Operations", "Monitoring", "Runtime", "Pipeline", "Configuration", "Simulator", "APNs", "AMQP", "TLS",
+                "System", "Core", "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
+            ]),
+        // Whole workers on virtual time.
+        tests(
+            "WorkerTests",
+            [
+                "Operations", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "Simulator",
+                "APNs", "AMQP", "TLS", "System", "Core", "SimulatedWorld",
+                .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
             "IntegrationTests", ["Operations", "Runtime", "AMQP", "Core", "System", "TLS", "Simulator"]),

@@ -37,7 +37,7 @@ package struct ConfigurationDocument: Sendable {
     ///   - file: the name for messages; relative paths start at its folder.
     ///   - environment: the value of a variable, `nil` if it is not set.
     ///   - readFile: how the files of `*_file` secrets are read.
-    init(
+    package init(
         text: String, file: String, _ registry: DecoderRegistry = .builtIn,
         environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]

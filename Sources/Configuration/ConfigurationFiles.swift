@@ -1,13 +1,17 @@
 import System
 
 /// Reads the files that a configuration is made of and names.
-enum ConfigurationFiles {
+package enum ConfigurationFiles {
     /// Far above every configuration, key, secret or bundle of certificates.
     static let maximumSize = 4 * 1024 * 1024
 
-    struct Failure: Error, Equatable {
+    package struct Failure: Error, Equatable {
         /// The system's sentence, or why the content is of no use.
         let message: String
+
+        package init(message: String) {
+            self.message = message
+        }
     }
 
     /// - Returns: the whole file.

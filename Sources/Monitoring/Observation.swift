@@ -13,6 +13,13 @@ package struct Observation: Sendable {
         /// Whether it turns, as far as its answers tell.
         package var isAlive: Bool
         package var hasEnded: Bool
+
+        package init(snapshot: WorkerSnapshot?, silence: Duration, isAlive: Bool, hasEnded: Bool) {
+            self.snapshot = snapshot
+            self.silence = silence
+            self.isAlive = isAlive
+            self.hasEnded = hasEnded
+        }
     }
 
     /// What is known of an app's credential.

@@ -1,6 +1,5 @@
 import AMQP
 import APNs
-import Operations
 import Core
 import Logging
 import Pipeline

@@ -1,4 +1,4 @@
-import Core
+package import Core
 
 /// A value somewhere in JSON that has been checked as a whole: nothing is copied, and numbers and texts stay as they
 /// stand there.
@@ -8,7 +8,7 @@ public struct JSONPart: Sendable {
     let value: JSONValue
 
     /// Reads one value and nothing behind it.
-    init(_ document: ArraySlice<UInt8>) throws(JSONFailure) {
+    package init(_ document: ArraySlice<UInt8>) throws(JSONFailure) {
         var scanner = JSONScanner()
         value = try scanner.value(document.span, depth: 0)
         try scanner.end(document.span)

@@ -1,9 +1,9 @@
 import APNs
 import ArgumentParser
-import Operations
 import Configuration
 import Core
 import Decoding
+import Operations
 import Pipeline
 
 struct ChannelsCommand: ParsableCommand {

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Operations
 import Configuration
 import Core
 import Decoding
+import Operations
 import Runtime
 import Settings
 import System

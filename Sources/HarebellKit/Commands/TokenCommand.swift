@@ -1,6 +1,5 @@
 import APNs
 import ArgumentParser
-import Operations
 import Configuration
 import Core
 import Decoding

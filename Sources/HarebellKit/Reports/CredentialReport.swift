@@ -1,4 +1,3 @@
-import Operations
 import Configuration
 import Core
 import Decoding

@@ -1,4 +1,3 @@
-import Operations
 import Core
 import Glibc
 import Runtime

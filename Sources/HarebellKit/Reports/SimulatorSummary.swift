@@ -1,4 +1,3 @@
-import Operations
 import Decoding
 import Simulator
 

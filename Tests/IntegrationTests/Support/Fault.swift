@@ -1,5 +1,4 @@
 import AMQP
-import Operations
 import Core
 import Foundation
 import Glibc

@@ -1,0 +1,424 @@
+import Core
+import Glibc
+import Settings
+import TLS
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+@Suite("Keys and certificates")
+struct CredentialInspectionTests {
+    private static let now = WallTime(milliseconds: 1_795_300_000_000)
+    private let authority = CertificateAuthority(commonName: "Test Authority", now: now)
+
+    /// What the deep checks find out about an app with these files beside its configuration.
+    private func inspect(
+        _ credential: String, extra: String = "", environment: String = "production",
+        files: [String: String] = [:]
+    ) throws -> (problems: [String], app: CredentialInspection.App) {
+        let folder = try TemporaryDirectory()
+        for (name, content) in files { try folder.write(content, to: name) }
+        let file = try folder.write(
+            """
+            apps:
+              - topic: com.example.app
+                environment: \(environment)
+                \(credential)
+
+            """ + extra, to: "harebell.yaml")
+        let inspection = try ConfigurationDocument.load(path: file).inspect(now: Self.now)
+        let problems = inspection.problems.map { $0.description.replacing(folder.path + "/", with: "") }
+        return (problems, try #require(inspection.apps.first))
+    }
+
+    /// What they complain about.
+    private func check(
+        _ credential: String, extra: String = "", environment: String = "production",
+        files: [String: String] = [:]
+    ) throws -> [String] {
+        try inspect(credential, extra: extra, environment: environment, files: files).problems
+    }
+
+    /// The same for a PEM certificate.
+    private func check(
+        _ issued: (certificatePEM: String, privateKeyPEM: String), environment: String = "production"
+    ) throws -> [String] {
+        try check(
+            Self.certificate, environment: environment,
+            files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM])
+    }
+
+    private static let place = "harebell.yaml:4:38: apps[0].certificate.certificate_file:"
+    private static let warningPlace = "harebell.yaml:4:38: warning: apps[0].certificate.certificate_file:"
+
+    private static let token = "token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
+    private static let certificate = "certificate: { certificate_file: a.pem, private_key_file: a.key }"
+
+    @Test(
+        "A key that other users of the machine can read or change is a warning",
+        arguments: [
+            (0o600, nil), (0o640, nil), (0o400, nil), (0o644, "every user of this machine can read the file: chmod o="),
+            (0o660, "others than its owner can change the file: chmod go-w,o="),
+            (0o602, "others than its owner can change the file: chmod go-w,o="),
+        ] as [(mode_t, String?)])
+    func exposure(mode: mode_t, warning: String?) throws {
+        let folder = try TemporaryDirectory()
+        let key = try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+        #expect(unsafe chmod(key, mode) == 0)
+        let file = try folder.write("apps:\n  - topic: a\n    \(Self.token)\n", to: "harebell.yaml")
+        let problems = try ConfigurationDocument.load(path: file).inspect(now: Self.now).problems
+        #expect(problems.allSatisfy { $0.severity == .warning })
+        let place = "\(file):3:24: warning: apps[0].token.key_file: "
+        #expect(problems.map(\.description) == (warning.map { ["\(place)\($0) AuthKey.p8"] } ?? []))
+    }
+
+    @Test(
+        "A password in a configuration that other users of the machine can read or change is a warning",
+        arguments: [
+            (
+                "broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o644,
+                "broker.endpoints[0]: every user of this machine"
+            ),
+            ("broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o620, "broker.endpoints[0]: others than its owner"),
+            ("broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o640, nil),
+            ("broker: { endpoints: [\"amqp://a@b\"] }", 0o644, nil),
+            ("broker: { endpoints: [\"amqp://guest:guest@b\"] }", 0o644, nil),
+            ("broker: { endpoints: [\"amqp://a:${WORD}@b\"] }", 0o644, nil),
+            ("broker: { heartbeat_seconds: 9 }", 0o644, nil),
+            ("apns: { proxy: \"http://a:hunter2@b:1\" }", 0o644, "apns.proxy: every user of this machine"),
+            ("apns: { proxy: \"http://b:1\" }", 0o644, nil),
+        ] as [(String, mode_t, String?)])
+    func inlinePassword(line: String, mode: mode_t, warning: String?) throws {
+        let folder = try TemporaryDirectory()
+        try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+        let file = try folder.write(line + "\napps:\n  - topic: a\n    \(Self.token)\n", to: "harebell.yaml")
+        #expect(unsafe chmod(file, mode) == 0)
+        let document = try ConfigurationDocument(
+            text: String(decoding: try ConfigurationFiles.read(file), as: UTF8.self), file: file,
+            environment: { $0 == "WORD" ? "hunter2" : nil }, readFile: ConfigurationFiles.read)
+        let problems = document.inspect(now: Self.now).problems
+        #expect(problems.count == (warning == nil ? 0 : 1), "\(problems)")
+        #expect(problems.allSatisfy { $0.severity == .warning && $0.location.line == 1 }, "\(problems)")
+        #expect(problems.allSatisfy { $0.message.contains(warning ?? "") && !$0.message.contains("hunter2") })
+    }
+
+    /// What `check` says of a file that is no configuration: one line for each problem.
+    private func everything(_ text: String, files: [String: String]) throws -> [String] {
+        let folder = try TemporaryDirectory()
+        for (name, content) in files { try folder.write(content, to: name) }
+        let file = try folder.write(text, to: "harebell.yaml")
+        let error = try #require(throws: ConfigurationError.self) { try ConfigurationDocument.load(path: file) }
+        return error.inspectingFiles(now: Self.now).problems
+            .map { $0.description.replacing(folder.path + "/", with: "") }
+    }
+
+    @Test("Where the file itself is wrong, what it names is looked at in the same run, with what is doubtful")
+    func everythingAtOnce() throws {
+        let other = authority.issueProvider(bundleID: "com.example.other")
+        let lines = try everything(
+            """
+            broker: { endpoints: ["amqp://${NOWHERE_SET}@a", "http://b"], password_file: missing.txt }
+            workers: many
+            apns: { request_timeout_seconds: 60 }
+            apps:
+              - topic: com.example.app
+                environment: prod
+                token: { key_file: missing.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+              - topic: com.example.app
+                certificate: { certificate_file: a.pem, private_key_file: a.key }
+              - environment: development
+                ca_file: no.pem
+                certificate: { p12_file: a.p12, password_file: empty }
+              - topic: com.example.third
+                token: { key_file: AuthKey.p8, key_id: ABC, team_id: }
+            admin: { listen: "127.0.0.1:9464", token_file: nothing.txt }
+            """,
+            files: [
+                "a.pem": other.certificatePEM, "a.key": other.privateKeyPEM, "no.pem": "text", "a.p12": "text",
+                "empty": "",
+                "AuthKey.p8": SigningKey.generate().pkcs8PEM,
+            ])
+        let wanted = [
+            "1:23: broker.endpoints[0]: the environment variable NOWHERE_SET is not set",
+            "1:50: broker.endpoints[1]: ", "1:78: broker.password_file: cannot read missing.txt: No such file",
+            "2:10: workers: expected an integer, found text",
+            "3:34: warning: apns.request_timeout_seconds: a drain may end before",
+            "6:18: apps[0].environment: \"prod\" is not one of production, development; did you mean \"production\"?",
+            "7:24: apps[0].token.key_file: cannot read the signing key file missing.p8: No such file",
+            "9:38: apps[1].certificate.certificate_file: the certificate is for \"com.example.other\"",
+            "10:5: apps[2].topic is missing: ", "11:14: apps[2].ca_file: ",
+            "12:52: apps[2].certificate.password_file: cannot read empty: the file is empty",
+            "14:44: warning: apps[3].token.key_id: has 3 characters",
+            "14:58: apps[3].token.team_id: expected text, found nothing",
+            "15:48: admin.token_file: cannot read nothing.txt: No such file",
+        ].map { "harebell.yaml:\($0)" }
+        for (line, beginning) in zip(lines, wanted) { #expect(line.hasPrefix(beginning), "\(line)") }
+        #expect(lines.count == wanted.count, "\(lines.joined(separator: "\n"))")
+        #expect(!lines.joined().contains("PRIVATE"))
+    }
+
+    @Test("A secret that cannot be read is told once, with the key beside it that cannot either")
+    func secretOnce() throws {
+        let lines = try everything(
+            """
+            broker: { password_file: missing.txt }
+            apps: [{ topic: a, token: { key_file: missing.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
+            """, files: [:])
+        #expect(lines.count == 2, "\(lines)")
+        #expect(lines.first?.hasPrefix("harebell.yaml:1:26: broker.password_file: cannot read missing.txt") == true)
+        #expect(lines.last?.hasPrefix("harebell.yaml:2:39: apps[0].token.key_file: ") == true)
+    }
+
+    @Test("Of what is no YAML nothing more is said")
+    func noYAML() throws {
+        #expect(try everything("apps: [", files: [:]).count == 1)
+    }
+
+    @Test("A signing key on P-256 is right")
+    func signingKey() throws {
+        #expect(try check(Self.token, files: ["AuthKey.p8": SigningKey.generate().pkcs8PEM]).isEmpty)
+    }
+
+    @Test("A key file that is missing is an error in the place where it is named")
+    func missingKey() throws {
+        #expect(
+            try check(Self.token) == [
+                "harebell.yaml:4:24: apps[0].token.key_file: cannot read the signing key file AuthKey.p8: "
+                    + "No such file or directory"
+            ])
+    }
+
+    @Test("A key file without a key, or with another kind of key, is an error")
+    func wrongKey() throws {
+        #expect(
+            try check(Self.token, files: ["AuthKey.p8": "hello"]) == [
+                "harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8: the text holds no PEM "
+                    + "key, but no PEM block at all"
+            ])
+        let ed25519 = """
+            -----BEGIN PRIVATE KEY-----
+            MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+            -----END PRIVATE KEY-----
+
+            """
+        let found = try check(Self.token, files: ["AuthKey.p8": ed25519])
+        #expect(found.count == 1)
+        #expect(found[0].hasPrefix("harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8"))
+        #expect(found[0].contains("P-256"))
+    }
+
+    @Test("A certificate and its key are right")
+    func certificate() throws {
+        let issued = authority.issueProvider(bundleID: "com.example.app")
+        #expect(
+            try check(
+                Self.certificate, files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
+            ).isEmpty)
+    }
+
+    @Test(
+        "A certificate that has expired is an error, and one that is about to is a warning",
+        arguments: [
+            (-1, "2026-11-20T22:26:41Z", "the certificate expired on"),
+            (0, "2026-11-21T22:26:41Z", "the certificate expires within a day, on"),
+            (1, "2026-11-22T22:26:41Z", "the certificate expires in 1 day, on"),
+            (29, "2026-12-20T22:26:41Z", "the certificate expires in 29 days, on"),
+        ] as [(Int64, String, String)])
+    func expiry(days: Int64, date: String, message: String) throws {
+        let end = WallTime(milliseconds: Self.now.milliseconds + days * 86_400_000 + 1000)
+        let issued = authority.issueProvider(bundleID: "com.example.app", validUntil: end)
+        #expect(try check(issued) == ["\(days < 0 ? Self.place : Self.warningPlace) \(message) \(date)"])
+    }
+
+    @Test("A certificate that is good for 30 days more is right")
+    func farExpiry() throws {
+        let end = WallTime(milliseconds: Self.now.milliseconds + 30 * 86_400_000)
+        #expect(try check(authority.issueProvider(bundleID: "com.example.app", validUntil: end)).isEmpty)
+    }
+
+    @Test("A certificate that is not valid yet is an error")
+    func future() throws {
+        let start = WallTime(milliseconds: Self.now.milliseconds + 1000)
+        #expect(
+            try check(authority.issueProvider(bundleID: "com.example.app", validFrom: start))
+                == ["\(Self.place) the certificate is not valid before 2026-11-21T22:26:41Z"])
+    }
+
+    @Test("A key that does not belong to the certificate is an error")
+    func mismatch() throws {
+        let one = authority.issueProvider(bundleID: "com.example.app")
+        let other = authority.issueProvider(bundleID: "com.example.app")
+        #expect(
+            try check((one.certificatePEM, other.privateKeyPEM)) == [
+                "harebell.yaml:4:63: apps[0].certificate.private_key_file: the private key file a.key does not belong "
+                    + "to the certificate file a.pem: it needs the key that the certificate was requested with"
+            ])
+    }
+
+    @Test("A certificate that does not name the app's topic is an error")
+    func otherApp() throws {
+        #expect(
+            try check(authority.issueProvider(bundleID: "com.example.other"))
+                == [
+                    "\(Self.place) the certificate is for \"com.example.other\", the app's topic is "
+                        + "\"com.example.app\""
+                ])
+        let listed = authority.issueProvider(
+            bundleID: "com.example.other", topics: [.init("com.example.other"), .init("com.example.application")])
+        #expect(
+            try check(listed) == [
+                "\(Self.place) the certificate is for \"com.example.other\", \"com.example.application\", the app's "
+                    + "topic is \"com.example.app\""
+            ])
+        #expect(
+            try check(authority.issue(usage: .client, commonName: "a"))
+                == [
+                    "\(Self.place) the certificate names no topic: it is none of Apple's for push notifications"
+                ])
+    }
+
+    @Test("A certificate for one of the app's push types names the app")
+    func voIP() throws {
+        #expect(try check(authority.issueProvider(bundleID: "com.example.app.voip")).isEmpty)
+        let listed = authority.issueProvider(bundleID: "x", topics: [.init("com.example.app.complication")])
+        #expect(try check(listed).isEmpty)
+    }
+
+    @Test("A certificate for the other environment is an error, one for both is for each")
+    func otherEnvironment() throws {
+        for environment in Environment.allCases {
+            let other = environment == .production ? Environment.development : .production
+            let single = authority.issueProvider(bundleID: "com.example.app", environments: [other])
+            #expect(
+                try check(single, environment: environment.rawValue)
+                    .map { $0.split(separator: "certificate_file: ").last ?? "" }
+                    == ["the certificate is for the \(other.rawValue) environment, the app for \(environment.rawValue)"]
+            )
+            let universal = authority.issueProvider(bundleID: "com.example.app")
+            #expect(try check(universal, environment: environment.rawValue).isEmpty)
+        }
+    }
+
+    @Test("A certificate without marks may say by its name that it is for development")
+    func developmentName() throws {
+        let name = "Apple Development IOS Push Services: com.example.app"
+        let issued = authority.issue(usage: .client, commonName: name, subjectUID: "com.example.app")
+        #expect(
+            try check(issued)
+                == ["\(Self.warningPlace) the certificate looks like one for the development environment: \"\(name)\""])
+        #expect(try check(issued, environment: "development").isEmpty)
+    }
+
+    @Test("An extension that cannot be read is a warning")
+    func damaged() throws {
+        let issued = authority.issue(
+            usage: .client, subjectUID: "com.example.app",
+            extensions: [X509Extension(identifier: "1.2.840.113635.100.6.3.6", value: [0x30, 0x05])])
+        #expect(
+            try check(issued)
+                == ["\(Self.warningPlace) extension 1.2.840.113635.100.6.3.6 is damaged, its topics are not known"])
+    }
+
+    @Test("What was found in a certificate and a key is told")
+    func found() throws {
+        let topics = [
+            ProviderExtensions.Topic("com.example.app", kinds: ["app"]), .init("com.example.app.voip", kinds: ["voip"]),
+        ]
+        let issued = authority.issueProvider(bundleID: "com.example.app", topics: topics)
+        let found = try inspect(
+            Self.certificate, files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
+        ).app
+        guard case .certificate(let certificate?) = found.credential else {
+            Issue.record("no certificate was found")
+            return
+        }
+        #expect(certificate.pushTopics == topics)
+        #expect(found.app.topic == "com.example.app")
+
+        let key = try inspect(Self.token, files: ["AuthKey.p8": SigningKey.generate().pkcs8PEM]).app
+        guard case .token(_, "ABC123DEFG", "DEF123GHIJ", isReadable: true) = key.credential else {
+            Issue.record("\(key.credential)")
+            return
+        }
+        guard case .token(_, _, _, isReadable: false) = try inspect(Self.token).app.credential else {
+            Issue.record("a key that is missing was read")
+            return
+        }
+    }
+
+    @Test("The configuration's certificates are watched")
+    func watched() throws {
+        let issued = authority.issueProvider(bundleID: "com.example.app")
+        let folder = try TemporaryDirectory()
+        try folder.write(issued.certificatePEM, to: "a.pem")
+        try folder.write(issued.privateKeyPEM, to: "a.key")
+        let file = try folder.write(
+            """
+            apps:
+              - { topic: com.example.app, \(Self.certificate) }
+              - { topic: com.example.other, \(Self.token) }
+            """, to: "harebell.yaml")
+        let watched = try ConfigurationDocument.load(path: file).inspect(now: Self.now).certificates
+        #expect(watched.map(\.topic) == ["com.example.app"])
+        #expect(try watched.map(\.notAfter) == [Certificate(pem: issued.certificatePEM).notAfter])
+    }
+
+    @Test("A PKCS #12 file that is missing is an error")
+    func missingPKCS12() throws {
+        let found = try check("certificate: { p12_file: a.p12 }")
+        #expect(found.count == 1)
+        #expect(found[0].hasPrefix("harebell.yaml:4:30: apps[0].certificate.p12_file: cannot read"))
+        #expect(found[0].hasSuffix("a.p12: No such file or directory"))
+    }
+
+    @Test("Every file that is missing is reported in one run")
+    func allMissing() throws {
+        let found = try check(
+            Self.certificate,
+            extra: """
+                broker:
+                  endpoints: ["amqps://a"]
+                  tls: { ca_file: ca.pem, certificate_file: b.pem, private_key_file: b.key }
+
+                """)
+        #expect(
+            found == [
+                "harebell.yaml:4:38: apps[0].certificate.certificate_file: cannot read the certificate file a.pem: "
+                    + "No such file or directory",
+                "harebell.yaml:7:19: broker.tls.ca_file: cannot read the CA file ca.pem: No such file or directory",
+                "harebell.yaml:7:45: broker.tls.certificate_file: cannot read the certificate file b.pem: "
+                    + "No such file or directory",
+            ])
+    }
+
+    @Test("A server whose certificate the CA file does not vouch for is refused with what to do")
+    func untrusted() throws {
+        let stranger = CertificateAuthority(commonName: "Stranger", now: Self.now)
+        let issued = stranger.issue(names: ["localhost"], usage: .server)
+        let server = TLSSession(
+            context: try TLSContext(
+                role: .server, trust: .none,
+                identity: .pemText(certificates: issued.certificatePEM, privateKey: issued.privateKeyPEM)),
+            serverName: nil)
+        let client = TLSSession(
+            context: try TLSContext(role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.now),
+            serverName: "localhost")
+        func carry(_ from: TLSSession, _ to: TLSSession) {
+            var bytes = ByteQueue()
+            from.drain(into: &bytes)
+            bytes.withBytes { to.receive($0) }
+        }
+        #expect(try !client.handshake())
+        carry(client, server)
+        #expect(try !server.handshake())
+        carry(server, client)
+        #expect {
+            _ = try client.handshake()
+        } throws: { error in
+            (error as? TLSError)?.message
+                == "the certificate of the server localhost comes from \"Stranger\", an authority that is not trusted "
+                + "here: add the authority's certificate to the CA file if it is right"
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Core
+import Testing
+
+@testable import Configuration
+@testable import Decoding
+
+@Suite("The page about APNs")
+struct DocumentationTests {
+    let lines: [String]
+
+    init() throws {
+        // Tests/ConfigurationTests/DocumentationTests.swift lies three levels below the package.
+        let package = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+        let page = String(decoding: try ConfigurationFiles.read(package + "/docs/apns.md"), as: UTF8.self)
+        lines = page.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    /// The rows of the table with this head.
+    private func rows(_ head: String) throws -> [String] {
+        let start = try #require(lines.firstIndex(of: head))
+        return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { $0 }
+    }
+
+    @Test("It has every push type with the rules that the code goes by")
+    func pushTypes() throws {
+        let expected = PushType.allCases.map { type in
+            let rules = type.rules
+            let topic =
+                switch type {
+                case .alert, .background: "the bundle ID"
+                case .mdm: "the UID of the certificate's subject"
+                default: "bundle ID + `\(rules.topicSuffix)`"
+                }
+            let priorities = Priority.allCases.filter { rules.permits($0) }.map(\.name.description)
+            return "| `\(rules.name)` | \(topic) | \(priorities.joined(separator: ", ")) "
+                + "| \(rules.allowsCertificate ? "if it lists the topic" : "never") | \(rules.maximumPayload) "
+                + "| \(rules.needsAps ? "needed |" : "|")"
+        }
+        #expect(
+            try rows("| push type | topic | priorities | with a certificate | payload, bytes | `aps` |") == expected)
+        #expect(lines.contains { $0.contains("its payload may have \(RequestFields.maximumBroadcast) bytes") })
+    }
+
+    @Test("It has every field of a request with its limits, and no other")
+    func fields() throws {
+        let rows = try rows("| field | value | without it |")
+        let names = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
+        #expect(names.allSatisfy { RequestFields.Name(ArraySlice($0.utf8)) != nil })
+        #expect(Set(names.map { RequestFields.Name(ArraySlice($0.utf8)) }).count == RequestFields.Name.allCases.count)
+        for (name, limit) in [
+            ("device-token", "2 to \(DeviceToken.maximumDigits)"),
+            ("device-tokens", "1 to \(RequestFields.maximumTokens) "),
+            ("apns-channel-id", "at most \(ChannelOperation.maximumChannelID) characters"),
+            ("apns-collapse-id", "1 to \(Core.Notification.maximumCollapseID) bytes"),
+        ] {
+            #expect(rows.contains { $0.hasPrefix("| `\(name)` |") && $0.contains(limit) }, "\(name)")
+        }
+    }
+
+    @Test("It has every key of Apple's tables with what the payload check expects")
+    func payloadKeys() throws {
+        let expected = PayloadTable.all.flatMap { table in
+            table.keys.map { key in
+                let path = "\(table.path).\(key.name)".dropFirst("payload.".count)
+                return "| `\(path)` | \(key.expectation) | \(key.scope) | \(key.need) |".replacing("|  |", with: "| |")
+            }
+        }
+        #expect(try rows("| key | value | push types | needed |") == expected)
+        #expect(lines.contains { $0.contains("The first \(PayloadFindings.maximumKept) are kept") })
+    }
+
+    @Test("It has every value of apns.validate")
+    func validation() throws {
+        let names = try rows("| `apns.validate` | a payload that breaks them |").compactMap {
+            $0.split(separator: "`").dropFirst().first.map(String.init)
+        }
+        #expect(names == Configuration.PayloadValidation.allCases.map(\.rawValue))
+    }
+}

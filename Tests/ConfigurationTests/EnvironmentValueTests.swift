@@ -1,0 +1,155 @@
+import Core
+import Foundation
+import System
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Decoding
+@testable import Runtime
+@testable import Settings
+
+/// Every key of the configuration, one after the other, takes its value from the environment.
+@Suite("Values from the environment")
+struct EnvironmentValueTests {
+    private static let secret = "S3CRET"
+    private static let number = "48151623"
+
+    /// Words that are right for some keys and wrong for others, each in its own way.
+    private static let words = [
+        secret, "amq.\(secret)", "/nowhere/\(secret)", "amqp://u:p@\(secret):99999", "amqps://u:p@\(secret)/",
+        "https://\(secret).example:0x1", "http://u:p@\(secret):1", "none\(secret)", "\(secret).voip",
+        "\(secret).pushkit.fileprovider", "header:\(secret)", "property:\(secret)", "/\(secret)~2", "{/\(secret)",
+        "{property:\(secret)}", "127.0.0.1:\(secret)", "{\"\(secret)\": 1}", "\(secret)=1", "gorush\(secret)",
+        "zz\(String(repeating: secret, count: 40))", "\(number)", "2342", "1",
+    ]
+
+    private static var settings: [Setting] {
+        DecoderRegistry.builtIn.schema.settings.filter { setting in
+            switch setting.kind {
+            case .section, .sections: false
+            default: true
+            }
+        }
+    }
+
+    /// A configuration with everything that the schema demands around one key.
+    private static func text(_ setting: Setting, _ value: String) throws -> String {
+        var root: [String: Any] = ["workers": 1]
+        fill(&root, "", ArraySlice(setting.path.split(separator: ".").map(String.init)), setting, value)
+        if root["apps"] == nil {
+            root["apps"] = [
+                [
+                    "topic": "com.example.app",
+                    "token": ["key_file": "none.p8", "key_id": "ABC123DEFG", "team_id": "DEF123GHIJ"],
+                ]
+            ]
+        }
+        return String(decoding: try JSONSerialization.data(withJSONObject: root, options: .sortedKeys), as: UTF8.self)
+    }
+
+    /// Sets the key below a section, with what the section demands.
+    private static func fill(
+        _ section: inout [String: Any], _ path: String, _ rest: ArraySlice<String>, _ setting: Setting, _ value: String
+    ) {
+        guard let part = rest.first else { return }
+        let name = part.replacing("[]", with: "")
+        for sibling in DecoderRegistry.builtIn.schema.children[path] ?? []
+        where sibling.defaultValue == nil && sibling.key != name {
+            section[sibling.key] = sample(of: sibling)
+        }
+        if path == "apps[]", name != "token", name != "certificate" {
+            section["token"] = ["key_file": "none.p8", "key_id": "ABC123DEFG", "team_id": "DEF123GHIJ"]
+        }
+        guard rest.count > 1 else {
+            switch setting.kind {
+            case .integers, .texts: section[name] = [value]
+            default: section[name] = value
+            }
+            return
+        }
+        var inner: [String: Any] = [:]
+        fill(&inner, path.isEmpty ? part : "\(path).\(part)", rest.dropFirst(), setting, value)
+        section[name] = part.hasSuffix("[]") ? [inner] : inner
+    }
+
+    private static func sample(of setting: Setting) -> Any {
+        switch setting.kind {
+        case .text, .file: "sample"
+        case .integer(let range): range.lowerBound
+        case .boolean: true
+        case .choice(let names): names[0]
+        case .texts: ["sample"]
+        case .integers(let range, _): [range.lowerBound]
+        case .section: [String: Any]()
+        case .sections: [[String: Any]]()
+        }
+    }
+
+    /// All that a process with this configuration says of it: problems, reports, and why it does not start.
+    private static func words(_ text: String, environment: String) throws -> [String] {
+        let folder = try TemporaryDirectory()
+        let file = folder.file("harebell.yaml")
+        do throws(ConfigurationError) {
+            let document = try ConfigurationDocument(
+                text: text, file: file, environment: { $0 == "SEK" ? environment : nil },
+                readFile: ConfigurationFiles.read)
+            let found = document.inspect(now: WallTime(milliseconds: 1_795_300_000_000))
+            var words = found.problems.map(\.description)
+            for app in found.apps { words.append("\(app.topic) \(app.environment) \(app.credential)") }
+            do {
+                _ = try AppPlan(document.configuration)
+            } catch {
+                words.append("\(error)")
+            }
+            return words
+        } catch {
+            return error.inspectingFiles(now: WallTime(milliseconds: 1_795_300_000_000)).problems.map(\.description)
+        }
+    }
+
+    @Test(
+        "Whatever key takes a value from the environment, no message shows the value", arguments: settings.map(\.path))
+    func hidden(path: String) throws {
+        let setting = try #require(Self.settings.first { $0.path == path })
+        var complaints = 0
+        for word in Self.words {
+            let said = try Self.words(Self.text(setting, "${SEK}"), environment: word)
+            complaints += said.count
+            for line in said {
+                #expect(!line.contains(Self.secret) && !line.contains(Self.number), "\(word): \(line)")
+            }
+        }
+        // A key that no word is wrong for would prove nothing.
+        #expect(complaints > 0)
+    }
+
+    @Test("A message shows the value as the file has it")
+    func shown() throws {
+        func first(_ text: String, _ value: String = "/nowhere/\(Self.secret)") throws -> String {
+            try #require(try Self.words(text, environment: value).first).split(separator: ":").dropFirst(3)
+                .joined(separator: ":")
+        }
+        let app = "apps: [{ topic: a, token: { key_file: \"${SEK}\", key_id: ABC123DEFG, team_id: DEF123GHIJ } }]\n"
+        #expect(
+            try first(app)
+                == " apps[0].token.key_file: cannot read the signing key file ${SEK}: No such file or directory")
+        #expect(
+            try first("broker: { password_file: \"/run/${SEK}\" }\n" + app)
+                == " broker.password_file: cannot read /run/${SEK}: No such file or directory")
+        #expect(
+            try first("queues: [{ name: a, decoder: \"${SEK}\" }]\n" + app, "gorsh").hasPrefix(
+                " queues[0].decoder: \"${SEK}\" is not one of "))
+        let nearMiss = [
+            "queues: [{ name: a, decoder: \"${SEK}\" }]\n", "log: { level: \"${SEK}\" }\n",
+            "decoders: [{ name: a, cloudevents: { decoder: \"${SEK}\" } }]\n",
+        ]
+        for text in nearMiss {
+            #expect(try first(text + app, "debugg").contains("\"${SEK}\" is not one of "))
+            for word in ["gorsh", "debugg"] { #expect(try !first(text + app, word).contains("did you mean")) }
+        }
+        #expect(
+            try first("log: { level: \"${SEK}\" }\n" + app, "debugg").hasPrefix(
+                " log.level: \"${SEK}\" is not one of "))
+    }
+}

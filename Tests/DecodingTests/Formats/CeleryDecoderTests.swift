@@ -1,0 +1,163 @@
+import AMQP
+import Core
+import Pipeline
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Operations
+@testable import Configuration
+
+@Suite("The decoder celery")
+struct CeleryDecoderTests {
+    private static let decoders = """
+          - name: tasks
+            celery:
+              other_tasks: ignore
+              tasks:
+                - { name: app.tasks.push, pointer: /kwargs/push }
+                - { name: app.tasks.raw, pointer: /args/1, decoder: apns-json }
+        """
+
+    private static let push = """
+        {"device-token":"\(DecoderSample.token)","apns-topic":"com.example.app","payload":{"aps":{"badge":1.50}}}
+        """
+
+    private static func sample(
+        task: String = "app.tasks.push", body: String = #"[[], {"push": \#(push)}, {"callbacks": null}]"#,
+        _ headers: [(String, HandmadeDelivery.HeaderValue)] = [], properties: [(String, String)] = []
+    ) -> DecoderSample {
+        DecoderSample(
+            body, decoder: "tasks", decoders: decoders,
+            headers: [
+                ("lang", .text("py")), ("task", .text(task)), ("id", .text("3149beef-be66-4b0e-ba47-2fc46e4edac3")),
+                ("retries", .integer(0)),
+            ] + headers,
+            properties: [("content-type", "application/json"), ("content-encoding", "utf-8")] + properties)
+    }
+
+    @Test("A request in the keyword arguments is read in place, under the task's id")
+    func keyword() throws {
+        let request = try Self.sample().request()
+        #expect(request.notifications.map(\.hex) == [DecoderSample.token])
+        #expect(string(request.notifications[0].payload) == #"{"aps":{"badge":1.50}}"#)
+        #expect(string(request.key) == "3149beef-be66-4b0e-ba47-2fc46e4edac3")
+    }
+
+    @Test("A request may be an argument by position, also as JSON in a string, and in protocol 1")
+    func others() throws {
+        let escaped = Self.push.replacing("\"", with: "\\\"")
+        let text = try Self.sample(task: "app.tasks.raw", body: #"[[1, "\#(escaped)"], {}, {}]"#).notification()
+        #expect(text.hex == DecoderSample.token)
+        let old = DecoderSample(
+            #"{"task":"app.tasks.push","id":"i","args":[],"kwargs":{"push":\#(Self.push)},"expires":"2027-01-01T00:00:00.5"}"#,
+            decoder: "tasks", decoders: Self.decoders)
+        #expect(try old.notification().expiration == 1_798_761_600)
+        #expect(try string(old.request().key) == "i")
+    }
+
+    @Test("expires limits how long the notification is worth delivering")
+    func expires() throws {
+        let found = try Self.sample([("expires", .text("2026-09-21T16:13:30+02:00"))]).notification()
+        #expect(found.expiration == 1_790_000_010)
+        let gone = try Self.sample([("expires", .text("1960-01-01T00:00:00"))]).notification()
+        #expect(gone.expiration == 1)
+    }
+
+    @Test("What is not due yet comes later")
+    func eta() throws {
+        guard case .later(let pause) = try Self.sample([("eta", .text("2026-09-21T14:14:20.250000"))]).decoded() else {
+            Issue.record("expected it later")
+            return
+        }
+        #expect(pause == .milliseconds(60_250))
+        _ = try Self.sample([("eta", .text("2026-09-21T14:13:20Z"))]).request()
+    }
+
+    @Test("Other tasks are ignored where the configuration says so")
+    func otherTasks() throws {
+        guard case .ignore = try Self.sample(task: "app.tasks.mail").decoded() else {
+            Issue.record("expected it to be ignored")
+            return
+        }
+    }
+
+    @Test("Pickle, compression and what is no task are refused")
+    func refusals() throws {
+        let serialized = Self.sample(properties: [("content-type", "application/x-python-serialize")])
+        #expect(try serialized.complaint() == "content-type: expected application/json: set task_serializer to json")
+        let compressed = Self.sample([("compression", .text("application/x-gzip"))])
+        #expect(try compressed.complaint() == "compression: expected none")
+        #expect(try Self.sample([("eta", .text("soon"))]).complaint() == "eta: expected a date and time in ISO 8601")
+        #expect(
+            try Self.sample(body: "[[],{}]").complaint() == "body: expected [args, kwargs, embed], found 2 elements")
+        #expect(try Self.sample(body: "[[],{},{}]").complaint() == "/kwargs/push is missing in the task's arguments")
+        let bare = DecoderSample("{}", decoder: "tasks", decoders: Self.decoders)
+        #expect(try bare.complaint() == "task: missing, expected its name")
+    }
+
+    // MARK: Waiting
+
+    private static func world(hasRetryQueues: Bool = true) throws -> World {
+        let world = try World(hasRetryQueues: hasRetryQueues) {
+            do {
+                $0.decoders = try DecoderSample.configuration(decoders).decoders
+                $0.queues[0].decoder = "tasks"
+            } catch {
+                preconditionFailure("\(error)")
+            }
+        }
+        try world.start()
+        return world
+    }
+
+    private static func put(_ world: World, eta: WallTime) throws {
+        try world.request(#"[[], {"push": \#(push)}, {}]"#, id: "m1") {
+            $0.headers = ["task": .string("app.tasks.push"), "id": .string("t1"), "eta": .string(eta.rfc3339)]
+        }
+    }
+
+    @Test("A task waits in retry queues, the longest that fits first, and is sent when it is due, as a first attempt")
+    func waits() throws {
+        let world = try Self.world()
+        let due = WallTime(milliseconds: World.start.wall.milliseconds + 1_031_000)
+        try Self.put(world, eta: due)
+        #expect(world.broker.messages(in: "push.requests.retry.900s").count == 1)
+        #expect(world.broker.unsettledCount == 0)
+        #expect(world.pass(atMost: .seconds(1030)) { world.sent == 1 } == false)
+        #expect(world.pass(atMost: .seconds(2)) { world.sent == 1 })
+        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted"])
+        #expect(results[0].body.contains("\"attempts\":1,"))
+        // 900, 120 and 5 seconds in queues, the rest here.
+        #expect(world.worker?.counters.deferred == 5)
+    }
+
+    @Test("A drain gives back at once what waits here, and a lost connection leaves it to whoever gets it next")
+    func givenBack() throws {
+        let world = try Self.world(hasRetryQueues: false)
+        try world.start()
+        try Self.put(world, eta: WallTime(milliseconds: World.start.wall.milliseconds + 31_000))
+        #expect(world.running.map { $0.counters.unsettled } == [1, 0])
+        world.cut(consuming: true)
+        world.pass(.seconds(3))
+        #expect(world.running.map { $0.counters.unsettled }.reduce(0, +) == 1)
+        for worker in world.running { worker.startDrain(deadline: world.network.now + .seconds(3600)) }
+        #expect(world.pass(atMost: .seconds(6)) { world.running.allSatisfy(\.hasEnded) })
+        #expect(world.running.allSatisfy { $0.counters.unsettled == 0 && !$0.wasCutShort })
+        #expect(world.sent == 0 && world.broker.messages(in: "push.requests").count == 1)
+    }
+
+    @Test("Where a retry queue is missing the task waits here")
+    func missingQueue() throws {
+        let world = try Self.world(hasRetryQueues: false)
+        try Self.put(world, eta: WallTime(milliseconds: World.start.wall.milliseconds + 31_000))
+        #expect(world.broker.unsettledCount == 1)
+        #expect(world.pass(atMost: .seconds(32)) { world.sent == 1 })
+        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+}

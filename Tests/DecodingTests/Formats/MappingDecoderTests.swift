@@ -1,0 +1,163 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Operations
+@testable import Decoding
+
+@Suite("The decoder mapping")
+struct MappingDecoderTests {
+    private static let token = DecoderSample.token
+
+    private static func sample(
+        _ body: String, _ options: String, headers: [(String, HandmadeDelivery.HeaderValue)] = [],
+        properties: [(String, String)] = []
+    ) -> DecoderSample {
+        let indented = options.split(separator: "\n").map { "      \($0)" }.joined(separator: "\n")
+        return DecoderSample(
+            body, decoder: "m", decoders: "  - name: m\n    mapping:\n\(indented)", headers: headers,
+            properties: properties)
+    }
+
+    private static let order = """
+        {"device": {"token": "\(token)", "os/ver": "17"}, "n": 7, "urgent": true,
+         "order": {"id": 4711, "title": "Sch\\u00f6n \\"neu\\""},
+         "push": {"aps": {"alert": "Hi", "badge": 1.0e0}, "z": 12345678901234567890.10}}
+        """
+
+    @Test("Pointers, constants, templates, headers and properties give the fields, and a payload stays byte for byte")
+    func everySource() throws {
+        let sample = Self.sample(
+            Self.order,
+            """
+            device-token: /device/token
+            apns-topic: com.example.app
+            apns-push-type: "constant:alert"
+            apns-priority: "5"
+            apns-collapse-id: "order-{/order/id}-{/n}"
+            apns-expiration: header:until
+            environment: property:app-id
+            payload: /push
+            key: "{/order/id}"
+            """, headers: [("until", .integer(1_795_300_000))], properties: [("app-id", "development")])
+        let found = try sample.notification()
+        #expect(found.hex == Self.token)
+        #expect(string(found.topic) == "com.example.app")
+        #expect(found.pushType == .alert)
+        #expect(found.priority == .considerate)
+        #expect(found.expiration == 1_795_300_000)
+        #expect(string(found.collapseID) == "order-4711-7")
+        #expect(found.environment == .development)
+        #expect(
+            string(found.payload) == #"{"aps": {"alert": "Hi", "badge": 1.0e0}, "z": 12345678901234567890.10}"#)
+        #expect(try string(sample.request().key) == "4711")
+    }
+
+    @Test("A payload's template takes values as they stand, in strings and outside of them, and defaults")
+    func template() throws {
+        let found = try Self.sample(
+            Self.order,
+            """
+            device-token: /device/token
+            payload: '{"aps":{"alert":{"title":"{/order/title}","body":"№ {/order/id} {/urgent}"},"badge":{/n}},
+              "order":{/order},"from":{header:from},"x":{/none|null},"y":"{/none|-}","{{z":1}'
+            """, headers: [("from", .text("a\"b"))]
+        ).notification()
+        #expect(
+            string(found.payload)
+                == #"{"aps":{"alert":{"title":"Sch\u00f6n \"neu\"","body":"№ 4711 true"},"badge":7}, "#
+                + #""order":{"id": 4711, "title": "Sch\u00f6n \"neu\""},"from":"a\"b","x":null,"y":"-","{z":1}"#)
+    }
+
+    @Test("The body is the payload, also where it is not looked into, and a string may hold it")
+    func payloads() throws {
+        let payload = #"{"aps":{"badge":1}}"#
+        let headers: [(String, HandmadeDelivery.HeaderValue)] = [
+            ("to", .text("\(Self.token), \(DecoderSample.token2)"))
+        ]
+        let request = try Self.sample(payload, "device-tokens: header:to\npayload: body", headers: headers).request()
+        #expect(request.notifications.map(\.hex) == [Self.token, DecoderSample.token2])
+        #expect(request.notifications.map { string($0.payload) } == [payload, payload])
+        let wrapped = try Self.sample(
+            #"{"t":["\#(Self.token)"],"p":"{\"aps\":{\"badge\":1}}"}"#, "device-tokens: /t\npayload: /p"
+        ).notification()
+        #expect(wrapped.hex == Self.token && string(wrapped.payload) == payload)
+    }
+
+    @Test("What has none of the values of only_if is ignored")
+    func ignored() throws {
+        let options = "device-token: /t\npayload: /p\nonly_if: /os\nonly_values: [ios, \"1\"]"
+        for (os, isIgnored) in [("\"ios\"", false), ("1", false), ("\"android\"", true), ("null", true), ("[]", true)] {
+            let sample = Self.sample(#"{"os":\#(os),"t":"\#(Self.token)","p":{"aps":{"badge":1}}}"#, options)
+            if case .ignore = try sample.decoded() {
+                #expect(isIgnored, "\(os)")
+            } else {
+                #expect(!isIgnored, "\(os)")
+                _ = try sample.request()
+            }
+        }
+    }
+
+    @Test(
+        "What is missing or is something else is said with its place",
+        arguments: [
+            ("/p", "{", "body: not JSON: expected a key at byte 1"),
+            (
+                "/p", #"{"p":{"aps":{}}}"#,
+                "device-token: missing, expected it or device-tokens or apns-channel-id"
+            ),
+            (
+                "/p", #"{"t":[],"p":{"aps":{}}}"#,
+                "device-token: expected an even number of hexadecimal digits, at most 1024"
+            ),
+            ("/p", #"{"t":"00"}"#, "payload: /p is missing"),
+            ("/p", #"{"t":"00","p":[1]}"#, "payload: expected a JSON object with a key, found an array"),
+            ("/p", #"{"t":"00","p":"["}"#, "payload: not JSON: expected a value at byte 1"),
+            (#"{"aps":{"alert":{/a}}}"#, #"{"t":"00"}"#, "payload: /a is missing"),
+            (#"{"aps":{"alert":"{/a}"}}"#, #"{"t":"00","a":{}}"#, "payload: /a: expected text, found an object"),
+            (
+                #"{"aps":{"alert":{/a}}"#, #"{"t":"00","a":1}"#,
+                "payload: not JSON: expected a comma or the closing bracket at byte 18"
+            ),
+        ])
+    func complaints(payload: String, body: String, complaint: String) throws {
+        let sample = Self.sample(body, "device-token: /t\napns-push-type: alert\npayload: '\(payload)'")
+        #expect(try sample.complaint() == complaint)
+    }
+
+    @Test("What cannot be right is told by check, with its place")
+    func configuration() {
+        #expect(
+            DecoderSample.problems(
+                """
+                  - name: m
+                    mapping:
+                      device-token: /a~2
+                      apns-topic: "{/x"
+                      apns-id: property:nonsense
+                      payload: constant
+                      only_values: [a]
+                  - name: n
+                    mapping: { payload: body }
+                  - name: o
+                    mapping: { device-tokns: /t, payload: 5 }
+                  - name: p
+                """
+            ) == [
+                "f:6:21: decoders[0].mapping.device-token: \"/a~2\" is no JSON pointer: a ~ in it is written ~0, "
+                    + "a / in a key ~1",
+                "f:7:19: decoders[0].mapping.apns-topic: \"{/x\" has no closing brace",
+                "f:8:16: decoders[0].mapping.apns-id: \"nonsense\" is not one of the properties message-id, "
+                    + "correlation-id, reply-to, type, app-id, expiration, timestamp, routing-key",
+                "f:9:16: decoders[0].mapping.payload: expected a JSON pointer, body, or a JSON object with "
+                    + "{/pointer} in it",
+                "f:10:20: decoders[0].mapping.only_values: has no effect without only_if",
+                "f:12:14: decoders[1].mapping: expected one of device-token, device-tokens and apns-channel-id",
+                "f:14:14: decoders[2].mapping: expected one of device-token, device-tokens and apns-channel-id",
+                "f:14:16: unknown key \"device-tokns\" in decoders[2].mapping; did you mean \"device-tokens\"?",
+                "f:14:43: decoders[2].mapping.payload: expected a JSON pointer, body, or a JSON object with "
+                    + "{/pointer} in it",
+                "f:15:5: decoders[3]: expected one of \(DecoderRegistry.builtIn.sections.joined(separator: ", "))",
+            ])
+    }
+}

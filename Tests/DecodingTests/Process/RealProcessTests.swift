@@ -1,0 +1,187 @@
+import Core
+import Foundation
+import Glibc
+import Logging
+import System
+import TestSupport
+import Testing
+
+@testable import Operations
+@testable import Decoding
+
+/// Decoders in processes of their own, on a loop.
+@Suite("A decoder in a process")
+struct RealProcessTests {
+    /// A loop with one such decoder.
+    private final class Rig: LoopOwner {
+        let loop: EventLoop
+        let process: DecoderProcess
+        private let host: ProgramProcesses
+        private(set) var answers: [UInt32: Decoded] = [:]
+        private var isOver: () -> Bool = { true }
+        private var limit = Instant.distantFuture
+        private(set) var isLate = false
+
+        init(_ command: [String], environment: [String] = [], _ edit: (inout ProcessDecoder.Options) -> Void = { _ in })
+            throws
+        {
+            loop = try EventLoop()
+            host = ProgramProcesses(try SocketNetwork(loop: loop, resolver: try Resolver()))
+            var options = ProcessDecoder.Options(program: Program(command: command, environment: environment))
+            options.restartPause = .milliseconds(1)
+            options.line.deadline = .milliseconds(500)
+            edit(&options)
+            process = DecoderProcess(
+                name: "d", options, host: host, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+                at: loop.now.instant)
+        }
+
+        var nextDeadline: Instant? { min(limit, process.nextDeadline ?? .distantFuture) }
+
+        func expire(at now: Moment) {}
+
+        func endTurn(at now: Moment) {
+            process.step(at: now)
+            while case .decoded(let handle, let answer)? = process.nextEvent() { answers[handle] = answer }
+            isLate = now.instant >= limit
+            if isOver() || isLate { loop.stop() }
+        }
+
+        func run(until condition: @escaping () -> Bool) throws {
+            isOver = condition
+            defer { isOver = { true } }
+            limit = SystemClock.now().instant + .seconds(60)
+            try loop.run(owner: self)
+            try #require(!isLate, "\(answers.count) answers; \(process.lastFailure ?? "no failure")")
+        }
+
+        func ask(_ bodies: [String]) throws {
+            for (handle, body) in bodies.enumerated() {
+                process.ask(UInt32(handle), HandmadeDelivery(body: Array(body.utf8)).delivery)
+            }
+            try run { [unowned self] in answers.count == bodies.count }
+        }
+
+        func kind(_ handle: UInt32) -> String {
+            switch answers[handle] {
+            case .request: "request"
+            case .ignore: "ignore"
+            case .reject(let failure): failure.detail
+            case .later: "later"
+            case nil: "none"
+            }
+        }
+    }
+
+    /// This file lies five levels below the repository's root.
+    private static let example = (0..<4).reduce(URL(filePath: #filePath)) { path, _ in path.deletingLastPathComponent()
+    }
+    .appending(path: "docs/examples/process/decoder.py").path
+
+    private static let envelope =
+        #"{"device-token":"\#(DecoderSample.token)","apns-topic":"a","payload":{"aps":{"alert":"\u0048\n"}}}"#
+
+    @Test("It reads what it is asked about, in batches, and its payloads stay as they stand in its answer")
+    func answers() throws {
+        let rig = try Rig([EchoDecoder.path])
+        try rig.ask(Array(repeating: Self.envelope, count: 2000))
+        for answer in rig.answers.values {
+            guard case .request(let request) = answer else {
+                Issue.record("\(answer)")
+                return
+            }
+            #expect(string(request.notifications[0].payload) == #"{"aps":{"alert":"\u0048\n"}}"#)
+        }
+        #expect(rig.process.counters.restarts == 0)
+    }
+
+    @Test(
+        "Whatever it does wrong over a message, that one is put into quarantine, and all others are read",
+        arguments: ["crash", "hang", "garbage", "oversize", "unknown", "silence"])
+    func misbehaves(how: String) throws {
+        let rig = try Rig([EchoDecoder.path])
+        var bodies = Array(repeating: Self.envelope, count: 200)
+        bodies[70] = how
+        try rig.ask(bodies)
+        #expect(rig.kind(70).hasPrefix("the decoder failed 2 times over it alone: "), "\(rig.kind(70))")
+        #expect(rig.answers.values.count { if case .request = $0 { true } else { false } } == 199)
+        #expect(rig.process.counters.quarantined == 1 && rig.process.counters.restarts == 3)
+        #expect(rig.process.counters.timeouts == (["hang", "silence"].contains(how) ? 3 : 0))
+        if how == "crash" { #expect(rig.kind(70).hasSuffix("it was ended by SIGABRT")) }
+    }
+
+    @Test("It has no variable but PATH, LANG and those that it is given, and no shell reads its arguments")
+    func environment() throws {
+        let rig = try Rig([EchoDecoder.path, "$(exit 1); *"], environment: ["A=b c", "LANG=xx"])
+        try rig.ask(["dump"])
+        let names = rig.kind(0).components(separatedBy: "\\n").filter { !$0.isEmpty }.sorted()
+        #expect(names.filter { !$0.hasPrefix("PATH=") } == ["A=b c", "LANG=xx"])
+        #expect(names.count == (unsafe getenv("PATH") == nil ? 2 : 3))
+    }
+
+    @Test("It leads a group of its own and has no descriptor of ours; what it started ends with it")
+    func isolation() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.path + "/pid"
+        let own = try Rig(
+            ["sh", "-c", "sleep 600 & echo $! > $FILE; ls /proc/$$/fd > $FILE.fds; mv $FILE $FILE.done; wait"],
+            environment: ["FILE=\(file)"]
+        ) { $0.startTime = .milliseconds(700) }
+        // It says no hello, and is killed for that.
+        try own.run { own.process.counters.restarts == 1 }
+        let descriptors = try String(contentsOfFile: file + ".fds", encoding: .utf8)
+        #expect(descriptors.split(separator: "\n").filter { $0 == "0" || $0 == "1" || $0 == "2" }.count == 3)
+        #expect(descriptors.split(separator: "\n").count <= 4, "\(descriptors)")
+        let child = try #require(pid_t(try String(contentsOfFile: file + ".done", encoding: .utf8).filter(\.isNumber)))
+        try eventually("process \(child) is gone") { kill(child, 0) == 0 ? nil : true }
+    }
+
+    @Test("A program that cannot be started is tried again, and says why")
+    func missing() throws {
+        let rig = try Rig(["/no/such/program"])
+        try rig.run { rig.process.counters.restarts == 3 }
+        #expect(rig.process.lastFailure == "cannot start /no/such/program: No such file or directory")
+    }
+
+    @Test("One that is slow to read gets all of a large load")
+    func slow() throws {
+        let rig = try Rig([EchoDecoder.path, "--slow"]) {
+            $0.line.inFlight = 2000
+            $0.line.batch = 1000
+            $0.line.deadline = .seconds(30)
+        }
+        let padding = String(repeating: "é\"", count: 20_000)
+        try rig.ask((0..<100).map { "\($0) \(padding)" })
+        #expect(rig.answers.values.count { if case .ignore = $0 { true } else { false } } == 100)
+        #expect(rig.process.counters.restarts == 0)
+    }
+
+    @Test("Stopped it ends, and nothing is left of it")
+    func stops() throws {
+        let rig = try Rig([EchoDecoder.path])
+        try rig.ask([Self.envelope])
+        rig.process.stop()
+        try rig.run { rig.process.hasStopped }
+        #expect(rig.process.counters.restarts == 0)
+    }
+
+    @Test("The example in Python reads orders", .enabled(if: Executable.path(of: "python3") != nil))
+    func python() throws {
+        let rig = try Rig(["python3", Self.example]) {
+            $0.line.deadline = .seconds(30)
+        }
+        let order = #"{"user":{"device":"\#(DecoderSample.token)"},"title":"Your “order”","text":"is ready"}"#
+        try rig.ask([order, #"{"type":"mail"}"#, "{}", "[]", #"{"user":{"device":"x"}}"#])
+        guard case .request(let request)? = rig.answers[0] else {
+            Issue.record("\(rig.kind(0))")
+            return
+        }
+        #expect(
+            string(request.notifications[0].payload)
+                == #"{"aps":{"alert":{"title":"Your \u201corder\u201d","body":"is ready"}}}"#)
+        #expect(
+            (1...4).map { rig.kind($0) } == [
+                "ignore", "user.device: missing", "not an order: AttributeError", "not an order: KeyError",
+            ])
+    }
+}

@@ -1,0 +1,41 @@
+import Core
+import TLS
+import Testing
+
+@testable import Monitoring
+
+@Suite("The dashboard's page")
+struct DashboardPageTests {
+    private static func content(of tag: String) throws -> String {
+        let html = DashboardPage.html
+        let start = try #require(html.firstRange(of: "<\(tag)>"), "\(tag)")
+        let end = try #require(html[start.upperBound...].firstRange(of: "</\(tag)>"), "\(tag)")
+        return String(html[start.upperBound..<end.lowerBound])
+    }
+
+    @Test(
+        "Its policy lets nothing in but its own style and script, by their hashes, and its own server",
+        arguments: ["style", "script"])
+    func policy(tag: String) throws {
+        let digest = Digest.sha256(Array(try Self.content(of: tag).utf8))
+        let hash = "'sha256-\(Base64.standard.encode(digest))'"
+        #expect(DashboardPage.policy.contains("\(tag)-src \(hash);"))
+        #expect(DashboardPage.policy.hasPrefix("default-src 'none';"))
+        #expect(DashboardPage.policy.contains("connect-src 'self'"))
+        #expect(!DashboardPage.policy.contains("unsafe"))
+    }
+
+    @Test("It names no address outside: nothing is loaded from elsewhere")
+    func addresses() {
+        let addresses = DashboardPage.html.matches(of: #/https?:\/\/[^'"\s]+/#).map { String($0.output) }
+        // A name space and no address.
+        #expect(Set(addresses) == ["http://www.w3.org/2000/svg"])
+    }
+
+    @Test(
+        "Its script makes no markup and no code out of text, whoever the text is from",
+        arguments: ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc"])
+    func markup(name: String) throws {
+        #expect(!(try Self.content(of: "script").contains(name)))
+    }
+}

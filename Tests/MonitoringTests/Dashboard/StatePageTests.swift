@@ -1,0 +1,169 @@
+import Core
+import Foundation
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Monitoring
+
+@Suite("The state for the dashboard")
+struct StatePageTests {
+    private static let prefix = "7e11"
+
+    private static func body(_ number: Int, _ prefix: String = prefix) -> String {
+        let digits = String(number, radix: 16)
+        let token = prefix + String(repeating: "0", count: 64 - prefix.count - digits.count) + digits
+        return """
+            {"device-token":"\(token)","apns-topic":"com.example.app","apns-push-type":"alert",\
+            "payload":{"aps":{"alert":"a secret word"}}}
+            """
+    }
+
+    private typealias Object = [String: Any]
+
+    private static let credentials = [
+        Observation.Credential(
+            topic: "com.example.app", environment: .production, usesProviderTokens: true, expiresIn: nil,
+            tokenAge: .seconds(90)),
+        Observation.Credential(
+            topic: "com.example.other", environment: .production, usesProviderTokens: false, expiresIn: 86_400,
+            tokenAge: nil),
+    ]
+
+    private func text(_ world: World) -> String {
+        String(decoding: StatePage.render(world.observation(Self.credentials)), as: UTF8.self)
+    }
+
+    private func state(_ world: World) throws -> Object {
+        try #require(try JSONSerialization.jsonObject(with: Data(text(world).utf8)) as? Object)
+    }
+
+    private func objects(_ object: Object, _ key: String) throws -> [Object] {
+        try #require(object[key] as? [Object], "\(key)")
+    }
+
+    /// Each `"key"` of an object and of all that it holds, as `a.b`; what an array holds counts as its own.
+    private static func keys(_ value: Any, _ path: String = "") -> Set<String> {
+        if let array = value as? [Any] { return array.reduce(into: []) { $0.formUnion(keys($1, path)) } }
+        guard let object = value as? Object else { return [] }
+        return object.reduce(into: []) { known, member in
+            let path = path.isEmpty ? member.key : "\(path).\(member.key)"
+            known.insert(path)
+            known.formUnion(keys(member.value, path))
+        }
+    }
+
+    @Test("It has each key of the documentation, and no other, whatever has happened")
+    func keys() throws {
+        let rows = try DocumentationPage("dashboard.md").table("| key | type | says |").map {
+            $0[0].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
+        }
+        let world = try World(
+            script: "token dead*: 410 Unregistered\ntoken *: 403 InvalidProviderToken\nafter 1 request: goaway")
+        try world.start()
+        try world.request(Self.body(1, "dead"))
+        world.pass(.seconds(2))
+        try world.request(Self.body(1))
+        world.pass(.seconds(2))
+        let known = Self.keys(try state(world))
+        #expect(known.subtracting(rows).sorted() == [])
+        #expect(Set(rows).subtracting(known).sorted() == [])
+        #expect(rows.count == Set(rows).count)
+    }
+
+    @Test("Its totals are those of the metrics, and each connection's streams and permits are there")
+    func load() throws {
+        let world = try World(script: "token dead*: 410 Unregistered\ntoken *: delay 50ms")
+        try world.start()
+        for number in 0..<30 { try world.request(Self.body(number)) }
+        for number in 0..<3 { try world.request(Self.body(number, "dead")) }
+        #expect(world.pass(atMost: .seconds(5)) { world.ledger.statistics.requests > 0 })
+        let busy = try state(world)
+        let unsettled = try #require(busy["unsettled"] as? Int)
+        #expect(unsettled > 0)
+        let pools = try objects(busy, "pools")
+        let pool = try #require(pools.first { $0["topic"] as? String == "com.example.app" })
+        let connection = try #require(try objects(pool, "connections").first)
+        #expect(connection["phase"] as? String == "ready")
+        let streams = try #require(connection["streams"] as? Int)
+        let maximum = try #require(connection["maximum_streams"] as? Int)
+        #expect(streams > 0)
+        #expect(streams <= maximum)
+        let permits = try #require(connection["permits"] as? Int)
+        let burst = try #require(connection["burst"] as? Int)
+        #expect(permits <= burst)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let done = try state(world)
+        #expect(done["ready"] as? Bool == true)
+        #expect(done["unsettled"] as? Int == 0)
+        #expect(done["oldest_unsettled_seconds"] as? Double == 0)
+        var totals: [String: Int] = [:]
+        for entry in try objects(done, "notifications") {
+            let name = "\(try #require(entry["outcome"] as? String)) \(entry["reason"] as? String ?? "-")"
+            totals[name, default: 0] += try #require(entry["total"] as? Int)
+        }
+        #expect(totals == ["accepted -": 30, "unregistered Unregistered": 3])
+        let latency = try #require(done["latency"] as? Object)
+        let bounds = try #require(latency["bounds_seconds"] as? [Double])
+        for name in ["request", "apns", "limiter_wait"] {
+            let counts = try #require((latency[name] as? Object)?["counts"] as? [Int], "\(name)")
+            #expect(counts.count == bounds.count + 1)
+            let total = counts.reduce(0, +)
+            #expect(total == 33, "\(name)")
+        }
+        let queue = try #require(try objects(done, "queues").first)
+        #expect(queue["deliveries"] as? Int == 33)
+        #expect(queue["consumers"] as? Int == 1)
+    }
+
+    @Test("An app that is paused says why, and each has its credential's age or end")
+    func apps() throws {
+        let world = try World(script: "token *: 403 InvalidProviderToken")
+        try world.start()
+        try world.request(Self.body(1))
+        world.pass(.seconds(3))
+        let apps = try objects(try state(world), "apps")
+        #expect(apps.map { $0["usable"] as? Bool } == [false, true])
+        let pause = try #require(try objects(apps[0], "paused").first)
+        #expect(pause["cause"] as? String == "InvalidProviderToken")
+        #expect(pause["held"] as? Int == 1)
+        #expect(apps[0]["credential"] as? String == "provider-token")
+        #expect(apps[0]["provider_token_age_seconds"] as? Double == 90)
+        #expect(apps[1]["credential"] as? String == "certificate")
+        #expect(apps[1]["certificate_expires_in_seconds"] as? Int == 86_400)
+    }
+
+    @Test("A connection that APNs leaves says its reason, and its pool still does when it is gone")
+    func goaway() throws {
+        let world = try World(script: "after 5 requests: goaway Shutdown\ntoken *: delay 2s")
+        try world.start()
+        for number in 0..<5 { try world.request(Self.body(number)) }
+        func leaving() throws -> String? {
+            try objects(try state(world), "pools").flatMap { try objects($0, "connections") }
+                .compactMap { $0["goaway"] as? String }.first
+        }
+        #expect(world.pass(atMost: .seconds(5)) { (try? leaving()) == "Shutdown" })
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        world.pass(.seconds(20))
+        #expect(try leaving() == nil)
+        let last = try objects(try state(world), "pools").compactMap { $0["last_goaway"] as? Object }.first
+        #expect(last?["reason"] as? String == "Shutdown")
+        let ago = try #require(last?["seconds_ago"] as? Double)
+        #expect(ago >= 20)
+    }
+
+    @Test("No device token and no payload is in it")
+    func secrecy() throws {
+        let world = try World(script: "token *: 400 BadDeviceToken")
+        try world.start()
+        for number in 0..<5 { try world.request(Self.body(number)) }
+        world.pass(.milliseconds(30))
+        for _ in 0..<2 {
+            let text = text(world)
+            #expect(!text.contains(Self.prefix + "0000"))
+            #expect(!text.contains("secret"))
+            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Admin
+import Core
+import Foundation
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Monitoring
+
+@Suite("Readiness")
+struct HealthTests {
+    private static let body = """
+        {"device-token":"7000000000000000","apns-topic":"com.example.app","apns-push-type":"alert",\
+        "payload":{"aps":{"badge":1}}}
+        """
+
+    private func health(_ world: World, _ edit: (inout Observation) -> Void = { _ in }) -> Health {
+        var observation = world.observation()
+        edit(&observation)
+        return Health(observation)
+    }
+
+    @Test("A worker that consumes, publishes and reaches APNs is ready")
+    func ready() throws {
+        let world = try World()
+        try world.start()
+        let health = health(world)
+        #expect(health.missing.isEmpty)
+        #expect(health.queues == [Health.Queue(name: "push.requests", consumers: 1)])
+        #expect(health.apps.map(\.topic) == ["com.example.app", "com.example.other"])
+        #expect(health.apps.allSatisfy { $0.isUsable && $0.connections == 1 && $0.authenticated == 0 })
+        try world.request(Self.body)
+        world.pass(.seconds(1))
+        #expect(self.health(world).apps.map(\.authenticated) == [1, 1])
+    }
+
+    @Test("Without the broker it is not, and says what is missing, until the broker is back")
+    func broker() throws {
+        let world = try World()
+        try world.start()
+        world.isBrokerDown = true
+        world.cut(World.broker)
+        #expect(
+            health(world).missing == [
+                "queue push.requests is consumed by 0 of 1 workers",
+                "the publishing connection of 1 workers is not open",
+            ])
+        world.isBrokerDown = false
+        world.pass(.seconds(60))
+        #expect(health(world).isReady)
+    }
+
+    @Test("Without APNs no app is usable")
+    func apns() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        try world.start()
+        #expect(health(world).missing == ["no app is usable"])
+        world.isAPNsDown = false
+        world.pass(.seconds(60))
+        #expect(health(world).isReady)
+    }
+
+    @Test("An app that is paused is not usable, with its cause; another one is enough to be ready")
+    func paused() throws {
+        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
+        try world.start()
+        try world.request(Self.body)
+        try world.request(Self.body)
+        world.pass(.seconds(3))
+        let paused = health(world)
+        #expect(
+            paused.apps[0].pauses == [
+                Health.Pause(topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken", seconds: 3, held: 2)
+            ])
+        #expect(paused.apps.map(\.isUsable) == [false, true])
+        #expect(paused.isReady)
+        try world.request(Self.body.replacing("example.app", with: "example.other"))
+        world.pass(.seconds(1))
+        #expect(health(world).missing == ["no app is usable"])
+    }
+
+    @Test("An app that may not manage channels is usable for devices all the same")
+    func channelsPaused() throws {
+        let world = try World(script: "operation create: 400 TopicDisallowed") {
+            $0.apps.removeAll { $0.topic != "com.example.app" }
+        }
+        try world.start()
+        try world.request(
+            #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#)
+        world.pass(.seconds(1))
+        let health = health(world)
+        #expect(health.apps.map { $0.pauses.map(\.isForDevices) } == [[false]])
+        #expect(health.isReady && health.apps[0].isUsable)
+    }
+
+    @Test("Workers that have not begun, have ended or do not answer are missing, and so is one that drains")
+    func workers() throws {
+        let world = try World()
+        try world.start()
+        func missing(_ edit: (inout Observation) -> Void) -> [String] { health(world, edit).missing }
+        #expect(missing { $0.workers[0].isAlive = false } == ["worker 0 does not answer"])
+        #expect(missing { $0.workers[0].snapshot = nil }.contains("not every worker has begun"))
+        #expect(missing { $0.workers[0].hasEnded = true }.contains("worker 0 has ended"))
+        try world.request(Self.body)
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(missing { _ in }.contains("draining"))
+    }
+
+    @Test("Its JSON says all of that")
+    func json() throws {
+        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
+        try world.start()
+        try world.request(Self.body)
+        world.pass(.seconds(2))
+        let object = try #require(
+            JSONSerialization.jsonObject(with: Data(health(world).json)) as? NSDictionary)
+        let expected: NSDictionary = [
+            "ready": true, "missing": [], "workers": 1, "publishing": 1, "blocked": false,
+            "queues": [["name": "push.requests", "consumers": 1]],
+            "apps": [
+                [
+                    "topic": "com.example.app", "environment": "production", "usable": false, "connections": 1,
+                    "authenticated": 0,
+                    "paused": [
+                        [
+                            "topic": "com.example.app", "cause": "BadEnvironmentKeyIdInToken", "seconds": 2, "held": 1,
+                        ]
+                    ],
+                ],
+                [
+                    "topic": "com.example.other", "environment": "production", "usable": true, "connections": 1,
+                    "authenticated": 0, "paused": [],
+                ],
+            ],
+        ]
+        #expect(object == expected)
+    }
+}

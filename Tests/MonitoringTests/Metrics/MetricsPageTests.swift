@@ -1,0 +1,289 @@
+import AMQP
+import Admin
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Monitoring
+@testable import Runtime
+
+@Suite("The metrics of a worker")
+struct MetricsPageTests {
+    private static func body(_ prefix: String, _ number: Int = 0, type: String = "alert") -> String {
+        let name = String(number, radix: 16)
+        let token = prefix + String(repeating: "0", count: 64 - prefix.count - name.count) + name
+        return """
+            {"device-token":"\(token)","apns-topic":"com.example.app","apns-push-type":"\(type)",\
+            "payload":{"aps":{"badge":1}}}
+            """
+    }
+
+    private func observation(_ world: World) -> Observation {
+        world.observation([
+            .init(
+                topic: "com.example.app", environment: .production, usesProviderTokens: true, expiresIn: nil,
+                tokenAge: .seconds(90)),
+            .init(
+                topic: "com.example.other", environment: .production, usesProviderTokens: false, expiresIn: -5,
+                tokenAge: nil),
+        ])
+    }
+
+    private func page(_ world: World) throws -> PrometheusPage {
+        try PrometheusPage(String(decoding: MetricsPage.render(observation(world)), as: UTF8.self))
+    }
+
+    @Test("The page has every metric of the table once, in its order, with its labels, also before anything happened")
+    func table() throws {
+        let world = try World()
+        for _ in 0..<2 {
+            let page = try page(world)
+            #expect(page.families.map(\.name) == Metric.all.map { $0.name.description })
+            for (family, metric) in zip(page.families, Metric.all) {
+                #expect(family.type == metric.kind.rawValue)
+                for sample in family.samples {
+                    #expect(Set(sample.labels.keys).subtracting(["le"]) == Set(metric.labels.map(\.description)))
+                }
+            }
+            try world.start()
+        }
+    }
+
+    @Test("It counts what APNs and the broker have seen")
+    func load() throws {
+        let world = try World(
+            script:
+                "token dead*: 410 Unregistered\ntoken e4e4*: 400 BadCollapseId\ntoken 0dd*: 400 \"NotOfApple\"\ntoken *: delay 20ms"
+        ) {
+            $0.queues[0].prefetch = 100
+        }
+        try world.start()
+        let stamp = UInt64(world.moment.wall.seconds - 7)
+        for number in 0..<20 { try world.request(Self.body("7", number), id: "a\(number)") { $0.timestamp = stamp } }
+        for number in 0..<3 { try world.request(Self.body("dead", number), id: "d\(number)") }
+        for number in 0..<2 { try world.request(Self.body("e4e4", number), id: "e\(number)") }
+        try world.request(Self.body("0dd", 1), id: "odd")
+        try world.request("{", id: "broken")
+        let busy = try page(world)
+        #expect(busy.sum("harebell_unsettled") == 26)
+        #expect(busy.sum("harebell_consuming", ["queue": "push.requests"]) == 1)
+        #expect(busy.sum("harebell_prefetch", ["queue": "push.requests"]) == 100)
+        #expect(busy.sum("harebell_publishing") == 1)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let page = try page(world)
+        #expect(page.sum("harebell_deliveries_total", ["queue": "push.requests"]) == 27)
+        func notifications(_ outcome: String, _ reason: String, _ type: String = "alert") -> Double? {
+            page.sum(
+                "harebell_notifications_total",
+                ["topic": "com.example.app", "push_type": type, "outcome": outcome, "reason": reason])
+        }
+        #expect(notifications("accepted", "") == 20)
+        #expect(notifications("unregistered", "Unregistered") == 3)
+        #expect(notifications("rejected", "BadCollapseId") == 2)
+        #expect(notifications("rejected", "unknown") == 1)
+        #expect(page.sum("harebell_notifications_total", ["topic": "", "outcome": "invalid"]) == 1)
+        #expect(page.sum("harebell_notifications_total") == 27)
+        #expect(page.sum("harebell_dead_letters_total") == 4)
+        #expect(page.sum("harebell_unknown_reasons_total") == 1)
+        #expect(page.sum("harebell_request_seconds_count") == 27)
+        #expect(page.sum("harebell_queue_wait_seconds_count") == 20)
+        #expect(page.sum("harebell_queue_wait_seconds_bucket", ["le": "5"]) == 0)
+        #expect(page.sum("harebell_queue_wait_seconds_bucket", ["le": "10"]) == 20)
+        #expect(page.sum("harebell_apns_seconds_count") == 26)
+        #expect(page.sum("harebell_apns_seconds_bucket", ["le": "0.01"]) == 0)
+        #expect(page.sum("harebell_limiter_wait_seconds_count") == 26)
+        #expect(page.sum("harebell_unsettled") == 0)
+        #expect(page.sum("harebell_unconfirmed") == 0)
+        #expect(page.sum("harebell_oldest_unsettled_seconds") == 0)
+        // Both apps have one key: the first one stands for them.
+        #expect(page.sum("harebell_connections", ["app": "com.example.app", "state": "ready"]) == 1)
+        #expect(page.samples(of: "harebell_streams").map(\.labels) == [["app": "com.example.app"]])
+        #expect(page.sum("harebell_max_concurrent_streams", ["app": "com.example.app"]) == 1000)
+    }
+
+    @Test("A timestamp that is still to come is not counted")
+    func futureTimestamp() throws {
+        let world = try World()
+        try world.start()
+        let milliseconds = UInt64(world.moment.wall.milliseconds)
+        for stamp in [milliseconds, .max, UInt64(world.moment.wall.seconds) + 1] {
+            try world.request(Self.body("7"), id: "m\(stamp)") { $0.timestamp = stamp }
+        }
+        #expect(try page(world).sum("harebell_queue_wait_seconds_count") == 0)
+    }
+
+    @Test("What waits for a connection is counted, and for how long")
+    func waiting() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        try world.start()
+        try world.request(Self.body("7"), id: "first")
+        world.pass(.seconds(3))
+        try world.request(Self.body("7", 1), id: "second")
+        world.pass(.seconds(4))
+        let waiting = try page(world)
+        #expect(waiting.sum("harebell_waiting", ["app": "com.example.app"]) == 2)
+        #expect(waiting.sum("harebell_oldest_unsettled_seconds") == 7)
+        #expect(waiting.sum("harebell_connections", ["state": "ready"]) == 0)
+        #expect(try #require(waiting.sum("harebell_connect_failures_total")) > 1)
+        world.isAPNsDown = false
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let page = try page(world)
+        #expect(page.sum("harebell_limiter_wait_seconds_bucket", ["le": "2.5"]) == 0)
+        #expect(page.sum("harebell_limiter_wait_seconds_count") == 2)
+    }
+
+    @Test("A paused app has its cause, and what it holds; the others have none")
+    func paused() throws {
+        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        world.pass(.seconds(1))
+        let page = try page(world)
+        let samples = page.samples(of: "harebell_app_paused")
+        #expect(
+            samples.map(\.labels) == [
+                ["topic": "com.example.app", "cause": "BadEnvironmentKeyIdInToken"],
+                ["topic": "com.example.other", "cause": ""],
+            ])
+        #expect(samples.map(\.value) == [1, 0])
+        #expect(page.sum("harebell_held", ["topic": "com.example.app"]) == 3)
+        #expect(page.sum("harebell_certificate_expiry_seconds", ["topic": "com.example.other"]) == -5)
+        #expect(page.sum("harebell_provider_token_age_seconds", ["topic": "com.example.app"]) == 90)
+        #expect(page.samples(of: "harebell_provider_token_age_seconds").count == 1)
+    }
+
+    @Test("A standstill shows, with what it leaves in force and what was given back")
+    func standstill() throws {
+        let world = try World(script: "token 9*: delay 20s") { $0.hold = .seconds(60) }
+        try world.start()
+        try world.request(Self.body("7"), id: "sent")
+        world.pass(.seconds(1))
+        let running = try page(world)
+        #expect(running.sum("harebell_completed_requests") == 1)
+        #expect(running.sum("harebell_prefetch_in_force", ["queue": "push.requests"]) == 10)
+        #expect(running.sum("harebell_standstill") == 0)
+        try world.request(Self.body("9"), id: "open")
+        world.pass(.seconds(1))
+        world.cut(consuming: true)
+        #expect(try page(world).sum("harebell_orphans") == 1)
+        world.pass(.seconds(60))
+        world.isAPNsDown = true
+        world.cut(World.apns)
+        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        world.pass(.seconds(120))
+        let standing = try page(world)
+        #expect(standing.sum("harebell_standstill") == 1)
+        #expect(standing.sum("harebell_prefetch_in_force", ["queue": "push.requests"]) == 0)
+        #expect(standing.sum("harebell_requeued_total") == 3)
+        #expect(standing.sum("harebell_orphans") == 0 && standing.sum("harebell_suspect_publishes") == 0)
+        #expect(standing.sum("harebell_held_too_long_total") == 0)
+    }
+
+    @Test("A queue says how many messages wait in it, and not those that are here")
+    func depth() throws {
+        let world = try World(script: "token *: silence")
+        try world.start()
+        for number in 0..<17 { try world.request(Self.body("7", number), id: "m\(number)") }
+        let worker = try #require(world.worker)
+        #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
+        worker.countMessages(at: world.moment)
+        world.settle()
+        #expect(try page(world).sum("harebell_queue_messages", ["queue": "push.requests"]) == 7)
+        // Not asked again at once, but when some time has passed; and that is no sign of a stalled consumer.
+        try world.request(Self.body("7", 17), id: "m17")
+        worker.countMessages(at: world.moment)
+        world.settle()
+        #expect(try page(world).sum("harebell_queue_messages") == 7)
+        for _ in 0..<2 {
+            world.pass(.seconds(5))
+            worker.countMessages(at: world.moment)
+        }
+        world.settle()
+        #expect(try page(world).sum("harebell_queue_messages") == 8)
+        #expect(world.events.count { if case .notReady = $0 { true } else { false } } == 0)
+        world.cut(consuming: true)
+        #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
+    }
+
+    @Test("GOAWAYs are counted by reason, also those of pools that a reload took away")
+    func goaways() throws {
+        let world = try World(script: "after 2 requests: goaway\n")
+        try world.start()
+        for number in 0..<6 {
+            try world.request(Self.body("7", number), id: "m\(number)")
+            world.pass(.seconds(1))
+        }
+        let before = try #require(try page(world).sum("harebell_goaways_total"))
+        #expect(before > 0)
+        let key = world.otherKey
+        try world.reload { configuration in
+            for app in configuration.apps.indices { configuration.apps[app].credential = key }
+        }
+        world.pass(.seconds(60))
+        #expect(world.worker?.roster.pools.count { $0 != nil } == world.worker?.snapshot(at: world.moment).pools.count)
+        let after = try #require(try page(world).sum("harebell_goaways_total"))
+        #expect(after >= before)
+    }
+
+    @Test("Two workers add up")
+    func workers() throws {
+        let world = try World()
+        try world.start()
+        try world.start()
+        for number in 0..<30 { try world.request(Self.body("7", number), id: "m\(number)") }
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let page = try page(world)
+        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 30)
+        #expect(page.sum("harebell_request_seconds_count") == 30)
+        #expect(page.sum("harebell_workers") == 2)
+        #expect(page.sum("harebell_publishing") == 2)
+    }
+
+    @Test("What is asked for and ordered over HTTP, and what the process uses, is what was counted")
+    func process() throws {
+        var observation = observation(try World())
+        observation.admin.requests = [
+            .init(page: "/metrics", status: 200): 7, .init(page: "/metrics", status: 401): 2,
+            .init(page: "other", status: 404): 1,
+        ]
+        observation.orders.add("replay", "aborted")
+        observation.orders.add("replay", "aborted")
+        observation.orders.add("look", "complete")
+        observation.orders.add("stop", "complete")
+        func page() throws -> PrometheusPage {
+            try PrometheusPage(String(decoding: MetricsPage.render(observation), as: UTF8.self))
+        }
+        let unknown = try page()
+        for metric in Metric.process.dropFirst() { #expect(unknown.samples(of: "\(metric.name)").isEmpty) }
+        observation.process.cpu = .milliseconds(12_340)
+        observation.process.residentBytes = 6_000_000
+        observation.process.virtualBytes = 900_000_000
+        observation.process.openDescriptors = 31
+        observation.process.maximumDescriptors = 1024
+        observation.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
+        let known = try page()
+        #expect(known.sum("harebell_admin_requests_total", ["page": "/metrics", "status": "200"]) == 7)
+        #expect(known.sum("harebell_admin_requests_total", ["status": "401"]) == 2)
+        #expect(known.sum("harebell_admin_requests_total", ["page": "other"]) == 1)
+        #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "aborted"]) == 2)
+        #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "complete"]) == 0)
+        #expect(known.sum("harebell_dead_letter_orders_total") == 4)
+        #expect(known.samples(of: "harebell_dead_letter_orders_total").count == 2 * DeadLetterOrderTally.ends.count + 1)
+        #expect(known.sum("process_cpu_seconds_total") == 12.34)
+        #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
+        #expect(known.sum("process_virtual_memory_bytes") == 900_000_000)
+        #expect(known.sum("process_open_fds") == 31)
+        #expect(known.sum("process_max_fds") == 1024)
+        #expect(known.sum("process_start_time_seconds") == 1_795_300_000.25)
+    }
+
+    @Test("The page in the documentation ends with the table of metrics")
+    func documentation() throws {
+        let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+        let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/metrics.md"), as: UTF8.self)
+        #expect(page.hasSuffix("\n\n" + MetricsReference.markdown))
+    }
+}

@@ -1,0 +1,16 @@
+import Admin
+import Monitoring
+
+/// The metrics as the page in the documentation has them.
+enum MetricsReference {
+    /// A table in Markdown.
+    static var markdown: String {
+        let rows = Metric.all.map { metric in
+            let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
+            return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) | \(metric.advice) |"
+                .replacing("|  |", with: "| |")
+        }
+        return "| metric | type | labels | what it tells | what to do |\n|---|---|---|---|---|\n"
+            + rows.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,112 @@
+import SimulatedWorld
+import Testing
+
+@testable import AMQP
+@testable import Operations
+@testable import Configuration
+
+@Suite("BrokerJudge")
+struct BrokerJudgeTests {
+    private let configuration: Configuration
+    private let judge: BrokerJudge
+
+    init() throws {
+        configuration = try World.configuration()
+        judge = BrokerJudge(configuration)
+    }
+
+    private func step(_ name: String) throws -> TopologyPlan.Step {
+        try #require(
+            TopologyPlan(configuration).steps.first {
+                if case .queue(let queue, _) = $0 { queue.name == name } else { false }
+            })
+    }
+
+    private func difference(_ argument: String, _ received: String, _ current: String) throws -> Inequivalence {
+        let text =
+            "inequivalent arg '\(argument)' for queue 'q' in vhost '/': received \(received) but current is \(current)"
+        return try #require(Inequivalence(.closed(replyCode: 406, text: text, name: "PRECONDITION_FAILED")))
+    }
+
+    private func findings(
+        _ name: String, _ differences: [Inequivalence], version: String = "4.1.0"
+    ) throws -> [ConnectionFinding] {
+        judge.findings(
+            about: try step(name),
+            differences.isEmpty
+                ? .asWanted(messages: 1, consumers: 2) : .different(differences, rest: nil, messages: 1, consumers: 2),
+            ServerProperties(product: "RabbitMQ", version: version))
+    }
+
+    @Test(
+        "A version says what it can do",
+        arguments: [
+            ("RabbitMQ", "3.10.8", ConnectionFinding.Severity.ok), ("RabbitMQ", "4.2.0-rc.1", .ok),
+            ("RabbitMQ", "3.9.29", .warning), ("RabbitMQ", "2.8", .warning), ("RabbitMQ", "new", .note),
+            ("LavinMQ", "2.0.0", .note), ("", "", .note),
+        ])
+    func version(product: String, version: String, severity: ConnectionFinding.Severity) {
+        let finding = judge.version(ServerProperties(product: product, version: version))
+        #expect(finding.severity == severity && finding.text.hasPrefix("\(product) \(version)"))
+    }
+
+    @Test(
+        "What a delivery limit means depends on the version",
+        arguments: [
+            (nil, "3.13.7", ConnectionFinding.Severity.ok, "none, unless a policy sets one"),
+            (nil, "4.0.1", .ok, "20, as RabbitMQ 4 has it, unless a policy sets another"),
+            ("-1", "4.0.1", .ok, "none"),
+            ("-1", "3.13.7", .wrong, "-1 means here: a request is given up after its first failed delivery"),
+            ("7", "3.13.7", .ok, "7"), ("7", "4.0.1", .ok, "7"),
+        ] as [(String?, String, ConnectionFinding.Severity, String)])
+    func limit(current: String?, version: String, severity: ConnectionFinding.Severity, text: String) throws {
+        let differences = try current.map {
+            [try difference("x-delivery-limit", "none", "the value '\($0)' of type 'signedint'")]
+        }
+        let found = try findings("push.requests", differences ?? [], version: version)
+        let limit = try #require(found.first { $0.subject == "delivery limit of push.requests" })
+        #expect(limit.severity == severity && limit.text == text)
+    }
+
+    @Test("A classic request queue has no limit, and one without a dead-letter exchange loses what is given up")
+    func classic() throws {
+        let found = try findings(
+            "push.requests",
+            [
+                difference("x-queue-type", "the value 'quorum' of type 'longstr'", "none"),
+                difference("x-dead-letter-exchange", "the value '' of type 'longstr'", "none"),
+            ])
+        #expect(
+            found.map(\.subject) == [
+                "queue push.requests", "dead letters of push.requests", "delivery limit of push.requests",
+            ])
+        #expect(found.map(\.severity) == [.warning, .warning, .note])
+        #expect(found[0].text.hasSuffix("; 1 message, 2 consumers"))
+    }
+
+    @Test(
+        "A retry queue that does not give back what it holds is wrong, another difference of it is not",
+        arguments: [
+            ("x-message-ttl", "'5000'", "'6000'", true),
+            ("x-dead-letter-routing-key", "'push.requests'", "'other'", true),
+            ("x-dead-letter-exchange", "the value '' of type 'longstr'", "none", true),
+            ("x-max-length", "none", "the value '10' of type 'signedint'", false),
+        ])
+    func retryQueue(argument: String, wanted: String, current: String, isWrong: Bool) throws {
+        let found = try findings("push.requests.retry.5s", [difference(argument, wanted, current)])
+        #expect(found.map(\.severity) == [isWrong ? .wrong : .warning])
+    }
+
+    @Test("Only the queues of requests are told about delivery limits")
+    func otherQueue() throws {
+        #expect(try findings("push.dead", []).map(\.subject) == ["queue push.dead"])
+    }
+
+    @Test("An exchange of one's own is not published to for a trial")
+    func exchanges() throws {
+        let configuration = try World.configuration { $0.deadLetter.exchange = "push" }
+        let remarks = BrokerJudge(configuration).remarks
+        #expect(remarks.map(\.subject) == ["publishing to push", "consumer timeout"])
+        #expect(remarks.allSatisfy { $0.severity == .note })
+    }
+}

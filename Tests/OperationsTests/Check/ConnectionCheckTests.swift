@@ -1,0 +1,117 @@
+import AMQP
+import Core
+import SimulatedWorld
+import Simulator
+import System
+import TestSupport
+import Testing
+
+@testable import Operations
+@testable import Configuration
+
+@Suite("ConnectionCheck")
+struct ConnectionCheckTests {
+    /// Lets a check run to its end, at most so long.
+    private func reports(
+        _ world: World, within limit: Duration = .seconds(120), lookedUp: @escaping LookedUp = { _ in nil }
+    ) -> [ConnectionReport] {
+        let check = ConnectionCheck(
+            world.configuration, broker: world.network, apns: world.network, lookedUp: lookedUp, seed: 1,
+            at: world.moment)
+        world.guests = [World.Guest(nextDeadline: { check.nextDeadline }, turn: check.step(at:))]
+        defer { world.guests = [] }
+        #expect(world.pass(atMost: limit) { check.isOver })
+        #expect(check.progress.done == check.progress.of)
+        return check.reports
+    }
+
+    private func worldWithQueues(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
+        let world = try World(declares: [], configure: configure)
+        for case .queue(let queue, _) in TopologyPlan(world.configuration).steps {
+            world.broker.declare(queue.name, arguments: queue.arguments)
+        }
+        return world
+    }
+
+    @Test("Where all is well nothing is wrong, nothing is sent to a device, and nothing lies in a queue")
+    func fine() throws {
+        let world = try worldWithQueues()
+        let reports = reports(world) { $0.host == "broker" ? ["10.0.0.1", "10.0.0.2"] : nil }
+        #expect(reports.map(\.peer) == [.broker, .apns, .apns])
+        let findings = reports.flatMap(\.findings)
+        #expect(findings.allSatisfy { !$0.severity.isError && $0.severity != .warning }, "\(findings)")
+        #expect(findings.contains(ConnectionFinding(.ok, "dns", "2 addresses: 10.0.0.1, 10.0.0.2")))
+        #expect(findings.contains { $0.subject == "consuming push.requests" && $0.severity == .ok })
+        #expect(findings.contains { $0.subject == "credential" && $0.severity == .ok })
+        #expect(world.ledger.records.allSatisfy { $0.deviceToken.isEmpty })
+        #expect(world.broker.queues.values.allSatisfy { $0.messages.isEmpty && $0.consumerCount == 0 })
+        #expect(world.broker.violations.isEmpty)
+    }
+
+    @Test("Whoever refuses connections is unreachable, and the rest is looked at all the same")
+    func refused() throws {
+        let world = try worldWithQueues()
+        world.isBrokerDown = true
+        let withoutBroker = reports(world)
+        #expect(withoutBroker[0].findings.map(\.severity) == [.unreachable])
+        #expect(withoutBroker[1].findings.contains { $0.subject == "answer" && $0.severity == .ok })
+
+        world.isBrokerDown = false
+        world.isAPNsDown = true
+        let withoutAPNs = reports(world)
+        #expect(withoutAPNs[0].findings.allSatisfy { !$0.severity.isError })
+        #expect(withoutAPNs[1].findings.map(\.severity) == [.unreachable])
+        #expect(withoutAPNs[2].findings.map(\.severity) == [.warning], "it is needed for channels only")
+    }
+
+    @Test("Whoever is silent is given up")
+    func silent() throws {
+        let world = try worldWithQueues()
+        var silence = MemoryNetwork.Faults()
+        silence.silence = 1
+        for endpoint in [World.broker, World.apns] { world.network.faults[endpoint] = silence }
+        let reports = reports(world)
+        #expect(reports[0].findings.map(\.severity) == [.unreachable], "\(reports[0])")
+        #expect(reports[1].findings.map(\.severity) == [.unreachable], "\(reports[1])")
+        #expect(reports[2].findings.map(\.severity) == [.warning], "\(reports[2])")
+    }
+
+    @Test("A broker that takes no messages is a warning")
+    func blocked() throws {
+        let world = try worldWithQueues()
+        world.broker.setAlarm(true)
+        let findings = reports(world)[0].findings
+        #expect(findings.contains { $0.subject == "publishing" && $0.severity == .warning }, "\(findings)")
+    }
+
+    @Test("A clock that is two hours ahead is found by the provider token")
+    func clock() throws {
+        let world = try worldWithQueues()
+        world.clockError = .seconds(7200)
+        let findings = reports(world).flatMap(\.findings)
+        #expect(findings.contains { $0.subject == "credential" && $0.severity == .wrong }, "\(findings)")
+    }
+
+    @Test("Many apps are looked at a few at a time, and all of them")
+    func many() throws {
+        let world = try worldWithQueues { configuration in
+            let app = configuration.apps[0]
+            configuration.apps = (0..<30).map { number in
+                var app = app
+                app.topic = "com.example.app\(number)"
+                app.credential = .token(
+                    keyFile: app.credential.keyFile, keyID: "ABC123DEFG", teamID: "TEAM\(100_000 + number)")
+                return app
+            }
+        }
+        let reports = reports(world)
+        #expect(reports.count == 1 + 1 + 30)
+        #expect(reports.allSatisfy { !$0.findings.isEmpty })
+    }
+}
+
+extension Configuration.Credential {
+    fileprivate var keyFile: FilePath {
+        if case .token(let keyFile, _, _) = self { keyFile } else { "" }
+    }
+}

@@ -1,0 +1,57 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Operations
+
+@Suite("An unreachable broker")
+struct UnreachableBrokerTests {
+    private let network = MemoryNetwork { _ in nil }
+
+    private func connection(_ role: AMQPRole) -> AMQPConnection {
+        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
+        return AMQPConnection(
+            configuration: AMQPConfiguration(address: address, role: role), addresses: [address], network: network,
+            random: SplitMix64(seed: 1))
+    }
+
+    @Test("ends a topology run after its patience, with what was wrong")
+    func topology() throws {
+        let run = TopologyRun(
+            TopologyPlan(try World.configuration { _ in }), .apply, control: connection(.control), at: network.now)
+        var failures: [AMQPError?] = []
+        network.advance(by: TopologyRun.patience + .seconds(1), deadline: { run.nextDeadline }) {
+            run.expire(at: network.now)
+            var isNew = false
+            while case .failed(let error)? = run.nextEvent() {
+                failures.append(error)
+                isNew = true
+            }
+            return isNew
+        }
+        #expect(failures.map { $0?.code } == [.transport])
+        #expect(run.isClosed && run.nextDeadline == nil)
+        #expect(network.attempts > 1)
+    }
+
+    @Test("ends a load run after its patience as a failure, for nothing was published")
+    func load() {
+        let run = LoadRun(
+            settings: LoadRun.Settings(queue: "push.requests", count: 10, rate: nil),
+            plan: LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0),
+            replies: ReplyQueue(name: "replies", prefetch: 10, at: network.now, connect: connection), at: network.now)
+        network.advance(by: .seconds(31), deadline: { run.nextDeadline }) {
+            let before = run.end
+            run.expire(at: network.now)
+            return run.end != before
+        }
+        guard case .failed(let message) = run.end else {
+            Issue.record("\(String(describing: run.end))")
+            return
+        }
+        #expect(message.contains("cannot connect to broker:5672"))
+        #expect(run.isClosed)
+    }
+}

@@ -1,0 +1,171 @@
+import Core
+import Testing
+
+@testable import Pipeline
+
+@Suite("App gate")
+struct AppGateTests {
+    private static let start = Instant(nanoseconds: 0)
+    private static let cause = AppGate.Cause.topic(RejectionReason(rawValue: "TopicMismatch"))
+    private static let credential = AppGate.Cause.credential(RejectionReason(rawValue: "BadCertificate"))
+    private static let tokens = AppGate.Cause.deviceTokens(refused: 50, answers: 100)
+
+    @Test("An open gate lets everything through")
+    func open() {
+        var gate = AppGate()
+        for handle: UInt32 in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
+        #expect(gate.isOpen)
+        #expect(gate.nextProbe == nil)
+        for proof in [ReplyProof.none, .credential, .topic, .token] {
+            #expect(gate.ended(1, showing: proof, at: Self.start) == .nothing)
+        }
+        #expect(gate.withdrawn(1) == false)
+    }
+
+    @Test("A refusal closes it for 15 s, each refused probe doubles that, up to five minutes")
+    func pauses() {
+        var gate = AppGate()
+        var now = Self.start
+        var pauses: [Duration] = []
+        #expect(gate.refused(0, Self.cause, at: now) == .closes)
+        for handle: UInt32 in 1...8 {
+            guard let due = gate.nextProbe else { break }
+            pauses.append(due - now)
+            #expect(gate.admit(handle, at: due + .nanoseconds(-1)) == false)
+            #expect(gate.admit(handle, at: due) == true)
+            #expect(gate.nextProbe == nil)
+            now = due
+            #expect(gate.refused(handle, Self.cause, at: now) == .prolongs)
+        }
+        #expect(pauses == [15, 30, 60, 120, 240, 300, 300, 300].map { .seconds($0) })
+        #expect(gate.pause?.cause == Self.cause)
+        #expect(gate.pause?.since == Self.start)
+    }
+
+    @Test("What was in flight when it closed neither lengthens the pause nor ends the probe")
+    func stragglers() {
+        var gate = AppGate()
+        _ = gate.refused(0, Self.cause, at: Self.start)
+        #expect(gate.refused(1, Self.cause, at: Self.start) == .repeats)
+        let due = Self.start + AppGate.firstPause
+        #expect(gate.admit(7, at: due) == true)
+        #expect(gate.refused(2, Self.cause, at: due) == .repeats)
+        #expect(gate.withdrawn(3) == false)
+        #expect(gate.ended(3, showing: .none, at: due) == .nothing)
+        #expect(gate.admit(8, at: due) == false)
+        #expect(gate.pause?.length == AppGate.firstPause)
+    }
+
+    @Test("Another probe may go at once when one was not sent")
+    func withdrawn() {
+        var gate = AppGate()
+        _ = gate.refused(0, Self.cause, at: Self.start)
+        let due = Self.start + AppGate.firstPause
+        #expect(gate.admit(7, at: due) == true)
+        #expect(gate.withdrawn(7) == true)
+        #expect(gate.nextProbe == due)
+        #expect(gate.admit(8, at: due) == true)
+    }
+
+    /// Each end of a notification for each cause: of the probe, and of one that was in flight when the gate closed.
+    @Test(
+        "It opens when a probe disproves the cause, and one that shows nothing is repeated after as long",
+        arguments: [
+            (Self.credential, ReplyProof.none, AppGate.Ending.repeatsPause),
+            (Self.credential, .credential, .opens), (Self.credential, .topic, .opens),
+            (Self.credential, .token, .opens),
+            (Self.cause, .none, .repeatsPause), (Self.cause, .credential, .repeatsPause),
+            (Self.cause, .topic, .opens), (Self.cause, .token, .opens),
+            (Self.tokens, .none, .repeatsPause), (Self.tokens, .credential, .repeatsPause),
+            (Self.tokens, .topic, .repeatsPause), (Self.tokens, .token, .opens),
+        ])
+    func ended(cause: AppGate.Cause, proof: ReplyProof, ofProbe: AppGate.Ending) {
+        var gate = AppGate()
+        _ = gate.refused(0, cause, at: Self.start)
+        let due = Self.start + AppGate.firstPause
+        _ = gate.admit(1, at: due)
+        var other = gate
+        #expect(other.ended(9, showing: proof, at: due) == .nothing)
+        #expect(!other.isOpen)
+        let now = due + .seconds(3)
+        #expect(gate.ended(1, showing: proof, at: now) == ofProbe)
+        #expect(gate.isOpen == (ofProbe == .opens))
+        if ofProbe == .repeatsPause { #expect(gate.nextProbe == now + AppGate.firstPause) }
+    }
+
+    @Test("After it was open, the next refusal begins with the first pause again")
+    func anew() {
+        var gate = AppGate()
+        _ = gate.refused(0, Self.cause, at: Self.start)
+        _ = gate.admit(1, at: Self.start + .seconds(15))
+        _ = gate.refused(1, Self.cause, at: Self.start + .seconds(15))
+        _ = gate.admit(2, at: Self.start + .seconds(45))
+        #expect(gate.ended(2, showing: .topic, at: Self.start + .seconds(45)) == .opens)
+        let now = Self.start + .seconds(50)
+        #expect(gate.refused(2, Self.tokens, at: now) == .closes)
+        #expect(gate.nextProbe == now + AppGate.firstPause)
+        #expect(gate.pause?.cause == Self.tokens)
+    }
+
+    @Test("When something has changed the next probe may go at once, but not beside another one")
+    func probeSoon() {
+        var gate = AppGate()
+        gate.probeSoon(at: Self.start)
+        #expect(gate.isOpen)
+        _ = gate.refused(0, Self.cause, at: Self.start)
+        let now = Self.start + .seconds(1)
+        gate.probeSoon(at: now)
+        #expect(gate.admit(1, at: now) == true)
+        gate.probeSoon(at: now)
+        #expect(gate.admit(2, at: now) == false)
+        #expect(gate.refused(1, Self.cause, at: now) == .prolongs)
+        #expect(gate.nextProbe == now + .seconds(30))
+    }
+
+    @Test("In random walks at most one probe is under way, and never before its time")
+    func randomWalks() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<200 {
+            var gate = AppGate()
+            var now = Self.start
+            var inFlight: Set<UInt32> = []
+            var probe: UInt32?
+            var next: UInt32 = 0
+            for _ in 0..<200 {
+                now = now + .seconds(Int.random(in: 0...20, using: &random))
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0..<5:
+                    let wasOpen = gate.isOpen
+                    let due = gate.nextProbe
+                    guard gate.admit(next, at: now) else { continue }
+                    inFlight.insert(next)
+                    if !wasOpen {
+                        try #require(probe == nil, "seed \(seed)")
+                        try #require(due.map { $0 <= now } == true, "seed \(seed)")
+                        probe = next
+                    }
+                    next += 1
+                case 5..<8:
+                    guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
+                    inFlight.remove(handle)
+                    let refusal = gate.refused(handle, Self.cause, at: now)
+                    try #require((refusal == .prolongs) == (probe == handle), "seed \(seed)")
+                    try #require(!gate.isOpen, "seed \(seed)")
+                    if probe == handle { probe = nil }
+                case 8:
+                    guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
+                    inFlight.remove(handle)
+                    try #require(gate.withdrawn(handle) == (probe == handle), "seed \(seed)")
+                    if probe == handle { probe = nil }
+                default:
+                    guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
+                    inFlight.remove(handle)
+                    let opens = gate.ended(handle, showing: .token, at: now) == .opens
+                    try #require(opens == (probe == handle), "seed \(seed)")
+                    if probe == handle { probe = nil }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import Core
+import TLS
+import TestSupport
+import Testing
+
+@testable import Pipeline
+
+@Suite("App table")
+struct AppTableTests {
+    private static func pools(_ pool: Int) -> PipelineApp.Pools {
+        PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool + 10)
+    }
+
+    private static let two = AppTable([
+        PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0)),
+        PipelineApp(topic: "com.example.app", environment: .development, pools: pools(1)),
+        PipelineApp(topic: "com.example.other", environment: .production, pools: pools(0)),
+    ])
+    private static let one = AppTable([PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0))]
+    )
+
+    /// What became of a notification: the app's number and full topic, or what is wrong.
+    private func resolve(
+        _ table: AppTable, topic: String?, _ type: PushType = .alert, _ environment: Environment? = nil
+    ) throws -> String {
+        let token = try #require(DeviceToken("00fc"))
+        let notification = Core.Notification(
+            target: .device(token), topic: topic.map { ArraySlice($0.utf8) }, pushType: type,
+            environment: environment, payload: [])
+        return switch table.resolve(notification) {
+        case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
+        case .failure(let failure): failure.detail
+        }
+    }
+
+    @Test(
+        "A bundle ID gets the suffix of its push type, and a full topic is taken as it is",
+        arguments: PushType.allCases.filter { $0 != .mdm })
+    func suffix(type: PushType) throws {
+        let full = "com.example.app\(type.topicSuffix)"
+        #expect(try resolve(Self.two, topic: "com.example.app", type) == "0 \(full)")
+        #expect(try resolve(Self.two, topic: full, type) == "0 \(full)")
+    }
+
+    @Test(
+        "Broadcasts and channels belong to the bundle ID, even if the request says the topic with its suffix",
+        arguments: ["com.example.app", "com.example.app.push-type.liveactivity"])
+    func bundleID(requested: String) throws {
+        let targets: [Core.Notification.Target] = [
+            .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), .management(.list),
+        ]
+        for target in targets {
+            let notification = Core.Notification(
+                target: target, topic: ArraySlice(requested.utf8), pushType: .liveactivity, payload: [])
+            #expect(try Self.one.resolve(notification).get().topic.elementsEqual("com.example.app".utf8))
+        }
+        #expect(Self.one.apps[0].pools.pool(for: targets[1]) == 10)
+    }
+
+    @Test("The suffix of another push type is a contradiction")
+    func contradiction() throws {
+        #expect(
+            try resolve(Self.two, topic: "com.example.app.voip", .alert)
+                == "apns-topic: \"com.example.app.voip\" contradicts apns-push-type alert, whose topic is "
+                + "\"com.example.app\"")
+        #expect(
+            try resolve(Self.two, topic: "com.example.app.complication", .voip)
+                == "apns-topic: \"com.example.app.complication\" contradicts apns-push-type voip, whose topic is "
+                + "\"com.example.app.voip\"")
+    }
+
+    @Test(
+        "Of all pairs of push type and suffix, only a type with its own suffix is no contradiction",
+        arguments: PushType.allCases.filter { $0 != .mdm })
+    func pairs(type: PushType) throws {
+        let own = "com.example.app\(type.topicSuffix)"
+        for other in PushType.allCases {
+            let topic = "com.example.app\(other.topicSuffix)"
+            // Without a suffix it is the bundle ID.
+            let isRight = topic == own || topic == "com.example.app"
+            #expect(
+                try resolve(Self.two, topic: topic, type)
+                    == (isRight
+                        ? "0 \(own)"
+                        : "apns-topic: \"\(topic)\" contradicts apns-push-type \(type), whose topic is \"\(own)\""))
+        }
+    }
+
+    @Test("The topic of mdm is that of an app with the UID of an MDM certificate, and of no other")
+    func mdm() throws {
+        let uid = "com.apple.mgmt.External.0f1e2d3c"
+        let table = AppTable(
+            Self.one.apps + [PipelineApp(topic: uid, environment: .production, pools: Self.pools(0))])
+        #expect(try resolve(table, topic: uid, .mdm) == "1 \(uid)")
+        #expect(
+            try resolve(table, topic: "com.example.app", .mdm)
+                == "apns-push-type: the topic of mdm is the UID of an MDM certificate and starts with \"com.apple.mgmt.\", "
+                + "\"com.example.app\" does not")
+    }
+
+    @Test(
+        "A configured topic is a bundle ID, even if it ends as a suffix does",
+        arguments: PushType.allCases.filter { $0 != .mdm })
+    func bundleIDWithSuffix(type: PushType) throws {
+        for ending in PushType.allCases {
+            let bundleID = "com.example.app\(ending.topicSuffix)"
+            let table = AppTable([PipelineApp(topic: bundleID, environment: .production, pools: Self.pools(0))])
+            #expect(try resolve(table, topic: bundleID, type) == "0 \(bundleID)\(type.topicSuffix)")
+            #expect(
+                try resolve(table, topic: bundleID + "\(type.topicSuffix)", type) == "0 \(bundleID)\(type.topicSuffix)")
+        }
+    }
+
+    @Test("What is one app's full topic and another's bundle ID is the full topic, in whichever order they stand")
+    func fullTopicFirst() throws {
+        let plain = PipelineApp(topic: "com.example.app", environment: .production, pools: Self.pools(0))
+        let calls = PipelineApp(topic: "com.example.app.voip", environment: .production, pools: Self.pools(0))
+        for apps in [[plain, calls], [calls, plain]] {
+            let table = AppTable(apps)
+            let position = apps[0].topic == plain.topic ? 0 : 1
+            #expect(try resolve(table, topic: "com.example.app.voip", .voip) == "\(position) com.example.app.voip")
+            #expect(try resolve(table, topic: "com.example.app.voip") == "\(1 - position) com.example.app.voip")
+            #expect(
+                try resolve(table, topic: "com.example.app.voip.voip", .voip)
+                    == "\(1 - position) com.example.app.voip.voip")
+            #expect(try resolve(table, topic: "com.example.app", .voip) == "\(position) com.example.app.voip")
+        }
+    }
+
+    @Test("A topic of no app is unknown, even if it begins as one does")
+    func unknown() throws {
+        for topic in ["com.example", "com.example.apps", "com.example.app.", "com.example.app.watch", ""] {
+            #expect(
+                try resolve(Self.two, topic: topic) == "apns-topic: no app \"\(topic)\" is configured")
+        }
+    }
+
+    @Test("The environment chooses between apps of one topic; without it the first one is taken")
+    func environment() throws {
+        #expect(try resolve(Self.two, topic: "com.example.app") == "0 com.example.app")
+        #expect(try resolve(Self.two, topic: "com.example.app", .alert, .production) == "0 com.example.app")
+        #expect(try resolve(Self.two, topic: "com.example.app", .voip, .development) == "1 com.example.app.voip")
+        #expect(
+            try resolve(Self.two, topic: "com.example.other", .alert, .development)
+                == "environment: no app \"com.example.other\" is configured for development")
+    }
+
+    @Test("Of a thousand apps only those are looked at whose topic it is")
+    func manyApps() throws {
+        let table = AppTable(
+            (0..<1000).map { number in
+                PipelineApp(
+                    topic: "com.example.app\(number / 2)", environment: number % 2 == 0 ? .production : .development,
+                    pools: Self.pools(0))
+            })
+        for number in [0, 7, 250, 499] {
+            let bundleID = "com.example.app\(number)"
+            for topic in [bundleID, bundleID + ".voip"] {
+                #expect(table.candidates(for: ArraySlice(topic.utf8)) == [2 * number, 2 * number + 1])
+                #expect(try resolve(table, topic: topic, .voip) == "\(2 * number) \(bundleID).voip")
+                #expect(
+                    try resolve(table, topic: topic, .voip, .development) == "\(2 * number + 1) \(bundleID).voip")
+            }
+        }
+        #expect(table.candidates(for: ArraySlice("com.example.app500".utf8)).isEmpty)
+    }
+
+    @Test("An app is found by its topics as they are after a reload")
+    func reloaded() throws {
+        var table = Self.one
+        let uid = "com.apple.mgmt.External.0f1e2d3c"
+        let authority = CertificateAuthority(commonName: "Test", now: WallTime(milliseconds: 1_795_300_000_000))
+        let issued = authority.issueProvider(bundleID: uid, topics: [.init("com.example.app")])
+        let certificate = try Certificate(pem: issued.certificatePEM)
+        table.change(
+            0,
+            to: PipelineApp(
+                topic: "com.example.app", environment: .production, pools: Self.pools(0), certificate: certificate))
+        #expect(try resolve(table, topic: uid, .mdm) == "0 \(uid)")
+        table.configured = []
+        #expect(try resolve(table, topic: "com.example.app") == "apns-topic: no app \"com.example.app\" is configured")
+    }
+
+    @Test("A missing topic means the only app, and is a mistake where there are several")
+    func missing() throws {
+        #expect(try resolve(Self.one, topic: nil, .voip) == "0 com.example.app.voip")
+        #expect(
+            try resolve(Self.one, topic: nil, .alert, .development)
+                == "environment: no app is configured for development")
+        #expect(
+            try resolve(Self.two, topic: nil) == "apns-topic: missing, and more than one app is configured")
+    }
+}

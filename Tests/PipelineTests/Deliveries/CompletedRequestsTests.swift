@@ -1,0 +1,178 @@
+import AMQP
+import Core
+import Testing
+
+@testable import Pipeline
+
+/// A delivery with nothing but what identifies it.
+private func delivery(
+    _ body: String, id: String? = nil, queue: Int = 0, timestamp: UInt64? = nil, correlationID: String? = nil,
+    exchange: String? = nil, routingKey: String? = nil
+) -> Delivery {
+    var storage: [UInt8] = []
+    func field(_ text: String?) -> Delivery.Field {
+        guard let text else { return .absent }
+        let start = storage.count
+        storage += Array(text.utf8)
+        return Delivery.Field(start..<storage.count)
+    }
+    var layout = Delivery.Layout()
+    layout.body = field(body)
+    layout.messageID = field(id)
+    layout.correlationID = field(correlationID)
+    layout.exchange = field(exchange ?? "")
+    layout.routingKey = field(routingKey ?? "")
+    return Delivery(
+        epoch: 1, tag: 1, redelivered: false, queue: queue, timestamp: timestamp, storage: storage, layout: layout)
+}
+
+private func key(_ number: Int) -> RedeliveryKey {
+    RedeliveryKey(delivery("body", id: "\(number)"))
+}
+
+@Suite("Completed requests")
+struct CompletedRequestsTests {
+    private static let start = Instant(nanoseconds: 0)
+
+    @Test("The key is the same for a redelivery and differs by all that a redelivery repeats")
+    func keys() {
+        let original = RedeliveryKey(delivery("a", id: "m", timestamp: 1))
+        #expect(RedeliveryKey(delivery("a", id: "m", timestamp: 1)) == original)
+        for other in [
+            delivery("b", id: "m", timestamp: 1), delivery("a", id: "n", timestamp: 1), delivery("a", timestamp: 1),
+            delivery("a", id: "m", timestamp: 2), delivery("a", id: "m"),
+            delivery("a", id: "m", queue: 1, timestamp: 1), delivery("a", id: "m", timestamp: 1, correlationID: "c"),
+            delivery("a", id: "m", timestamp: 1, exchange: "e"), delivery("a", id: "m", timestamp: 1, routingKey: "r"),
+        ] {
+            #expect(RedeliveryKey(other) != original)
+        }
+        #expect(RedeliveryKey(delivery("a", id: "m")) != RedeliveryKey(delivery("a", id: "m", timestamp: 0)))
+        let arrived = Moment(instant: Self.start, wall: WallTime(milliseconds: 1000))
+        for delivery in [delivery("a", id: "m", timestamp: 1), delivery("a", timestamp: 1)] {
+            #expect(InFlightRequest(delivery: delivery, arrived: arrived).redeliveryKey == RedeliveryKey(delivery))
+        }
+        // Neighbours cannot run together.
+        #expect(RedeliveryKey(delivery("ab", id: "c")) != RedeliveryKey(delivery("a", id: "bc")))
+    }
+
+    @Test("Nothing is suspected before a connection was lost, and everything completed before is afterwards")
+    func suspects() {
+        var completed = CompletedRequests(prefetch: 5)
+        completed.completed(key(1))
+        #expect(!completed.hasSuspects)
+        completed.connectionLost(at: Self.start)
+        #expect(completed.hasSuspects)
+        #expect(completed.absorbs(key(1), at: Self.start) == true)
+        // The acknowledgement of the redelivery can be lost as well.
+        #expect(completed.absorbs(key(1), at: Self.start) == true)
+        #expect(completed.absorbs(key(2), at: Self.start) == false)
+        completed.completedTooLate(key(2))
+        #expect(completed.absorbs(key(2), at: Self.start) == true)
+    }
+
+    @Test("Without a message id, as many are absorbed as finished without an acknowledgement, and none that had one")
+    func unnamed() {
+        let key = RedeliveryKey(delivery("look-alike"))
+        var completed = CompletedRequests(prefetch: 5)
+        completed.completed(key)
+        completed.connectionLost(at: Self.start)
+        #expect(completed.absorbs(key, at: Self.start) == false, "its twin may never have been sent")
+        completed.completedTooLate(key)
+        completed.completedTooLate(key)
+        completed.publishedAnew(key)
+        #expect(completed.absorbs(key, at: Self.start) == true)
+        #expect(completed.absorbs(key, at: Self.start) == true)
+        #expect(completed.absorbs(key, at: Self.start) == false)
+        #expect(!completed.hasSuspects)
+    }
+
+    @Test("However many finish without an acknowledgement, a bounded number of looks is remembered, for ten minutes")
+    func boundedLooks() {
+        var completed = CompletedRequests(prefetch: 2)
+        completed.connectionLost(at: Self.start)
+        let keys = (0..<1000).map { RedeliveryKey(delivery("\($0)")) }
+        for key in keys { completed.completedTooLate(key) }
+        let remembered = keys.count { completed.absorbs($0, at: Self.start) }
+        #expect(remembered <= 8)
+        completed.completedTooLate(keys[0])
+        #expect(completed.absorbs(keys[0], at: Self.start + .seconds(600)) == false)
+    }
+
+    @Test("What is published anew is new")
+    func anew() {
+        var completed = CompletedRequests(prefetch: 5)
+        completed.completed(key(1))
+        completed.connectionLost(at: Self.start)
+        completed.publishedAnew(key(1))
+        #expect(completed.absorbs(key(1), at: Self.start) == false)
+    }
+
+    @Test("Suspects are forgotten ten minutes after the last lost connection")
+    func forgets() {
+        var completed = CompletedRequests(prefetch: 5)
+        completed.completed(key(1))
+        completed.connectionLost(at: Self.start)
+        completed.connectionLost(at: Self.start + .seconds(300))
+        #expect(completed.absorbs(key(1), at: Self.start + .seconds(899)) == true)
+        #expect(completed.absorbs(key(1), at: Self.start + .seconds(900)) == false)
+        #expect(!completed.hasSuspects)
+    }
+
+    @Test("However often connections are lost, a bounded number of requests is remembered, the newest among them")
+    func bounded() {
+        var completed = CompletedRequests(prefetch: 2)
+        for loss in 0..<1000 {
+            for number in 0..<8 { completed.completed(key(loss * 8 + number)) }
+            completed.connectionLost(at: Self.start)
+            for number in 0..<8 { #expect(completed.absorbs(key(loss * 8 + number), at: Self.start) == true) }
+        }
+        let remembered = (0..<8000).count { completed.absorbs(key($0), at: Self.start) }
+        #expect(remembered <= 32)
+    }
+
+    /// Deliveries complete in any order, the ledger acknowledges them in its own, and the broker holds back what exceeds
+    /// the prefetch: whatever it counts as unacknowledged when the connection is lost has to be remembered, if it is
+    /// completed.
+    @Test("In random walks no completed delivery that the broker still holds is unknown after the connection is lost")
+    func randomWalks() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<200 {
+            let prefetch = Int.random(in: 1...12, using: &random)
+            var completed = CompletedRequests(prefetch: prefetch)
+            var ledger = DeliveryLedger(epoch: 1)
+            var now = Self.start
+            var atBroker: Set<UInt64> = []
+            var open: [UInt64] = []
+            var done: Set<UInt64> = []
+            var next: UInt64 = 1
+            for _ in 0..<Int.random(in: 0...300, using: &random) {
+                while atBroker.count < prefetch {
+                    _ = ledger.deliveryReceived(next)
+                    atBroker.insert(next)
+                    open.append(next)
+                    next += 1
+                }
+                now = now + .milliseconds(Int.random(in: 0...3, using: &random))
+                if !open.isEmpty {
+                    // Mostly the newest, so that the oldest one holds up the acknowledgements of all others.
+                    let isNew = Int.random(in: 0..<8, using: &random) > 0
+                    let tag = isNew ? open.removeLast() : open.removeFirst()
+                    ledger.settle(tag, epoch: 1, at: now)
+                    completed.completed(key(Int(tag)))
+                    done.insert(tag)
+                }
+                while let acknowledgement = ledger.nextAcknowledgement(at: now) {
+                    switch acknowledgement {
+                    case .one(let tag): atBroker.remove(tag)
+                    case .upTo(let tag): atBroker = atBroker.filter { $0 > tag }
+                    }
+                }
+            }
+            completed.connectionLost(at: now)
+            for tag in atBroker where done.contains(tag) {
+                try #require(completed.absorbs(key(Int(tag)), at: now) == true, "seed \(seed), prefetch \(prefetch)")
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Core
+import Testing
+
+@testable import Pipeline
+
+@Suite("Orphaned requests")
+struct OrphanedRequestsTests {
+    private static func request(_ body: String) -> InFlightRequest {
+        var layout = Delivery.Layout()
+        layout.body = Delivery.Field(0..<body.utf8.count)
+        return InFlightRequest(
+            delivery: Delivery(
+                epoch: 1, tag: 1, redelivered: false, queue: 0, storage: Array(body.utf8), layout: layout),
+            arrived: Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 0)))
+    }
+
+    private static func key(_ request: InFlightRequest) -> RedeliveryKey {
+        RedeliveryKey(request.delivery)
+    }
+
+    @Test("Requests that look the same are adopted one by one, the oldest first, and then no more")
+    func lookAlikes() {
+        var orphans = OrphanedRequests()
+        let requests = [Self.request("a"), Self.request("a"), Self.request("b")]
+        for request in requests { orphans.insert(request) }
+        #expect(requests.allSatisfy { $0.isOrphan })
+        for request in requests {
+            #expect(orphans.adopt(Self.key(request)) === request)
+            #expect(!request.isOrphan)
+        }
+        #expect(orphans.isEmpty)
+        #expect(orphans.adopt(Self.key(requests[0])) == nil)
+    }
+
+    @Test("What finishes takes none along that looks the same")
+    func finishes() {
+        var orphans = OrphanedRequests()
+        let requests = [Self.request("a"), Self.request("a")]
+        for request in requests { orphans.insert(request) }
+        #expect(orphans.remove(requests[1]) == Self.key(requests[1]))
+        #expect(!orphans.isEmpty)
+        #expect(orphans.adopt(Self.key(requests[0])) === requests[0])
+        #expect(orphans.isEmpty)
+    }
+
+    @Test("A request that is an orphan already is adopted once, however many connections are lost")
+    func lostAgain() {
+        var orphans = OrphanedRequests()
+        let request = Self.request("a")
+        for _ in 0..<3 { orphans.insert(request) }
+        #expect(orphans.adopt(Self.key(request)) === request)
+        #expect(orphans.isEmpty)
+    }
+}

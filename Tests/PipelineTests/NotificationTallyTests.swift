@@ -1,0 +1,64 @@
+import Core
+import Testing
+
+@testable import Pipeline
+
+@Suite("Counting notifications")
+struct NotificationTallyTests {
+    private func totals(_ tally: NotificationTally) -> [NotificationTally.Key: UInt64] {
+        var totals: [NotificationTally.Key: UInt64] = [:]
+        tally.add(to: &totals) { "app \($0)" }
+        return totals
+    }
+
+    private func key(
+        _ topic: String, _ type: PushType?, _ outcome: Outcome, _ reason: String? = nil
+    ) -> NotificationTally.Key {
+        NotificationTally.Key(
+            topic: topic, pushType: type, outcome: outcome, reason: reason.map { RejectionReason(rawValue: $0) })
+    }
+
+    @Test("Each app, push type, outcome and reason is counted by itself")
+    func series() {
+        var tally = NotificationTally()
+        let bad = RejectionReason(rawValue: "BadDeviceToken")
+        for _ in 0..<3 { tally.count(app: 2, .alert, .accepted, nil) }
+        tally.count(app: 2, .alert, .unregistered, bad)
+        tally.count(app: 2, .voip, .accepted, nil)
+        tally.count(app: 0, .widgets, .unregistered, bad)
+        tally.count(app: nil, .widgets, .invalid, nil)
+        tally.count(app: nil, nil, .invalid, nil)
+        #expect(
+            totals(tally) == [
+                key("app 2", .alert, .accepted): 3, key("app 2", .alert, .unregistered, "BadDeviceToken"): 1,
+                key("app 2", .voip, .accepted): 1, key("app 0", .widgets, .unregistered, "BadDeviceToken"): 1,
+                key("", .widgets, .invalid): 1, key("", nil, .invalid): 1,
+            ])
+    }
+
+    @Test("Reasons that Apple does not document are one series, however many a peer invents")
+    func inventedReasons() {
+        var tally = NotificationTally()
+        for number in 0..<500 { tally.count(app: 0, .alert, .rejected, RejectionReason(rawValue: "Reason\(number)")) }
+        tally.count(app: 0, .alert, .rejected, NotificationTally.unknownReason)
+        #expect(totals(tally) == [key("app 0", .alert, .rejected, "unknown"): 501])
+    }
+
+    @Test("An app's number begins anew when it is another one's")
+    func forgetting() {
+        var tally = NotificationTally()
+        for app in 0..<3 { tally.count(app: app, .widgets, .accepted, nil) }
+        tally.forget(app: 1)
+        tally.forget(app: 7)
+        #expect(totals(tally) == [key("app 0", .widgets, .accepted): 1, key("app 2", .widgets, .accepted): 1])
+    }
+
+    @Test("Several workers add up")
+    func addition() {
+        var tally = NotificationTally()
+        tally.count(app: 0, .alert, .accepted, nil)
+        var sums: [NotificationTally.Key: UInt64] = [:]
+        for _ in 0..<3 { tally.add(to: &sums) { _ in "one" } }
+        #expect(sums == [key("one", .alert, .accepted): 3])
+    }
+}

@@ -1,0 +1,579 @@
+import AMQP
+import Core
+import Foundation
+import TLS
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+
+/// A delivery with these properties, as the receiver lays it out.
+private func delivery(
+    _ properties: MessageProperties = MessageProperties(), raw: [UInt8]? = nil, exchange: String = "",
+    routingKey: String = "push.requests", body: String = "{}"
+) throws -> Delivery {
+    var storage: [UInt8] = []
+    var layout = Delivery.Layout()
+    func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
+        storage.append(contentsOf: bytes)
+        return Delivery.Field(storage.count - bytes.count..<storage.count)
+    }
+    layout.exchange = place(exchange.utf8)
+    layout.routingKey = place(routingKey.utf8)
+    layout.rawProperties = place(try raw ?? properties.encoded())
+    if let text = properties.contentType { layout.contentType = place(text) }
+    if let text = properties.correlationID { layout.correlationID = place(text) }
+    if let text = properties.replyTo { layout.replyTo = place(text) }
+    if let text = properties.messageID { layout.messageID = place(text) }
+    let headers = (properties.headers?.entries ?? []).map { entry in
+        let name = place(entry.name)
+        switch entry.value {
+        case .text(let text): return Delivery.Header.text(name, place(text))
+        case .int32(let value): return Delivery.Header.integer(name, Int64(value))
+        case .int64(let value): return Delivery.Header.integer(name, value)
+        case .boolean(let value): return Delivery.Header.boolean(name, value)
+        default: return Delivery.Header.other(name)
+        }
+    }
+    layout.body = place(body.utf8)
+    return Delivery(
+        epoch: 1, tag: 1, redelivered: false, queue: 0, timestamp: properties.timestamp, storage: storage,
+        layout: layout, headers: headers)
+}
+
+private func properties(
+    messageID: String? = nil, correlationID: String? = nil, headers: FieldTable? = nil
+) -> MessageProperties {
+    var properties = MessageProperties()
+    properties.messageID = messageID.map { Array($0.utf8) }
+    properties.correlationID = correlationID.map { Array($0.utf8) }
+    properties.headers = headers
+    return properties
+}
+
+private func text(_ bytes: (some Collection<UInt8>)?) -> String? {
+    bytes.map { String(decoding: $0, as: UTF8.self) }
+}
+
+private func headers(_ properties: PublicationProperties) throws -> FieldTable {
+    try FieldTable(decoding: properties.headers ?? [])
+}
+
+private let id = NotificationID(high: 0x123e_4567_e89b_12d3, low: 0xa456_4266_5544_0000)
+
+private func notification(target: Core.Notification.Target? = nil) throws -> Core.Notification {
+    Core.Notification(
+        target: try target ?? .device(#require(DeviceToken("00fc"))), topic: ArraySlice("com.example.app".utf8),
+        pushType: .alert, environment: .production, payload: ArraySlice("{}".utf8))
+}
+
+@Suite("Results")
+struct ResultTests {
+    @Suite("Result JSON")
+    struct JSON {
+        private let encoder = ResultEncoder()
+        private let route = PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8))
+
+        @Test("An accepted notification gives all fields in their order")
+        func accepted() throws {
+            let result = encoder.encode(
+                Report(outcome: .accepted, status: 200, attempts: 1, processed: .yes), id: id,
+                notification: try notification(),
+                delivery: try delivery(properties(messageID: "m-1", correlationID: "c-1")))
+            #expect(
+                text(result.body)
+                    == "{\"apns-id\":\"123e4567-e89b-12d3-a456-426655440000\",\"device-token\":\"00fc\","
+                    + "\"apns-topic\":\"com.example.app\",\"environment\":\"production\",\"outcome\":\"accepted\","
+                    + "\"status\":200,\"reason\":null,\"action\":\"none\",\"timestamp\":null,\"apns-unique-id\":null,"
+                    + "\"attempts\":1,\"processed\":\"yes\",\"message-id\":\"m-1\",\"detail\":null}")
+            let publication = result.publication(to: route)
+            #expect(publication.mandatory)
+            #expect(publication.properties.persistent)
+            #expect(publication.exchange.isEmpty)
+            #expect(text(publication.routingKey) == "replies")
+            #expect(text(publication.properties.contentType) == "application/json")
+            #expect(text(publication.properties.type) == "harebell.result")
+            #expect(text(publication.properties.correlationID) == "c-1")
+            #expect(text(publication.properties.messageID) == "123e4567-e89b-12d3-a456-426655440000")
+            #expect(
+                try headers(publication.properties)
+                    == ["harebell-outcome": .string("accepted"), "harebell-status": .int32(200)])
+        }
+
+        @Test("A dead token carries APNs' reason and timestamp")
+        func unregistered() throws {
+            let result = encoder.encode(
+                Report(
+                    outcome: .unregistered, status: 410, reason: RejectionReason(rawValue: "Unregistered"),
+                    timestamp: 1_795_300_000_123, uniqueID: Array("u-1".utf8), attempts: 2, processed: .yes),
+                id: id, notification: try notification(), topic: ArraySlice("com.example.app.voip".utf8),
+                environment: .development, delivery: try delivery())
+            #expect(
+                text(result.body)
+                    == "{\"apns-id\":\"123e4567-e89b-12d3-a456-426655440000\",\"device-token\":\"00fc\","
+                    + "\"apns-topic\":\"com.example.app.voip\",\"environment\":\"development\","
+                    + "\"outcome\":\"unregistered\",\"status\":410,\"reason\":\"Unregistered\","
+                    + "\"action\":\"forget-token\",\"timestamp\":1795300000123,\"apns-unique-id\":\"u-1\","
+                    + "\"attempts\":2,\"processed\":\"yes\",\"message-id\":null,\"detail\":null}")
+            #expect(
+                try headers(result.properties) == [
+                    "harebell-outcome": .string("unregistered"), "harebell-status": .int32(410),
+                    "harebell-reason": .string("Unregistered"),
+                ])
+            #expect(result.properties.correlationID == nil)
+        }
+
+        @Test("What could not be decoded has nulls, and no status among its headers")
+        func invalid() throws {
+            let result = encoder.encode(
+                Report(outcome: .invalid, detail: "body: not JSON"), id: nil, notification: nil,
+                delivery: try delivery(properties(messageID: "m-1")))
+            #expect(
+                text(result.body)
+                    == "{\"apns-id\":null,\"device-token\":null,\"apns-topic\":null,\"environment\":null,"
+                    + "\"outcome\":\"invalid\",\"status\":null,\"reason\":null,\"action\":\"fix-request\","
+                    + "\"timestamp\":null,\"apns-unique-id\":null,\"attempts\":0,\"processed\":\"no\","
+                    + "\"message-id\":\"m-1\",\"detail\":\"body: not JSON\"}")
+            #expect(try headers(result.properties) == ["harebell-outcome": .string("invalid")])
+            #expect(text(result.properties.correlationID) == "m-1")
+            #expect(result.properties.messageID == nil)
+        }
+
+        @Test("A result of a fan-out has its index in the message id")
+        func fanOut() throws {
+            let result = encoder.encode(
+                Report(outcome: .accepted, status: 200), id: id, position: 12, notification: try notification(),
+                delivery: try delivery())
+            #expect(text(result.properties.messageID) == "123e4567-e89b-12d3-a456-426655440000-12")
+        }
+
+        @Test("A broadcast names its channel instead of a device token")
+        func broadcast() throws {
+            let result = encoder.encode(
+                Report(outcome: .accepted, status: 200), id: id,
+                notification: try notification(target: .channel(ArraySlice("YQ==".utf8))), delivery: try delivery())
+            #expect(
+                text(result.body)?.contains(",\"device-token\":null,\"apns-channel-id\":\"YQ==\",\"apns-topic\"")
+                    == true)
+        }
+
+        @Test("Trace headers are copied, others are not")
+        func trace() throws {
+            let request: FieldTable = [
+                "traceparent": .string("00-1-2-01"), "x": .string("y"), "tracestate": .string(""),
+                "baggage": .string("a=b"),
+            ]
+            let rejected = Report(outcome: .rejected, status: 400, reason: RejectionReason(rawValue: "BadTopic"))
+            for report in [Report(outcome: .accepted, status: 200), rejected] {
+                let result = encoder.encode(
+                    report, id: id, notification: nil, delivery: try delivery(properties(headers: request)))
+                var expected: FieldTable = [
+                    "harebell-outcome": .string(report.outcome.name.description),
+                    "harebell-status": .int32(Int32(report.status ?? 0)),
+                ]
+                if let reason = report.reason { expected["harebell-reason"] = .string(reason.rawValue) }
+                expected["traceparent"] = .string("00-1-2-01")
+                expected["tracestate"] = .string("")
+                expected["baggage"] = .string("a=b")
+                #expect(try headers(result.properties) == expected)
+            }
+        }
+
+        @Test("A trace header that is longer than anyone has to pass on is left out, so that the result fits a frame")
+        func longTrace() throws {
+            for (length, isCopied) in [(8192, true), (8193, false), (100_000, false)] {
+                let baggage = String(repeating: "b", count: length)
+                let result = encoder.encode(
+                    Report(outcome: .accepted, status: 200), id: id, notification: nil,
+                    delivery: try delivery(properties(headers: ["baggage": .string(baggage)])))
+                #expect((try headers(result.properties)["baggage"] == .string(baggage)) == isCopied)
+            }
+        }
+
+        @Test("Whatever stands in a text, the result is JSON that says the same")
+        func escapes() throws {
+            let strange = "\"\\/\u{0}\u{1}\u{8}\u{c}\u{1f}\n\r\t é😀\u{7f}\u{2028}"
+            let result = encoder.encode(
+                Report(outcome: .invalid, detail: strange), id: nil, notification: nil,
+                delivery: try delivery(properties(messageID: strange)))
+            let json = try #require(
+                JSONSerialization.jsonObject(with: Data(result.body)) as? [String: Any])
+            #expect(json["detail"] as? String == strange)
+            #expect(json["message-id"] as? String == strange)
+            #expect(text(result.body)?.contains("\\u0000\\u0001\\u0008\\u000c\\u001f\\n\\r\\t é😀") == true)
+
+            var broken = MessageProperties()
+            broken.messageID = [0x61, 0xFF, 0x62]
+            let repaired = encoder.encode(
+                Report(outcome: .invalid), id: nil, notification: nil, delivery: try delivery(broken))
+            #expect(text(repaired.body)?.contains("\"message-id\":\"a\u{FFFD}b\"") == true)
+        }
+
+        @Test("Numbers are written in full", arguments: [0, 9, 10, -1, Int64.max, Int64.min])
+        func numbers(value: Int64) {
+            var bytes: [UInt8] = []
+            bytes.append(decimal: Int(value))
+            #expect(text(bytes) == "\(value)")
+        }
+
+        @Test("A publication can be sent to another place as it is")
+        func rerouted() throws {
+            let result = encoder.encode(
+                Report(outcome: .accepted, status: 200), id: id, notification: nil, delivery: try delivery())
+            let other = result.publication(to: route).rerouted(
+                to: PublishRoute(Configuration.Route(exchange: "x", routingKey: "y")))
+            #expect(text(other.exchange) == "x")
+            #expect(text(other.routingKey) == "y")
+            #expect(other.body == result.body)
+        }
+    }
+
+    @Suite("Request keys")
+    struct Keys {
+        private func key(
+            _ properties: MessageProperties, exchange: String = "", routingKey: String = "push.requests",
+            body: String = "{}", queue: String = "push.requests", position: Int? = nil,
+            notification: Core.Notification? = nil
+        ) throws -> String {
+            RequestKey.notificationID(
+                own: notification?.id, position: position,
+                of: try delivery(properties, exchange: exchange, routingKey: routingKey, body: body), queue: queue
+            ).description
+        }
+
+        @Test("One message id in one queue is one apns-id, and it is a UUID of version 5")
+        func messageID() throws {
+            let one = try key(properties(messageID: "m-1"))
+            #expect(one == "38ca482d-ba28-576b-ac09-0f2071724c47")
+            #expect(try key(properties(messageID: "m-1"), routingKey: "other", body: "other") == one)
+            #expect(try key(properties(messageID: "m-2")) != one)
+            #expect(try key(properties(messageID: "m-1"), queue: "other") != one)
+            let version = one.dropFirst(14).first
+            #expect(version == "5")
+        }
+
+        @Test("Without a message id, origin, correlation id, timestamp and body make the key")
+        func digest() throws {
+            let plain = try key(properties())
+            #expect(try key(properties()) == plain)
+            #expect(try key(properties(messageID: "")) == plain)
+            var timed = properties()
+            timed.timestamp = 1
+            let all = [
+                plain, try key(properties(), exchange: "x"), try key(properties(), routingKey: "x"),
+                try key(properties(correlationID: "c")), try key(timed), try key(properties(), body: "{ }"),
+                try key(properties(), exchange: "push", routingKey: ".requests"),
+            ]
+            #expect(Set(all).count == all.count)
+        }
+
+        @Test("A fan-out's notifications have ids of their own, even under one that was given")
+        func fanOut() throws {
+            let derived = try (0..<3).map { try key(properties(messageID: "m"), position: $0) }
+            #expect(Set(derived + [try key(properties(messageID: "m"))]).count == 4)
+            var named = try notification()
+            named.id = id
+            #expect(try key(properties(), notification: named) == id.description)
+            let given = try (0..<3).map { try key(properties(), position: $0, notification: named) }
+            #expect(Set(given + [id.description]).count == 4)
+            #expect(try key(properties(messageID: "x"), body: "y", position: 1, notification: named) == given[1])
+        }
+
+        @Test("A copy that comes back from the dead letters or a retry queue has the original's apns-id")
+        func copies() throws {
+            for original in [properties(), properties(messageID: "m", headers: ["harebell-x": .boolean(true)])] {
+                let first = try delivery(original, exchange: "work", routingKey: "push.a", body: "[1]")
+                let expected = RequestKey.notificationID(own: nil, position: nil, of: first, queue: "q")
+                let route = PublishRoute(exchange: [], routingKey: ArraySlice("dead".utf8))
+                let deadLetter = DeadLetterEncoder(route: route, worker: "w").encode(
+                    first, report: Report(outcome: .rejected), id: nil, queue: "q", decoder: "auto",
+                    firstSeen: WallTime(milliseconds: 0), now: WallTime(milliseconds: 0))
+                let retry = try #require(
+                    RetryEncoder.encode(
+                        first, RetryEncoder.Note(attempts: 1), queue: "q", firstSeen: WallTime(milliseconds: 0),
+                        delay: .seconds(5)))
+                for copy in [deadLetter, retry] {
+                    var returned = original
+                    returned.headers = try headers(copy.properties)
+                    let replay = try delivery(returned, exchange: "", routingKey: "q", body: "[1]")
+                    // Also where it comes back to another queue than it left.
+                    for queue in ["q", "other"] {
+                        let found = RequestKey.notificationID(own: nil, position: nil, of: replay, queue: queue)
+                        #expect(found == expected)
+                    }
+                }
+            }
+        }
+    }
+
+    @Suite("Dead letters")
+    struct DeadLetters {
+        private let encoder = DeadLetterEncoder(
+            route: PublishRoute(exchange: ArraySlice("dlx".utf8), routingKey: ArraySlice("push.dead".utf8)),
+            worker: "host/17/1.0")
+        private let firstSeen = WallTime(milliseconds: 1_795_300_000_999)
+        private let now = WallTime(milliseconds: 1_795_300_060_000)
+
+        private func encode(_ delivery: Delivery, _ report: Report) -> Publication {
+            encoder.encode(
+                delivery, report: report, id: id, queue: "push.requests", decoder: "apns-json", firstSeen: firstSeen,
+                now: now)
+        }
+
+        private let rejected = Report(
+            outcome: .rejected, status: 400, reason: RejectionReason(rawValue: "BadTopic"), attempts: 1,
+            processed: .yes,
+            detail: "d")
+
+        @Test("The body stays, the properties stay, and the headers say what became of it")
+        func copy() throws {
+            var original = MessageProperties()
+            original.contentType = Array("application/json".utf8)
+            original.contentEncoding = Array("utf-8".utf8)
+            original.correlationID = Array("c".utf8)
+            original.replyTo = Array("replies".utf8)
+            original.messageID = Array("m".utf8)
+            original.timestamp = 1_795_300_000
+            original.type = Array("t".utf8)
+            original.appID = Array("a".utf8)
+            original.priority = 3
+            original.deliveryMode = 1
+            original.headers = [
+                "traceparent": .string("00-1"), "nested": .table(["n": .array([.int64(-1), .void])]),
+            ]
+            let found = encode(
+                try delivery(original, exchange: "work", routingKey: "push.a", body: "{\"a\" : 1}"), rejected)
+            #expect(text(found.exchange) == "dlx")
+            #expect(text(found.routingKey) == "push.dead")
+            #expect(found.mandatory)
+            #expect(text(found.body) == "{\"a\" : 1}")
+            #expect(found.properties.persistent)
+            #expect(text(found.properties.contentType) == "application/json")
+            #expect(text(found.properties.contentEncoding) == "utf-8")
+            #expect(text(found.properties.correlationID) == "c")
+            #expect(text(found.properties.replyTo) == "replies")
+            #expect(text(found.properties.messageID) == "m")
+            #expect(found.properties.timestamp == 1_795_300_000)
+            #expect(text(found.properties.type) == "t")
+            #expect(text(found.properties.appID) == "a")
+            #expect(found.properties.priority == 3)
+            #expect(
+                try headers(found.properties) == [
+                    "traceparent": .string("00-1"), "nested": .table(["n": .array([.int64(-1), .void])]),
+                    "harebell-queue": .string("push.requests"), "harebell-exchange": .string("work"),
+                    "harebell-routing-key": .string("push.a"), "harebell-first-seen": .string("2026-11-21T22:26:40Z"),
+                    "harebell-outcome": .string("rejected"), "harebell-status": .int32(400),
+                    "harebell-reason": .string("BadTopic"), "harebell-detail": .string("d"),
+                    "harebell-attempts": .int32(1), "harebell-apns-id": .string(id.description),
+                    "harebell-failed-at": .string("2026-11-21T22:27:40Z"), "harebell-worker": .string("host/17/1.0"),
+                    "harebell-decoder": .string("apns-json"), "harebell-replays": .int32(0),
+                ])
+        }
+
+        @Test("What would make the broker refuse, drop or duplicate the copy moves into our headers or goes")
+        func stripped() throws {
+            var original = MessageProperties()
+            original.expiration = Array("60000".utf8)
+            original.userID = Array("guest".utf8)
+            original.clusterID = Array("old".utf8)
+            original.headers = [
+                "CC": .array([.string("other")]), "BCC": .array([.string("hidden")]), "x-death": .array([]),
+                "x-first-death-queue": .string("q"), "x-last-death-reason": .string("expired"),
+                "x-delivery-count": .int64(2), "x-acquired-count": .int64(2), "x-delay": .int32(5),
+                "x-mine": .string("kept"),
+            ]
+            let found = encode(try delivery(original), rejected)
+            #expect(found.properties.expiration == nil)
+            #expect(found.properties.userID == nil)
+            let table = try headers(found.properties)
+            #expect(table["harebell-orig-expiration"] == .string("60000"))
+            #expect(table["harebell-orig-user-id"] == .string("guest"))
+            #expect(table["harebell-orig-cc"] == .array([.string("other")]))
+            #expect(table["x-mine"] == .string("kept"))
+            for name in [
+                "CC", "BCC", "x-death", "x-first-death-queue", "x-last-death-reason", "x-delivery-count",
+                "x-acquired-count", "x-delay",
+            ] {
+                #expect(table[name] == nil, "\(name) is stripped")
+            }
+        }
+
+        @Test("After a replay the origin stays, the fate is the new one, and the replays are counted on")
+        func replayed() throws {
+            let before: FieldTable = [
+                "harebell-outcome": .string("rejected"), "harebell-status": .int32(400),
+                "harebell-reason": .string("BadTopic"), "harebell-detail": .string("old"),
+                "harebell-queue": .string("first"), "harebell-exchange": .string("work"),
+                "harebell-routing-key": .string("push.a"), "harebell-first-seen": .string("2026-01-01T00:00:00Z"),
+                "harebell-failed-at": .string("2026-01-01T00:00:01Z"), "harebell-replays": .int32(2),
+            ]
+            let table = try headers(
+                encode(try delivery(properties(headers: before)), Report(outcome: .undelivered, attempts: 6)).properties
+            )
+            #expect(table["harebell-outcome"] == .string("undelivered"))
+            for name in ["harebell-status", "harebell-reason", "harebell-detail"] { #expect(table[name] == nil) }
+            #expect(table["harebell-attempts"] == .int32(6))
+            #expect(table["harebell-queue"] == .string("first"))
+            #expect(table["harebell-exchange"] == .string("work"))
+            #expect(table["harebell-routing-key"] == .string("push.a"))
+            #expect(table["harebell-first-seen"] == .string("2026-01-01T00:00:00Z"))
+            #expect(table["harebell-failed-at"] == .string("2026-11-21T22:27:40Z"))
+            #expect(table["harebell-replays"] == .int32(2))
+        }
+
+        @Test("A long detail is cut between two characters")
+        func longDetail() throws {
+            var report = rejected
+            report.detail = "x" + String(repeating: "é", count: 600)
+            let table = try headers(encode(try delivery(), report).properties)
+            #expect(table["harebell-detail"] == .string("x" + String(repeating: "é", count: 511)))
+        }
+
+        @Test(
+            "Headers that would not fit into a frame go: the detail first, then all of others",
+            arguments: [
+                (110_000, true, true), (110_500, true, false), (131_000, false, false),
+            ])
+        func tooLarge(size: Int, keepsForeign: Bool, keepsDetail: Bool) throws {
+            var report = rejected
+            report.detail = String(repeating: "d", count: 600)
+            for name in ["x-large", "harebell-queue", "harebell-large"] {
+                let foreign: FieldTable = [name: .text([UInt8](repeating: 0x61, count: size))]
+                let found = encode(try delivery(properties(headers: foreign)), report)
+                let table = try headers(found.properties)
+                #expect(found.properties.headers?.count ?? 0 <= DeadLetterEncoder.maximumHeaders)
+                #expect(table["harebell-outcome"] == .string("rejected"))
+                #expect(text(found.body) == "{}")
+                if name == "harebell-queue" {
+                    #expect(table["harebell-queue"] == .string("push.requests"))
+                } else {
+                    #expect((table[name] != nil) == keepsForeign)
+                    #expect((table["harebell-detail"] != nil) == keepsDetail)
+                }
+            }
+        }
+
+        @Test("Of the request's headers the largest are left out, and named as far as there is room")
+        func omitted() throws {
+            func large(_ size: Int) -> FieldValue { .text([UInt8](repeating: 0x61, count: size)) }
+            var foreign: FieldTable = ["x-a": large(50_000), "x-b": large(70_000), "harebell-queue": .string("x")]
+            let table = try headers(encode(try delivery(properties(headers: foreign)), rejected).properties)
+            #expect(table["x-b"] == nil)
+            #expect(table["x-a"] == large(50_000))
+            #expect(table["harebell-omitted"] == .string("x-b"))
+            for number in 0..<1000 { foreign["x-\(number)"] = large(500) }
+            let found = encode(try delivery(properties(headers: foreign)), rejected)
+            #expect(found.properties.headers?.count ?? 0 <= DeadLetterEncoder.maximumHeaders)
+            let many = try headers(found.properties)
+            #expect(many["harebell-queue"] != nil && many["x-0"] != nil && many["x-a"] == nil && many["x-b"] == nil)
+            guard case .text(let names)? = many["harebell-omitted"] else {
+                Issue.record("\(String(describing: many["harebell-omitted"]))")
+                return
+            }
+            #expect(names.count == HeaderFit.maximumNames)
+            #expect(try headers(encode(try delivery(), rejected).properties)["harebell-omitted"] == nil)
+        }
+
+        @Test("Where even our own headers do not fit, the dead letter has its body and says where it belongs")
+        func bare() throws {
+            var report = rejected
+            report.reason = RejectionReason(rawValue: String(repeating: "r", count: 200_000))
+            let original = properties(messageID: "m", correlationID: "c", headers: ["a": .string("b")])
+            let found = encode(try delivery(original, body: "{\"a\" : 1}"), report)
+            #expect(text(found.body) == "{\"a\" : 1}")
+            #expect(text(found.properties.messageID) == "m")
+            #expect(text(found.properties.correlationID) == "c")
+            #expect(found.properties.persistent)
+            #expect(
+                try headers(found.properties) == [
+                    "harebell-outcome": .string("rejected"), "harebell-queue": .string("push.requests"),
+                    "harebell-omitted": .string("*"),
+                ])
+        }
+
+        @Test("Properties that cannot be read are replaced by what the delivery knows of them")
+        func unreadable() throws {
+            var original = properties(messageID: "m", correlationID: "c", headers: ["a": .string("b"), "n": .int32(7)])
+            original.contentType = Array("application/json".utf8)
+            let found = encode(try delivery(original, raw: [0x20, 0x00, 0xFF]), rejected)
+            #expect(text(found.properties.messageID) == "m")
+            #expect(text(found.properties.correlationID) == "c")
+            #expect(text(found.properties.contentType) == "application/json")
+            let table = try headers(found.properties)
+            #expect(table["a"] == .string("b"))
+            #expect(table["n"] == .int64(7))
+            #expect(table["harebell-outcome"] == .string("rejected"))
+        }
+    }
+
+    @Suite("Retry copies")
+    struct Retries {
+        @Test("A copy goes to the retry queue of its delay and counts its attempts")
+        func copy() throws {
+            var original = properties(
+                messageID: "m", headers: ["harebell-attempts": .int32(2), "harebell-parked": .int32(1)])
+            original.expiration = Array("1".utf8)
+            let first = try delivery(original, exchange: "work", routingKey: "push.a", body: "[]")
+            #expect(RequestHistory(first).attempts == 2)
+            var note = RetryEncoder.Note(attempts: 3)
+            note.processed = .unknown
+            note.expiresAt = WallTime(milliseconds: 5)
+            note.done = DoneBitmap(notifications: 9, leaving: [0])
+            let found = try #require(
+                RetryEncoder.encode(
+                    first, note, queue: "q", firstSeen: WallTime(milliseconds: 0), delay: .seconds(900)))
+            #expect(found.exchange.isEmpty)
+            #expect(text(found.routingKey) == "q.retry.900s")
+            #expect(text(found.body) == "[]")
+            #expect(found.properties.expiration == nil)
+            #expect(found.properties.persistent, "it survives a restart of the broker, whatever the request was")
+            #expect(
+                try headers(found.properties) == [
+                    "harebell-attempts": .int32(3), "harebell-parked": .int32(2),
+                    "harebell-orig-expiration": .string("1"), "harebell-queue": .string("q"),
+                    "harebell-exchange": .string("work"), "harebell-routing-key": .string("push.a"),
+                    "harebell-first-seen": .string("1970-01-01T00:00:00Z"), "harebell-processed": .string("unknown"),
+                    "harebell-expires-at": .int64(5), "harebell-done": .string("fe01"),
+                ])
+            var copy = MessageProperties()
+            copy.headers = try headers(found.properties)
+            let history = RequestHistory(try delivery(copy))
+            #expect(history.parkings == 2 && history.attempts == 3 && history.processed == .unknown)
+            #expect(history.expiresAt == WallTime(milliseconds: 5))
+            #expect(text(history.done) == "fe01")
+        }
+
+        @Test("What a dead letter says of attempts does not count in its replay, nor does what is no count")
+        func notParked() throws {
+            for headers: FieldTable in [
+                [
+                    "harebell-attempts": .int32(6), "harebell-expires-at": .int64(1),
+                    "harebell-processed": .string("unknown"),
+                ],
+                ["harebell-attempts": .string("6"), "harebell-parked": .string("1")],
+                ["harebell-attempts": .int32(6), "harebell-parked": .int32(-1)], [:],
+            ] {
+                let history = RequestHistory(try delivery(properties(headers: headers)))
+                #expect(history.attempts == 0 && history.parkings == 0)
+                #expect(history.processed == .no && history.expiresAt == nil)
+            }
+            let large = properties(
+                headers: ["harebell-attempts": .int64(.max), "harebell-parked": .int64(.max)])
+            #expect(RequestHistory(try delivery(large)).attempts == Int(Int32.max))
+        }
+
+        @Test("A request whose headers fill a frame already cannot be put aside")
+        func tooLarge() throws {
+            let large: FieldTable = ["x": .text([UInt8](repeating: 0x61, count: 111_000))]
+            let found = RetryEncoder.encode(
+                try delivery(properties(headers: large)), RetryEncoder.Note(attempts: 1), queue: "q",
+                firstSeen: WallTime(milliseconds: 0), delay: .seconds(5))
+            #expect(found == nil)
+        }
+    }
+}
+
+extension EncodedResult {
+    var properties: PublicationProperties { PublicationProperties(encodedProperties) }
+}

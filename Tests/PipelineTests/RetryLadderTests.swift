@@ -1,0 +1,76 @@
+import Core
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+
+@Suite("Retry ladder")
+struct RetryLadderTests {
+    private func ladder(_ delays: [Int64] = [900, 1800, 3600], _ throttled: [Int64] = [5, 30, 120]) -> RetryLadder {
+        RetryLadder(
+            Configuration.Retry(
+                delays: delays.map { .seconds($0) }, throttledDelays: throttled.map { .seconds($0) },
+                maximumAttempts: 6))
+    }
+
+    @Test("Each parking takes the next level, and the last one repeats")
+    func levels() {
+        let ladder = ladder()
+        #expect(
+            (0...4).map { ladder.delay(for: .service, parkings: $0, within: nil)?.components.seconds }
+                == [900, 1800, 3600, 3600, 3600])
+        #expect(
+            (0...4).map { ladder.delay(for: .throttled, parkings: $0, within: nil)?.components.seconds }
+                == [5, 30, 120, 120, 120])
+        // Where it is only crowded here, the shortest of all will do.
+        #expect(ladder.delay(for: .crowd, parkings: 4, within: nil) == .seconds(5))
+    }
+
+    @Test(
+        "What would expire takes the longest level below that ends in time, and none where none does",
+        arguments: [
+            (5000, 2, 3600), (3601, 2, 3600), (3600, 2, 1800), (1801, 2, 1800), (1000, 2, 900), (900, 2, nil),
+            (901, 0, 900), (900, 0, nil), (0, 0, nil), (-5, 0, nil),
+        ] as [(Int64, Int, Int64?)])
+    func lifetime(lifetime: Int64, parkings: Int, expected: Int64?) {
+        let found = ladder().delay(for: .service, parkings: parkings, within: .seconds(lifetime))
+        #expect(found?.components.seconds == expected)
+    }
+
+    @Test("Levels may fall, and then a shorter life takes no longer one than was due")
+    func falling() {
+        let found = ladder([60, 20, 40]).delay(for: .service, parkings: 2, within: .seconds(30))
+        #expect(found == .seconds(20))
+        #expect(ladder([60, 20, 40]).delay(for: .service, parkings: 2, within: .seconds(50)) == .seconds(40))
+    }
+}
+
+@Suite("Done bitmap")
+struct DoneBitmapTests {
+    @Test("It comes back from its text, for every size and every set", arguments: [2, 7, 8, 9, 16, 17, 500])
+    func roundTrip(notifications: Int) throws {
+        var random = SplitMix64(seed: UInt64(notifications))
+        for _ in 0..<50 {
+            let left = (0..<notifications).filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
+            guard !left.isEmpty else { continue }
+            let bitmap = DoneBitmap(notifications: notifications, leaving: left)
+            #expect(bitmap.count == notifications - left.count)
+            for position in 0..<notifications { #expect(bitmap.contains(position) != left.contains(position)) }
+            #expect(DoneBitmap(bitmap.text[...], notifications: notifications) == bitmap)
+        }
+    }
+
+    @Test("Its text is two digits for eight notifications, the first in the lowest bit")
+    func text() {
+        #expect(DoneBitmap(notifications: 3, leaving: [1]).text == Array("05".utf8))
+        #expect(DoneBitmap(notifications: 10, leaving: [0, 9]).text == Array("fe01".utf8))
+        #expect(DoneBitmap(notifications: 500, leaving: [499]).text.count == 126)
+    }
+
+    @Test(
+        "What is not one for so many notifications, or leaves none, is none",
+        arguments: ["", "0", "000", "00ff", "0x", "g0", "ffff", "ff01", "ff", "FF0", "0004"])
+    func malformed(text: String) {
+        #expect(DoneBitmap(ArraySlice(text.utf8), notifications: 9) == nil)
+    }
+}

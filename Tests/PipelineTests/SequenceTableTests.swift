@@ -1,0 +1,50 @@
+import Core
+import Testing
+
+@testable import Pipeline
+
+@Suite("Sequence table")
+struct SequenceTableTests {
+    @Test("Elements come out by their number, in any order, and the others keep theirs")
+    func anyOrder() {
+        var table = SequenceTable<String>()
+        for number: UInt64 in 5..<9 { table.insert("\(number)", at: number) }
+        #expect(table.remove(7) == "7")
+        #expect(table.remove(5) == "5")
+        #expect(table.elements == ["6", "8"])
+        #expect(table.count == 2)
+    }
+
+    @Test("An empty table takes up at any number")
+    func restart() {
+        var table = SequenceTable<Int>()
+        table.insert(1, at: 100)
+        #expect(table.remove(100) == 1)
+        table.insert(2, at: 7)
+        #expect(table.elements == [2])
+    }
+
+    @Test("Random walks agree with a dictionary")
+    func randomWalks() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<50 {
+            var table = SequenceTable<Int>()
+            var model: [UInt64: Int] = [:]
+            var next = UInt64.random(in: 0...1000, using: &random)
+            // Mostly growing, then mostly shrinking.
+            for step in 0..<600 {
+                if Int.random(in: 0..<10, using: &random) < (step < 300 ? 7 : 3) {
+                    let element = Int.random(in: 0...Int.max, using: &random)
+                    table.insert(element, at: next)
+                    model[next] = element
+                    next += 1
+                } else if let number = model.keys.sorted().randomElement(using: &random) {
+                    try #require(table.remove(number) == model.removeValue(forKey: number), "seed \(seed)")
+                }
+                try #require(table.count == model.count, "seed \(seed)")
+            }
+            try #require(table.elements == model.sorted { $0.key < $1.key }.map(\.value), "seed \(seed)")
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import APNs
+import Core
+import Logging
+import Pipeline
+import SimulatedWorld
+import System
+import TLS
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Runtime
+
+@Suite("AppPlan")
+struct AppPlanTests {
+    private static let now = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 1_790_000_000_000))
+
+    /// Whose files the configurations name.
+    private let world: World
+
+    init() throws {
+        world = try World()
+    }
+
+    private func newContexts(_ edit: (inout Configuration) -> Void) throws -> [Bool] {
+        var configuration = world.configuration
+        let before = try AppPlan(configuration)
+        edit(&configuration)
+        let after = try AppPlan(configuration, after: before)
+        return try after.makeContexts(after: before).map { $0 != nil }
+    }
+
+    @Test("Apps of one credential share pools, and channels are managed apart")
+    func shared() throws {
+        let plan = try AppPlan(world.configuration)
+        #expect(plan.apps.count == 2 && plan.pools.count == 2)
+        #expect(plan.apps[0].pools == plan.apps[1].pools)
+        #expect(plan.apps[0].pools.notifications == plan.apps[0].pools.broadcasts)
+        #expect(plan.apps[0].pools.notifications != plan.apps[0].pools.management)
+        #expect(try plan.makeContexts().allSatisfy { $0 != nil })
+    }
+
+    @Test("New pools are for what changed and nothing else")
+    func changes() throws {
+        #expect(try newContexts { _ in } == [false, false])
+        #expect(try newContexts { $0.apps.removeFirst() } == [false, false], "fewer bundle IDs are served as well")
+        #expect(try newContexts { $0.apps.reverse() } == [false, false])
+        #expect(try newContexts { $0.results.publish = .none } == [false, false])
+        #expect(try newContexts { $0.apps[0].credential = world.otherKey } == [true, true, false, false])
+        #expect(try newContexts { $0.apps[0].endpoint.port = 2197 } == [true, false, false])
+        #expect(try newContexts { $0.apns.burst += 1 } == [true, true])
+        #expect(try newContexts { $0.apps[0].topic = "com.example.new" } == [true, true])
+    }
+
+    @Test("A key is what it is, wherever it lies: it keeps its provider token, and a new one under its name does not")
+    func keys() throws {
+        let directory = try TemporaryDirectory()
+        let key = SigningKey.generate().pkcs8PEM
+        var configuration = world.configuration
+        configuration.apps.removeLast()
+        func credential(_ name: String, _ content: String) throws -> Configuration.Credential {
+            .token(keyFile: FilePath(try directory.write(content, to: name)), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+        }
+        configuration.apps[0].credential = try credential("a.p8", key)
+        let first = try AppPlan(configuration)
+        let token = first.tokens.source(for: configuration.apps[0].credential)?.token(at: Self.now)
+        configuration.apps[0].credential = try credential("b.p8", key)
+        let moved = try AppPlan(configuration, after: first)
+        #expect(moved.tokens.source(for: configuration.apps[0].credential)?.token(at: Self.now) == token)
+        #expect(try moved.makeContexts(after: first).allSatisfy { $0 == nil })
+        configuration.apps[0].credential = try credential("b.p8", SigningKey.generate().pkcs8PEM)
+        let changed = try AppPlan(configuration, after: moved)
+        #expect(changed.tokens.source(for: configuration.apps[0].credential)?.token(at: Self.now) != token)
+        #expect(try changed.makeContexts(after: moved).allSatisfy { $0 != nil })
+    }
+
+    @Test("A key that cannot be read fails the plan")
+    func unreadable() throws {
+        var configuration = world.configuration
+        configuration.apps[0].credential = .token(
+            keyFile: "/nowhere.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+        #expect(throws: TLSError.self) { try AppPlan(configuration) }
+    }
+
+    @Test("What a running process cannot change keeps its value and is named")
+    func restart() throws {
+        let old = world.configuration
+        var new = old
+        #expect(Reload(new, after: old).needsRestart.isEmpty)
+        new.broker.heartbeat = .seconds(99)
+        new.queues[0].prefetch = 99
+        new.apns.bindAddress = "192.0.2.7"
+        new.workers = 9
+        new.admin = nil
+        new.log.format = .json
+        new.log.showPayloads = true
+        let fixed = Reload(new, after: old)
+        #expect(
+            fixed.needsRestart.map(\.description) == [
+                "broker", "queues", "apns.bind_address", "workers", "admin", "log.format", "log.show_payloads",
+            ])
+        #expect(fixed.configuration == old)
+        new.log.level = .critical
+        new.drainDeadline = .seconds(99)
+        new.apps.removeLast()
+        let changed = Reload(new, after: old).configuration
+        #expect(changed.log.level == .critical && changed.drainDeadline == .seconds(99) && changed.apps.count == 1)
+    }
+}

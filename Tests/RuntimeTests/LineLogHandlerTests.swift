@@ -1,0 +1,143 @@
+import Core
+import Foundation
+import Logging
+import Testing
+
+@testable import Configuration
+@testable import Runtime
+
+@Suite("Log lines")
+struct LineLogHandlerTests {
+    private static let time = WallTime(milliseconds: 1_790_000_000_123)
+
+    private func line(
+        _ format: Configuration.Log.Format, _ message: String, _ fields: [(String, String)] = []
+    ) -> String {
+        LineLogHandler.line(
+            format: format, time: Self.time, level: .warning, label: "harebell", message: message, fields: fields)
+    }
+
+    @Test("Text has the time, the level, the message and its fields, quoted where they need it")
+    func text() {
+        #expect(
+            line(.text, "it happened", [("a", "plain"), ("b", "two words"), ("c", ""), ("d", "say \"so\"")])
+                == "\(Self.time.rfc3339) warning it happened a=plain b=\"two words\" c=\"\" d=\"say \\\"so\\\"\"\n")
+    }
+
+    @Test(
+        "In colour, the level of what somebody should look at has one, and nothing else",
+        arguments: [
+            (.info, "info"), (.notice, "notice"), (.warning, "\u{1B}[33mwarning\u{1B}[0m"),
+            (.error, "\u{1B}[31merror\u{1B}[0m"), (.critical, "\u{1B}[31mcritical\u{1B}[0m"),
+        ] as [(Logger.Level, String)])
+    func colours(level: Logger.Level, name: String) {
+        let line = LineLogHandler.line(
+            format: .text, time: Self.time, level: level, label: "l", message: "\u{1B}[7mhappened",
+            fields: [("a", "1")],
+            inColour: true)
+        #expect(line.hasPrefix("\(Self.time.rfc3339) \(name) "))
+        #expect(!line.contains("\u{1B}[7m"))
+        #expect(line.hasSuffix("happened a=1\n"))
+    }
+
+    @Test("JSON has the same as an object on one line")
+    func json() throws {
+        let text = line(.json, "it \"happened\"", [("a", "1"), ("b\\", "two\nlines")])
+        #expect(text.hasSuffix("}\n"))
+        let object = try #require(
+            JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+        #expect(
+            object == [
+                "time": Self.time.rfc3339, "level": "warning", "logger": "harebell", "message": "it \"happened\"",
+                "a": "1", "b\\": "two\nlines",
+            ])
+    }
+
+    @Test(
+        "Whatever an event holds, it is one line, and JSON gives it back",
+        arguments: [Configuration.Log.Format.text, .json])
+    func hostile(format: Configuration.Log.Format) throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        let pieces = [
+            "\n", "\r", "\t", "\0", "\u{1B}[31m", "\u{7F}", "\"", "\\", "é", "🔔", "a", " ", "=", "\u{85}", "\u{202E}",
+            "\u{2028}", "\u{E0041}",
+        ]
+        for _ in 0..<500 {
+            let value = (0..<Int.random(in: 0...12, using: &random)).map { _ in
+                pieces.randomElement(using: &random) ?? ""
+            }.joined()
+            let text = line(format, value, [("field", value)])
+            #expect(text.utf8.count { $0 == UInt8(ascii: "\n") } == 1, "seed \(seed)")
+            let controls = text.unicodeScalars.dropLast().filter(ControlCharacters.contains)
+            #expect(controls.isEmpty, "seed \(seed)")
+            guard format == .json else { continue }
+            let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+            #expect(object["message"] == value && object["field"] == value, "seed \(seed)")
+        }
+    }
+
+    @Test("The metadata of an event takes the place of the handler's own of the same name")
+    func metadata() {
+        var handler = LineLogHandler(label: "l", threshold: LogThreshold(.info), format: .text) { Self.time }
+        handler[metadataKey: "worker"] = "3"
+        #expect(handler.metadata == ["worker": "3"])
+        #expect(handler[metadataKey: "worker"] == "3")
+        #expect(handler.logLevel == .info)
+    }
+
+    @Test("Text for a terminal is one line, and nothing else that a terminal acts on")
+    func terminalText() {
+        #expect(
+            ControlCharacters.escaped("a\nb\u{1B}[2J\r\t\u{7F}\u{85}\"\\é")
+                == "a\\nb\\u001b[2J\\r\\t\\u007f\\u0085\"\\é")
+        #expect(ControlCharacters.escaped("a\n\"", quotes: true) == "a\\n\\\"")
+    }
+
+    @Test(
+        "What turns a line round, ends it or shows nothing is escaped",
+        arguments: [
+            0x00, 0x0A, 0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x34F, 0x61C, 0x115F, 0x180E, 0x200B, 0x200C, 0x200D, 0x200E,
+            0x200F,
+            0x2028, 0x2029, 0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2060, 0x2066, 0x2067, 0x2068, 0x2069, 0x206F,
+            0x3164, 0xFEFF, 0xFFA0, 0xFFF9, 0xE0001, 0xE0041, 0x1D173,
+        ] as [UInt32])
+    func deceptive(value: UInt32) throws {
+        let scalar = try #require(Unicode.Scalar(value))
+        let text = "a\(Character(scalar))b"
+        for escaped in [ControlCharacters.escaped(text), ControlCharacters.escaped(text, quotes: true)] {
+            #expect(!escaped.unicodeScalars.contains(scalar) && escaped.hasPrefix("a\\") && escaped.hasSuffix("b"))
+        }
+        #expect(!line(.text, text, [("field", text)]).unicodeScalars.dropLast().contains(scalar))
+        let json = line(.json, text, [("field", text)])
+        #expect(!json.unicodeScalars.dropLast().contains(scalar))
+        let object = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: String])
+        #expect(object["message"] == text && object["field"] == text)
+    }
+
+    @Test("Text in any script stays what it is", arguments: ["Grüße", "日本語", "مرحبا", "שלום", "❤️", "한국어", "a\u{301}"])
+    func scripts(text: String) {
+        #expect(ControlCharacters.escaped(text) == text && ControlCharacters.escaped(json: text) == text)
+    }
+
+    @Test("JSON for a terminal is one line that says the same")
+    func terminalJSON() throws {
+        let json = "{\n\t\"a\": \"x\u{202E}y\u{9B}z\\n\u{E0041}\",\r\n \"b\u{7F}\": 1\n}"
+        let escaped = ControlCharacters.escaped(json: json)
+        #expect(!escaped.unicodeScalars.contains(where: ControlCharacters.contains))
+        let wanted = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? NSDictionary)
+        #expect(try JSONSerialization.jsonObject(with: Data(escaped.utf8)) as? NSDictionary == wanted)
+    }
+
+    @Test("The process's threshold is that of every logger without one of its own, also while they are in use")
+    func threshold() {
+        let threshold = LogThreshold(.info)
+        let handler = LineLogHandler(label: "l", threshold: threshold, format: .text) { Self.time }
+        var own = handler
+        own.logLevel = .error
+        for level in Logger.Level.allCases {
+            threshold.level = level
+            #expect(handler.logLevel == level && own.logLevel == .error)
+        }
+    }
+}

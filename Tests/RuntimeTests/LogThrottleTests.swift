@@ -1,0 +1,107 @@
+import Core
+import Logging
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Monitoring
+@testable import Runtime
+
+@Suite("The limit of a worker's log")
+struct LogThrottleTests {
+    private static let start = Instant(nanoseconds: 5_000_000_000)
+    private let lines = LogLines()
+    private let throttle: LogThrottle
+    private let log: Logger
+
+    init() {
+        throttle = LogThrottle(Logger(label: "test") { [lines] _ in lines }, at: Self.start)
+        log = throttle.logger
+    }
+
+    /// What did not pass, as the log says it.
+    private static func suppressed(_ lines: LogLines) -> [String] {
+        lines.all.compactMap { $0.metadata["suppressed"]?.description }
+    }
+
+    @Test("Of one message 30 lines a minute pass, and then one line says how many did not")
+    func limit() {
+        for number in 0..<20_000 { log.warning("flood", metadata: ["number": "\(number)"]) }
+        #expect(lines.all.count == 30)
+        #expect(lines.all.last?.metadata["number"] == "29")
+        #expect(throttle.suppressed == 19_970)
+        #expect(throttle.nextDeadline == Self.start + LogThrottle.window)
+        throttle.advance(to: Self.start + .milliseconds(59_999))
+        #expect(lines.all.count == 30)
+        throttle.advance(to: Self.start + LogThrottle.window)
+        #expect(lines.all.count == 31)
+        #expect(lines.all.last?.message == "flood" && lines.all.last?.level == .warning)
+        #expect(Self.suppressed(lines) == ["19970"])
+        #expect(throttle.nextDeadline == nil)
+        for _ in 0..<31 { log.warning("flood") }
+        #expect(lines.all.count == 61 && throttle.suppressed == 19_971)
+    }
+
+    @Test("What comes rarely is neither held back nor reported")
+    func rare() {
+        for minute in 0..<10 {
+            throttle.advance(to: Self.start + .seconds(60) * minute)
+            for _ in 0..<30 { log.notice("rare") }
+            #expect(throttle.nextDeadline == nil)
+        }
+        #expect(lines.all.count == 300 && throttle.suppressed == 0)
+    }
+
+    @Test("A flood of one message leaves room for others, also for the same words from another place")
+    func kinds() {
+        for _ in 0..<1000 { log.notice("flood") }
+        log.notice("other")
+        log.notice("flood")
+        #expect(lines.all.map(\.message).suffix(2) == ["other", "flood"])
+        #expect(lines.all.count == 32)
+    }
+
+    @Test("However many messages a peer invents, the lines have a limit, and each is counted")
+    func inventedMessages() {
+        for number in 0..<20_000 { log.notice("the peer says \(number)") }
+        let passed = LogThrottle.maximumKinds + LogThrottle.linesPerWindow
+        #expect(lines.all.count == passed)
+        #expect(throttle.suppressed == UInt64(20_000 - passed))
+        throttle.advance(to: Self.start + LogThrottle.window)
+        #expect(Self.suppressed(lines) == ["\(20_000 - passed)"])
+    }
+
+    @Test("What was suppressed is reported at the end, too")
+    func end() {
+        for _ in 0..<40 { log.notice("flood") }
+        throttle.finish()
+        throttle.finish()
+        #expect(Self.suppressed(lines) == ["10"])
+    }
+
+    @Test("20,000 GOAWAY frames make 31 lines, and the metric counts the others")
+    func goaways() throws {
+        let world = try World(script: "topic *: silence")
+        world.log = Logger(label: "test") { [lines] _ in lines }
+        try world.start()
+        try world.request(
+            "{\"device-token\":\"7abc\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
+            id: "m0")
+        world.pass(.seconds(1))
+        var goaway = ScriptGoaway(reason: "Shutdown")
+        goaway.closing = .never
+        world.apns.disturb(Array(repeating: .goaway(goaway), count: 20_000), at: world.network.now)
+        world.pass(.seconds(10))
+        let worker = try #require(world.worker)
+        let suppressed = worker.snapshot(at: world.moment).suppressedLogLines
+        func goaways() -> [LogLines.Line] { lines.all.filter { $0.message == "APNs sent GOAWAY" } }
+        #expect(goaways().count == LogThrottle.linesPerWindow)
+        #expect(suppressed >= 19_000)
+        world.pass(.seconds(60))
+        #expect(Self.suppressed(lines) == ["\(suppressed)"])
+        #expect(goaways().count == LogThrottle.linesPerWindow + 1)
+        let page = String(decoding: MetricsPage.render(world.observation()), as: UTF8.self)
+        #expect(page.contains("\nharebell_log_lines_suppressed_total \(suppressed)\n"))
+    }
+}

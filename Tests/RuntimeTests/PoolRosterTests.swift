@@ -1,0 +1,111 @@
+import Core
+import SimulatedWorld
+import TLS
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+@testable import Runtime
+
+@Suite("PoolRoster")
+struct PoolRosterTests {
+    private static func plan(_ port: UInt16, _ topic: String = "com.example.app") throws -> PoolPlan {
+        var app = try World.configuration().apps[0]
+        app.endpoint = Endpoint(host: "apns.test", port: port)
+        app.topic = topic
+        let limits = PoolLimits(try World.configuration().apns)
+        return PoolPlan(app, for: .notifications, limits, digest: [1])
+    }
+
+    private static func app(_ number: Int, _ topic: String = "com.example.app") -> PipelineApp {
+        PipelineApp(
+            topic: topic, environment: .production,
+            pools: .init(notifications: number, broadcasts: number, management: number))
+    }
+
+    private func second(_ seconds: Double) -> Instant {
+        Instant(nanoseconds: Int64(seconds * 1e9))
+    }
+
+    @Test("A pool serves its own plan and what is less, until it is leaving")
+    func serves() throws {
+        var roster = PoolRoster<String>()
+        let plan = try Self.plan(1)
+        #expect(roster.number(serving: plan) == nil)
+        let number = roster.add("a", plan, opens: false, at: second(0))
+        #expect(roster.number(serving: plan) == number)
+        #expect(roster.number(serving: try Self.plan(2)) == nil)
+        #expect(roster.number(serving: try Self.plan(1, "com.example.other")) == nil, "bound to its bundle IDs")
+        let leaving = roster.retire(besides: [])
+        #expect(leaving == ["a"] && roster.number(serving: plan) == nil)
+    }
+
+    /// What a pool may be when an app is to go over to it.
+    enum Stage: CaseIterable {
+        case opening, connected, late, notOpened
+    }
+
+    @Test("A pool takes over when it is connected, or late, or opens only when it is used", arguments: Stage.allCases)
+    func takesOver(stage: Stage) throws {
+        var roster = PoolRoster<String>()
+        let number = roster.add("a", try Self.plan(1), opens: stage != .notOpened, at: second(0))
+        if stage == .connected { roster.connected(number) }
+        roster.handOver(7, to: Self.app(number))
+        let now = second(stage == .late ? 10 : 9.9)
+        let due = roster.takeHandovers(at: now)
+        #expect(due.map(\.slot) == (stage == .opening ? [] : [7]))
+        #expect(roster.isChanging == (stage == .opening))
+        #expect(roster.nextDeadline == (stage == .opening ? second(10) : nil))
+        let again = roster.takeHandovers(at: second(20))
+        #expect(again.map(\.slot) == (stage == .opening ? [7] : []), "each goes over once")
+    }
+
+    @Test("An app waits for all of its pools, and a later plan takes the place of an earlier one")
+    func replaced() throws {
+        var roster = PoolRoster<String>()
+        let slow = roster.add("slow", try Self.plan(1), opens: true, at: second(0))
+        let fast = roster.add("fast", try Self.plan(2), opens: true, at: second(0))
+        roster.connected(fast)
+        roster.handOver(
+            0,
+            to: PipelineApp(
+                topic: "t", environment: .production,
+                pools: .init(notifications: fast, broadcasts: slow, management: fast)))
+        let early = roster.takeHandovers(at: second(1))
+        #expect(early.isEmpty)
+        roster.handOver(0, to: Self.app(fast))
+        let due = roster.takeHandovers(at: second(1))
+        #expect(due.map(\.app.pools.broadcasts) == [fast])
+        let leaving = roster.retire(besides: due.map(\.app))
+        #expect(leaving == ["slow"])
+    }
+
+    @Test("A pool that an app is to go over to stays; once nobody wants it, it leaves")
+    func wanted() throws {
+        var roster = PoolRoster<String>()
+        let old = roster.add("old", try Self.plan(1), opens: false, at: second(0))
+        let new = roster.add("new", try Self.plan(2), opens: true, at: second(0))
+        roster.handOver(0, to: Self.app(new))
+        let none = roster.retire(besides: [Self.app(old)])
+        #expect(none.isEmpty)
+        roster.cancelHandover(of: 0)
+        let leaving = roster.retire(besides: [Self.app(old)])
+        #expect(leaving == ["new"])
+    }
+
+    @Test("The number of a pool is used again once the pool has drained, and not before")
+    func numbers() throws {
+        var roster = PoolRoster<String>()
+        let first = roster.add("a", try Self.plan(1), opens: false, at: second(0))
+        _ = roster.retire(besides: [])
+        roster.removeLeaving { _ in false }
+        #expect(roster.isChanging)
+        let second = roster.add("b", try Self.plan(2), opens: false, at: second(0))
+        #expect(second != first)
+        roster.removeLeaving { _ in true }
+        #expect(!roster.isChanging && roster.pools == [nil, "b"])
+        let third = roster.add("c", try Self.plan(3), opens: false, at: self.second(0))
+        #expect(third == first)
+    }
+}

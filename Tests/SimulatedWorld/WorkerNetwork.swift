@@ -1,0 +1,32 @@
+package import Core
+package import TestSupport
+
+/// The network as one worker sees it: its attempts to connect to APNs are noted, and what a broken worker says to the
+/// broker is changed on its way.
+package final class WorkerNetwork: Network {
+    /// When it tried to connect to APNs.
+    package private(set) var connects: [Instant] = []
+    private let network: MemoryNetwork
+    private let sabotage: Sabotage?
+    private var broken: [ObjectIdentifier: SabotagedEngine] = [:]
+
+    package init(_ network: MemoryNetwork, _ sabotage: Sabotage?) {
+        self.network = network
+        self.sabotage = sabotage
+    }
+
+    package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+        var engine = engine
+        if endpoint == World.apns { connects.append(network.now) }
+        if let sabotage, endpoint == World.broker {
+            let wrapped = SabotagedEngine(engine, sabotage)
+            broken[ObjectIdentifier(engine)] = wrapped
+            engine = wrapped
+        }
+        network.connect(engine, to: endpoint, timeout: timeout)
+    }
+
+    package func disconnect(_ engine: any Engine) {
+        network.disconnect(broken.removeValue(forKey: ObjectIdentifier(engine)) ?? engine)
+    }
+}

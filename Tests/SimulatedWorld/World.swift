@@ -1,0 +1,341 @@
+package import AMQP
+package import Configuration
+package import Core
+package import Logging
+import Operations
+import Pipeline
+package import Runtime
+package import Simulator
+import System
+import TLS
+package import TestSupport
+
+/// A broker, a whole worker and an APNs, joined in memory on virtual time.
+package final class World {
+    package static let broker = Endpoint(host: "broker", port: 5672)
+    package static let apns = Endpoint(host: "apns.test", port: 443)
+    package static let start = Moment(
+        instant: Instant(nanoseconds: 1_000_000_000), wall: WallTime(milliseconds: 1_790_000_000_000))
+
+    package let broker = Broker()
+    package let network: MemoryNetwork
+    /// What the workers run beside them.
+    package let programs: MemoryPrograms
+    package private(set) var configuration: Configuration
+    /// What it was before any reload.
+    package let original: Configuration
+    /// What the workers run; `nil` before there is one.
+    private var plan: AppPlan?
+    /// What every APNs of this world has seen.
+    package let ledger = SimulatorLedger(keepsPayloads: true)
+    /// The channels that they all know.
+    package let channels = ChannelRegistry(limit: ChannelOperation.maximumChannels)
+    package private(set) var apns: SimulatorContext
+    package private(set) var scriptSetAt = Instant.distantFuture
+    /// The workers that run, the oldest first.
+    package private(set) var running: [Worker] = []
+    /// What each worker that was ever started sees of the network, the first one first.
+    package private(set) var outlooks: [WorkerNetwork] = []
+    /// How often the configuration was read again.
+    package private(set) var reloads = 0
+    /// How far the workers' wall clock is ahead of APNs's.
+    package var clockError = Duration.zero
+    /// How the workers of this world are broken, if they are.
+    private let sabotage: Sabotage?
+    /// Whether workers take few deliveries at first, as they do in processes.
+    package var startsSlowly = false
+    package private(set) var events: [Worker.Event] = []
+    /// Refuse connections.
+    package var isBrokerDown = false
+    package var isAPNsDown = false
+    /// What else lives on this network's time, such as a command's run.
+    package struct Guest {
+        let nextDeadline: () -> Instant?
+        let turn: (Moment) -> Void
+
+        package init(nextDeadline: @escaping () -> Instant?, turn: @escaping (Moment) -> Void) {
+            self.nextDeadline = nextDeadline
+            self.turn = turn
+        }
+    }
+    package var guests: [Guest] = []
+    /// Called after each of the worker's turns.
+    package var check: () -> Void = {}
+    private let folder: TemporaryDirectory
+    private let seed: UInt64
+    /// What workers that start from now on log to.
+    package var log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
+
+    package init(
+        seed: UInt64 = 1, script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,
+        sabotage: Sabotage? = nil,
+        configure: (inout Configuration) -> Void = { _ in }
+    ) throws {
+        self.seed = seed
+        self.sabotage = sabotage
+        folder = try TemporaryDirectory()
+        try folder.write(Credentials.authority.certificatePEM, to: "authority.pem")
+        try folder.write(Credentials.signingKeyPEM, to: "AuthKey.p8")
+        try folder.write(Credentials.otherKeyPEM, to: "OtherKey.p8")
+        original = try Self.configuration(in: folder.path, configure)
+        configuration = original
+        network = MemoryNetwork(seed: seed, start: Self.start) { _ in nil }
+        network.label = "(seed \(seed))"
+        programs = MemoryPrograms(network)
+        apns = try Self.apns(script, seed: seed, ledger, channels, at: network.moment)
+        for queue in declares { broker.declare(queue) }
+        if hasRetryQueues { declareRetryQueues() }
+        network.accept = { [unowned self] endpoint in accept(endpoint) }
+    }
+
+    /// The retry queues as `harebell topology` makes them.
+    package func declareRetryQueues() {
+        for case .queue(let queue, _) in TopologyPlan(original).steps where queue.name.contains(Self.retries) {
+            broker.declare(queue.name, arguments: queue.arguments)
+        }
+    }
+
+    package func deleteRetryQueues() {
+        for name in broker.queues.keys where name.contains(Self.retries) { broker.delete(name) }
+    }
+
+    private static let retries = ".retry."
+
+    /// What waits in the retry queues.
+    package var parked: [Broker.Message] {
+        broker.queues.keys.sorted().filter { $0.contains(Self.retries) }.flatMap { broker.messages(in: $0) }
+    }
+
+    package static let queues = ["push.requests", "push.results", "push.feedback", "push.dead", "replies"]
+
+    /// - Parameter folder: holds the files that it names; they are read when a worker starts.
+    package static func configuration(
+        in folder: String = "/nowhere", _ edit: (inout Configuration) -> Void = { _ in }
+    ) throws -> Configuration {
+        func app(_ topic: String) -> String {
+            """
+              - topic: \(topic)
+                endpoint: https://\(World.apns)
+                ca_file: authority.pem
+                token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+
+            """
+        }
+        let text = """
+            broker: { endpoints: ["amqp://guest:guest@\(World.broker)/%2f"], maximum_message_bytes: 16384 }
+            queues: [{ name: push.requests, prefetch: 10 }]
+            results: { routing_key: push.results }
+            feedback: { routing_key: push.feedback }
+            apps:
+            \(app("com.example.app"))\(app("com.example.other"))
+            """
+        var configuration = try ConfigurationDocument(
+            text: text, file: "\(folder)/harebell.yaml",
+            environment: { _ in nil },
+            readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
+        ).configuration
+        // Pauses may last as long as a test looks at them; how long they may last is another test's matter.
+        configuration.hold = .seconds(86_400)
+        edit(&configuration)
+        return configuration
+    }
+
+    private static func apns(
+        _ script: String, seed: UInt64, _ ledger: SimulatorLedger, _ channels: ChannelRegistry, at now: Moment
+    ) throws -> SimulatorContext {
+        var configuration = SimulatorConfiguration()
+        configuration.seed = seed
+        let script = try Script(script, file: "script", &configuration)
+        return try SimulatorContext(
+            configuration, script: script, identity: Credentials.server, ledger: ledger, channels: channels, now: now)
+    }
+
+    private func accept(_ endpoint: Endpoint) -> (any Engine)? {
+        switch endpoint {
+        case Self.broker: return isBrokerDown ? nil : BrokerEngine(broker: broker)
+        case Self.apns where !isAPNsDown:
+            do {
+                return try apns.makeEngine()
+            } catch {
+                preconditionFailure("an engine needs only memory: \(error)")
+            }
+        default: return programs.accept(endpoint)
+        }
+    }
+
+    // MARK: What tests see
+
+    /// A result or a dead letter.
+    package struct Published {
+        package let messageID: String?
+        package let headers: [String: String]
+        package let body: String
+
+        package var outcome: String? { headers["harebell-outcome"] }
+
+        package init(_ message: Broker.Message) {
+            let properties = message.decodedProperties
+            messageID = properties?.messageID.map { String(decoding: $0, as: UTF8.self) }
+            body = String(decoding: message.body, as: UTF8.self)
+            var headers: [String: String] = [:]
+            for entry in properties?.headers?.entries ?? [] {
+                guard case .text(let text) = entry.value else { continue }
+                headers[String(decoding: entry.name, as: UTF8.self)] = String(decoding: text, as: UTF8.self)
+            }
+            self.headers = headers
+        }
+    }
+
+    package func published(in queue: String) -> [Published] {
+        broker.messages(in: queue).map { Published($0) }
+    }
+
+    /// How often APNs looked at a notification, whatever became of it.
+    package var sent: Int { ledger.statistics.requests }
+
+    // MARK: What tests do
+
+    /// How many workers were ever started.
+    package var workers: Int { outlooks.count }
+
+    /// What both clocks of the workers say.
+    package var moment: Moment {
+        var moment = network.moment
+        moment.wall.milliseconds += clockError.nanoseconds / 1_000_000
+        return moment
+    }
+
+    /// The worker of a world that has only one.
+    package var worker: Worker? { running.first }
+
+    /// Starts one more process with one worker.
+    package func start() throws {
+        let outlook = WorkerNetwork(network, sabotage)
+        outlooks.append(outlook)
+        let plan = try AppPlan(configuration, after: plan)
+        self.plan = plan
+        running.append(
+            try WorkerFactory.worker(
+                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: outlook,
+                apnsNetwork: outlook, programs: programs, log: log, seed: seed &+ UInt64(workers),
+                startsSlowly: startsSlowly, at: moment))
+        settle()
+    }
+
+    /// Reads the configuration again, as every process does that gets SIGHUP.
+    package func reload(_ edit: (inout Configuration) throws -> Void = { _ in }) throws {
+        var new = configuration
+        try edit(&new)
+        let next = try AppPlan(Reload(new, after: configuration).configuration, after: plan)
+        for worker in running {
+            worker.reload(next, contexts: try next.makeContexts(after: plan), at: moment)
+        }
+        reloads += 1
+        configuration = next.configuration
+        plan = next
+        settle()
+    }
+
+    /// A signing key beside the one that the configuration starts with.
+    package var otherKey: Configuration.Credential {
+        .token(keyFile: FilePath(folder.file("OtherKey.p8")), keyID: "NEWKEY1234", teamID: "DEF123GHIJ")
+    }
+
+    /// Kills all processes: nothing is finished, their connections are gone.
+    package func kill() {
+        running = []
+        cut(Self.broker)
+        cut(Self.apns)
+    }
+
+    package func cut(_ endpoint: Endpoint) {
+        network.cutAll(to: endpoint)
+        settle()
+    }
+
+    /// Cuts the worker's connection that consumes, or the one that publishes.
+    package func cut(consuming: Bool) {
+        for link in network.links {
+            guard let engine = link.server as? BrokerEngine, engine.isConsuming == consuming else { continue }
+            network.cut(link)
+        }
+        settle()
+    }
+
+    /// From now on connections to APNs meet another script; those that are open stay with the old one.
+    package func setScript(_ script: String) throws {
+        scriptSetAt = network.now
+        apns = try Self.apns(script, seed: seed &+ 1, ledger, channels, at: network.moment)
+    }
+
+    /// Puts a request into the queue.
+    package func request(
+        _ body: String, id: String? = nil, replyTo: String? = nil, _ edit: (inout MessageProperties) -> Void = { _ in }
+    ) throws {
+        var properties = MessageProperties()
+        properties.messageID = id.map { Array($0.utf8) }
+        properties.replyTo = replyTo.map { Array($0.utf8) }
+        edit(&properties)
+        try broker.put(Array(body.utf8), properties: properties, into: "push.requests")
+        settle()
+    }
+
+    package func settle() {
+        network.settle(turn)
+    }
+
+    package func pass(_ duration: Duration) {
+        network.advance(by: duration, deadline: { self.nextDeadline }, turn: turn)
+    }
+
+    /// Lets time pass until something holds, at most so long.
+    package func pass(atMost limit: Duration, until condition: () -> Bool) -> Bool {
+        let end = network.now + limit
+        settle()
+        while !condition() {
+            guard let next = [network.nextDeadline, nextDeadline].compactMap(\.self).min(), next <= end else {
+                return false
+            }
+            pass(max(next - network.now, .zero))
+        }
+        return true
+    }
+
+    /// Whether the broker and the worker have nothing left to do.
+    package var isQuiet: Bool {
+        broker.messages(in: "push.requests").isEmpty && parked.isEmpty && broker.unsettledCount == 0
+            && running.allSatisfy { $0.counters.unsettled == 0 }
+    }
+
+    private var nextDeadline: Instant? {
+        (running.map { $0.hasEnded ? nil : $0.nextDeadline } + guests.map { $0.nextDeadline() }).compactMap(\.self)
+            .min()
+    }
+
+    private func turn() -> Bool {
+        for worker in running where !worker.hasEnded {
+            if let deadline = worker.nextDeadline, deadline <= network.now {
+                worker.expire(at: moment)
+            } else {
+                worker.step(at: moment)
+            }
+            while let event = worker.nextEvent() { events.append(event) }
+            check()
+        }
+        for guest in guests { guest.turn(moment) }
+        let hasEnded = programs.endStopped()
+        return hasEnded || nextDeadline.map { $0 <= network.now } ?? false
+    }
+}
+
+/// A server's certificate, and what clients need to speak to it.
+private enum Credentials {
+    // Certificates are checked against the real clock, wherever they are used.
+    static let authority = CertificateAuthority(commonName: "A test authority", now: SystemClock.now().wall)
+    static let server: TLSContext.Identity = {
+        let identity = authority.issue(names: [World.apns.host], usage: .server)
+        return .pemText(certificates: identity.certificatePEM, privateKey: identity.privateKeyPEM)
+    }()
+    static let signingKeyPEM = SigningKey.generate().pkcs8PEM
+    static let otherKeyPEM = SigningKey.generate().pkcs8PEM
+}

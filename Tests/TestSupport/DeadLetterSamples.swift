@@ -1,0 +1,76 @@
+package import AMQP
+package import Core
+
+/// Messages of a dead-letter queue, as a broker delivers them.
+package enum DeadLetterSamples {
+    package static let queue = "push.dead"
+
+    package static func delivery(
+        _ headers: FieldTable, messageID: String? = "m-1", body: String = "{}",
+        edit: (inout MessageProperties) -> Void = { _ in }
+    ) throws -> Delivery {
+        var properties = MessageProperties()
+        properties.messageID = messageID.map { Array($0.utf8) }
+        properties.headers = headers
+        edit(&properties)
+        return try delivery(properties, body: Array(body.utf8))
+    }
+
+    package static func delivery(_ properties: MessageProperties, body: [UInt8]) throws -> Delivery {
+        var storage: [UInt8] = []
+        var layout = Delivery.Layout()
+        func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
+            storage.append(contentsOf: bytes)
+            return Delivery.Field(storage.count - bytes.count..<storage.count)
+        }
+        layout.exchange = place([])
+        layout.routingKey = place(queue.utf8)
+        layout.rawProperties = place(try properties.encoded())
+        layout.body = place(body)
+        if let text = properties.contentType { layout.contentType = place(text) }
+        if let text = properties.correlationID { layout.correlationID = place(text) }
+        if let text = properties.messageID { layout.messageID = place(text) }
+        if let text = properties.expiration { layout.expiration = place(text) }
+        let headers = (properties.headers?.entries ?? []).map { entry -> Delivery.Header in
+            let name = place(entry.name)
+            return switch entry.value {
+            case .text(let text): .text(name, place(text))
+            case .int32(let value): .integer(name, Int64(value))
+            case .int64(let value): .integer(name, value)
+            case .boolean(let value): .boolean(name, value)
+            default: .other(name)
+            }
+        }
+        return Delivery(
+            epoch: 1, tag: 1, redelivered: false, queue: 0, timestamp: properties.timestamp, storage: storage,
+            layout: layout, headers: headers)
+    }
+
+    /// What a worker writes. Made anew each time, for the leak check does not see through the tagged pointers of a constant.
+    package static var ours: FieldTable {
+        [
+            "traceparent": .string("00-1"), "harebell-queue": .string("push.requests"),
+            "harebell-exchange": .string("work"), "harebell-routing-key": .string("push.a"),
+            "harebell-first-seen": .string("2026-11-21T22:00:00Z"), "harebell-outcome": .string("rejected"),
+            "harebell-status": .int32(400), "harebell-reason": .string("BadTopic"), "harebell-detail": .string("d"),
+            "harebell-attempts": .int32(3), "harebell-apns-id": .string("123e4567-e89b-12d3-a456-426655440000"),
+            "harebell-failed-at": .string("2026-11-21T22:27:40Z"), "harebell-worker": .string("w"),
+            "harebell-decoder": .string("auto"), "harebell-done": .bytes([1, 2]), "harebell-replays": .int32(1),
+        ]
+    }
+
+    package static func death(_ queue: String, _ reason: String, time: UInt64 = 1_795_300_000) -> FieldValue {
+        .table([
+            "count": .int64(1), "exchange": .string("work"), "queue": .string(queue), "reason": .string(reason),
+            "routing-keys": .array([.string("push.a"), .string("copy")]), "time": .timestamp(time),
+        ])
+    }
+
+    /// What a broker writes; the first-death headers say something else on purpose.
+    package static func deaths(_ deaths: FieldValue...) -> FieldTable {
+        [
+            "x-death": .array(deaths), "x-first-death-queue": .string("wrong"),
+            "x-first-death-reason": .string("wrong"), "x-first-death-exchange": .string("wrong"),
+        ]
+    }
+}

@@ -1,0 +1,110 @@
+import APNs
+import Core
+import Logging
+import Pipeline
+import SimulatedWorld
+import System
+import TLS
+import TestSupport
+import Testing
+
+@testable import Operations
+@testable import Configuration
+@testable import Runtime
+
+/// A certificate that APNs takes at first and refuses later, in TLS: it was revoked, say.
+@Suite("A certificate that is refused when a connection is opened")
+struct CertificateRefusalTests {
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        // Certificates are checked against the real clock, wherever they are used.
+        let now = SystemClock.now().wall
+        let authority = CertificateAuthority(commonName: "Clients", now: now)
+        let issued = authority.issueProvider(bundleID: "com.example.app")
+        try folder.write(issued.certificatePEM, to: "client.pem")
+        try folder.write(issued.privateKeyPEM, to: "client.key")
+        try folder.write(authority.certificatePEM, to: "authority.pem")
+        try folder.write(CertificateAuthority(commonName: "Others", now: now).certificatePEM, to: "others.pem")
+    }
+
+    private var taken: String { "set client-ca \(folder.file("authority.pem"))" }
+    private var refused: String { "set client-ca \(folder.file("others.pem"))" }
+
+    private func world(_ script: String) throws -> World {
+        try World(script: script) {
+            $0.apps[0].credential = .certificate(
+                .pem(
+                    certificateFile: FilePath(folder.file("client.pem")),
+                    privateKeyFile: FilePath(folder.file("client.key"))))
+        }
+    }
+
+    private static func body(_ number: Int, topic: String = "com.example.app") -> String {
+        "{\"device-token\":\"7abc\(10 + number)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    @Test("Its app pauses, is told once, loses nothing, and goes on when a connection opens")
+    func revoked() throws {
+        let lines = LogLines()
+        let world = try world(taken)
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        try world.request(Self.body(0), id: "m0")
+        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+
+        try world.setScript(refused)
+        world.cut(World.apns)
+        for number in 1..<4 { try world.request(Self.body(number), id: "m\(number)") }
+        try world.request(Self.body(4, topic: "com.example.other"), id: "m4")
+        world.pass(.seconds(900))
+        let worker = try #require(world.worker)
+        #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
+        #expect(worker.paused.map(\.app) == ["com.example.app"])
+        #expect(worker.paused.map(\.held) == [3])
+        #expect(world.published(in: "push.results").count == 2, "the other app has a credential of its own")
+        #expect(world.published(in: "push.dead").isEmpty)
+        let told = lines.all.filter { $0.metadata["error"]?.description.contains("client certificate") == true }
+        #expect(told.map(\.level) == [.error])
+        #expect(lines.all.filter { $0.message.contains("is paused") }.count == 1)
+
+        try world.setScript(taken)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == Array(repeating: "accepted", count: 5))
+        #expect(worker.paused.isEmpty)
+    }
+
+    @Test("Its app pauses even if nothing waits, and not while another connection is open")
+    func idle() throws {
+        let world = try world(refused)
+        try world.start()
+        world.pass(.seconds(5))
+        #expect(world.worker?.paused.map(\.held) == [0])
+        try world.setScript(taken)
+        world.pass(.seconds(60))
+        #expect(world.worker?.paused.isEmpty == true)
+        try world.setScript(refused)
+        try world.request(Self.body(1), id: "m1")
+        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+        #expect(world.worker?.paused.isEmpty == true)
+    }
+
+    @Test("A direct request ends as one that was refused")
+    func direct() throws {
+        let world = try world(refused)
+        let app = world.configuration.apps[0]
+        let request = APNsRequest(.list, bundleID: ArraySlice(app.topic.utf8), id: NotificationID(high: 1, low: 2))
+        let exchange = try DirectExchange(
+            request, for: app, world.configuration.apns, tokens: ProviderTokens([]), network: world.network,
+            seed: 1, at: world.network.moment)
+        world.network.advance(by: .seconds(5), deadline: { exchange.nextDeadline }) {
+            exchange.step(at: world.network.moment)
+            return false
+        }
+        let report = try #require(exchange.end).report
+        #expect(report.outcome == .rejected && report.processed == .no)
+        #expect(report.reason?.rawValue == "BadCertificate")
+        #expect(report.detail?.contains("client certificate") == true)
+    }
+}

@@ -1,0 +1,129 @@
+import Core
+import Logging
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+
+/// Pauses of a whole app, because its credential is refused, in an answer or by GOAWAY.
+@Suite("Pausing an app for its credential")
+struct CredentialPauseTests {
+    private static func body(_ number: Int, type: String = "alert", topic: String = "com.example.app") -> String {
+        let digits = String(number)
+        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
+        return """
+            {"device-token":"\(token)","apns-topic":"\(topic)","apns-push-type":"\(type)",\
+            "payload":{"aps":{"badge":1}}}
+            """
+    }
+
+    private static let reasons = ReplyRule.all.filter { $0.action.pause == .app }.map(\.reason.description)
+
+    @Test(
+        "GOAWAY for the credential pauses the app, whatever its last-stream-id, and nothing becomes a dead letter",
+        arguments: reasons, ["last=before", "last=this close=now"])
+    func goaway(reason: String, last: String) throws {
+        let world = try World(script: "topic *: silence, goaway \(reason) \(last)")
+        try world.start()
+        for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
+        world.pass(.seconds(1000))
+        let worker = try #require(world.worker)
+        let paused = worker.paused
+        #expect(paused.map(\.cause) == [.credential(RejectionReason(rawValue: reason))])
+        #expect(paused.map(\.held) == [5] && paused.map(\.topic) == ["com.example.app"])
+        #expect(world.published(in: "push.results").isEmpty && world.published(in: "push.dead").isEmpty)
+        // The first and one for each probe, at 15, 45, 105, 225, 465 and 765 s.
+        #expect(world.sent == 7)
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(400)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == Array(repeating: "accepted", count: 5))
+        #expect(worker.paused == [])
+    }
+
+    @Test("GOAWAY pauses the apps whose notifications the pool carries, and no other app of the same credential")
+    func goawayOfSharedPool() throws {
+        let world = try World(script: "topic com.example.app: goaway BadCertificate last=before")
+        try world.start()
+        try world.request(Self.body(1), id: "m1")
+        try world.request(Self.body(2, topic: "com.example.other"), id: "m2")
+        world.pass(.seconds(1))
+        #expect(world.worker?.paused.map(\.app) == ["com.example.app"])
+        #expect(world.published(in: "push.results").map(\.messageID).count == 1)
+    }
+
+    @Test("GOAWAY for anything else pauses nothing")
+    func otherGoaway() throws {
+        let world = try World(script: "first 3 requests: goaway BadDeviceToken last=before")
+        try world.start()
+        try world.request(Self.body(1), id: "m1")
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    @Test("A bad credential is one pause with one alarm and one probe at a time, however many topics the app has")
+    func oneGate() throws {
+        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 50 }
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        for type in ["alert", "voip", "background", "complication", "pushtotalk"] {
+            for number in 0..<5 { try world.request(Self.body(number, type: type), id: "\(type) \(number)") }
+        }
+        world.pass(.seconds(100))
+        let worker = try #require(world.worker)
+        #expect(worker.paused.map(\.held) == [25])
+        #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
+        #expect(lines.all.filter { $0.metadata["cause"] != nil }.map(\.level) == [.error])
+        // Those that were in flight already, and probes at 15 and 45 s.
+        let sent = world.sent
+        #expect(sent <= 4)
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 25)
+        #expect(lines.all.filter { $0.metadata["refused"] != nil }.map(\.level) == [.error, .notice])
+    }
+
+    @Test("When the credential is accepted and the topic is not, the topic alone stays paused")
+    func thenTheTopic() throws {
+        let world = try World(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed")
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body(number, type: "voip"), id: "v\(number)") }
+        for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }
+        world.pass(.seconds(16))
+        try world.setScript("")
+        #expect(world.worker?.paused.map(\.topic) == ["com.example.app.voip"])
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted", "accepted"])
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 6 && world.published(in: "push.dead").isEmpty)
+    }
+
+    // MARK: What is held
+
+    @Test("Many that expire while they are held end a few at a time")
+    func expiredWhileHeld() throws {
+        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 2000 }
+        try world.start()
+        let expiration = World.start.wall.seconds + 5
+        for number in 0..<1500 {
+            let body = Self.body(number).dropLast() + ",\"apns-expiration\":\(expiration)}"
+            try world.request(String(body), id: "m\(number)")
+        }
+        let worker = try #require(world.worker)
+        #expect(worker.paused.map(\.held) == [1500])
+        var before = worker.counters[.expired]
+        var most: UInt64 = 0
+        world.check = {
+            most = max(most, worker.counters[.expired] - before)
+            before = worker.counters[.expired]
+        }
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(worker.counters[.expired] == 1500)
+        #expect(most == UInt64(Pipeline.maximumDuePerTurn) - 1)
+    }
+}

@@ -1,0 +1,233 @@
+import Core
+import Logging
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+
+@Suite("Pausing an app")
+struct PausingTests {
+    private static func body(_ prefix: String, _ number: Int = 0, type: String = "alert") -> String {
+        let name = String(number, radix: 16)
+        let token = prefix + String(repeating: "0", count: 64 - prefix.count - name.count) + name
+        return """
+            {"device-token":"\(token)","apns-topic":"com.example.app","apns-push-type":"\(type)",\
+            "payload":{"aps":{"badge":1}}}
+            """
+    }
+
+    /// A worker with room for many, for which 10 of 20 refused device tokens are too many.
+    private static func world(_ script: String, limit: TokenRefusalShare.Limit? = .init(answers: 20, percent: 50))
+        throws
+        -> World
+    {
+        try World(script: script) {
+            $0.queues[0].prefetch = 200
+            $0.apns.badTokenPause = limit
+        }
+    }
+
+    // MARK: Device tokens
+
+    @Test("Many refused device tokens pause the app, the rest waits without a word, and the right environment ends it")
+    func environmentMixUp() throws {
+        let world = try Self.world("")
+        try world.start()
+        for number in 0..<60 { try world.request(Self.body("bad0", number), id: "m\(number)") }
+        try world.request(Self.body("7", type: "voip"), id: "other topic")
+        let worker = try #require(world.worker)
+        let start = world.network.now
+        world.pass(.seconds(1))
+        #expect(
+            worker.paused == [
+                PausedTopic(
+                    app: "com.example.app", environment: .production, topic: "com.example.app",
+                    isForDevices: true, cause: .deviceTokens(refused: 20, answers: 20), since: start, held: 41)
+            ])
+        let unregistered = world.published(in: "push.results").filter { $0.outcome == "unregistered" }
+        #expect(unregistered.count == 19)
+        for (index, result) in unregistered.enumerated() {
+            let refused = "\(index + 1) of the last \(index + 1) device tokens were refused"
+            #expect(result.body.contains("may be the wrong environment: \(refused)"))
+        }
+        #expect(world.published(in: "push.feedback").count == 19)
+        #expect(world.broker.unsettledCount == 41)
+        // Two probes are refused: they end, and nobody is told to forget their tokens.
+        world.pass(.seconds(50))
+        #expect(worker.paused.first?.held == 39)
+        #expect(world.published(in: "push.feedback").count == 19)
+        try world.setScript("set built-in-tokens off")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+        let outcomes = world.published(in: "push.results").map(\.outcome)
+        #expect(outcomes.count { $0 == "unregistered" } == 21)
+        #expect(outcomes.count { $0 == "accepted" } == 40)
+        #expect(world.published(in: "push.dead").isEmpty)
+        #expect(worker.paused == [])
+    }
+
+    @Test("A queue of nothing but dead tokens is used up, slowly")
+    func deadTokens() throws {
+        let world = try Self.world("")
+        try world.start()
+        for number in 0..<30 { try world.request(Self.body("0dd0", number), id: "m\(number)") }
+        #expect(world.worker?.paused.first?.held == 11)
+        let start = world.network.now
+        #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet })
+        #expect(world.network.now - start > .seconds(900))
+        let results = world.published(in: "push.results")
+        #expect(results.count == 30 && results.allSatisfy { $0.outcome == "unregistered" })
+        #expect(world.published(in: "push.feedback").count == 19)
+    }
+
+    @Test("Devices that are gone pause nothing, however many they are")
+    func goneDevices() throws {
+        let world = try Self.world("")
+        try world.start()
+        for number in 0..<60 { try world.request(Self.body("dead", number), id: "m\(number)") }
+        #expect(world.isQuiet)
+        #expect(world.published(in: "push.feedback").count == 60)
+    }
+
+    @Test("Without a limit every refused device token is told at once")
+    func noLimit() throws {
+        let world = try Self.world("", limit: nil)
+        try world.start()
+        for number in 0..<200 { try world.request(Self.body("bad0", number), id: "m\(number)") }
+        #expect(world.isQuiet)
+        #expect(world.published(in: "push.feedback").count == 200)
+    }
+
+    @Test("What was in flight when the pause began waits though it was refused, and good answers do not end the pause")
+    func inFlight() throws {
+        // All are sent before the first answer but one.
+        let world = try Self.world("token bad0*: delay 5s, 400 BadDeviceToken\ntoken 7*: delay 6s")
+        try world.start()
+        try world.request(Self.body("1", 0), id: "first")
+        for number in 0..<30 { try world.request(Self.body("bad0", number), id: "bad\(number)") }
+        for number in 0..<5 { try world.request(Self.body("7", number), id: "good\(number)") }
+        #expect(world.sent == 36)
+        world.pass(.seconds(7))
+        // One good answer and 19 bad ones are twenty; the other bad ones have no result.
+        #expect(world.published(in: "push.feedback").count == 18)
+        #expect(world.worker?.paused.first?.held == 12)
+        #expect(world.published(in: "push.results").count == 1 + 18 + 5)
+        #expect(world.worker?.paused.first?.cause == .deviceTokens(refused: 19, answers: 20))
+    }
+
+    // MARK: Probes
+
+    @Test(
+        "A probe that shows nothing leaves the app paused, without a dead letter, and another one follows",
+        arguments: ["429 TooManyRequests", "503 ServiceUnavailable", "500 InternalServerError", "cut", "silence"])
+    func undecided(ending: String) throws {
+        let world = try World(
+            script: "first 1 requests: 403 TopicMismatch\nfirst 5 requests: \(ending)"
+        ) {
+            $0.apns.requestTimeout = .seconds(5)
+            $0.retry.delays = [.seconds(20)]
+            $0.retry.throttledDelays = [.seconds(20)]
+        }
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        world.pass(.seconds(70))
+        #expect(world.published(in: "push.results").isEmpty)
+        #expect(world.sent >= 4)
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted", "accepted"])
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test(
+        "A probe that shows nothing and may not be tried soon is parked, so that the next one is the probe")
+    func poison() throws {
+        let world = try World(script: "first 1 requests: 403 TopicMismatch") {
+            $0.queues[0].prefetch = 1
+            $0.retry.maximumAttempts = 2
+        }
+        try world.start()
+        try world.request(Self.body("f100d"), id: "throttled")
+        try world.request(Self.body("7"), id: "good")
+        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+        #expect(Set(world.published(in: "push.results").map(\.outcome)) == ["undelivered", "accepted"])
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
+    }
+
+    @Test(
+        "An answer that blames the notification shows that the app is accepted",
+        arguments: ["200", "410 Unregistered", "413 PayloadTooLarge", "400 BadCollapseId", "400 BadDeviceToken"])
+    func decided(answer: String) throws {
+        let world = try World(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(answer)")
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        #expect(world.pass(atMost: .seconds(15)) { world.isQuiet })
+        #expect(world.sent == 4)
+    }
+
+    @Test("A topic that is refused holds up no other topic of its app")
+    func topics() throws {
+        let world = try World(script: "type voip: 400 TopicDisallowed")
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body("7", number, type: "voip"), id: "v\(number)") }
+        for number in 0..<20 { try world.request(Self.body("7", number), id: "a\(number)") }
+        world.pass(.seconds(1))
+        #expect(world.published(in: "push.results").count == 20)
+        #expect(world.worker?.paused.map(\.topic) == ["com.example.app.voip"])
+        #expect(world.worker?.paused.map(\.held) == [3])
+    }
+
+    @Test("When something has changed, what is paused is tried at once")
+    func changed() throws {
+        let world = try World(script: "first 6 requests: 403 Forbidden")
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        // Refused after 15 s, 30 and 60; the next probe would be due after two minutes more.
+        world.pass(.seconds(110))
+        #expect(world.sent == 4)
+        try world.setScript("")
+        world.cut(World.apns)
+        world.worker?.probeSoon(at: world.network.moment)
+        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+    }
+
+    // MARK: The log
+
+    @Test("Pause and resumption are logged once, with app, topic and cause")
+    func log() throws {
+        let world = try World(script: "type voip, first 5 requests: 403 TopicMismatch")
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        for number in 0..<8 { try world.request(Self.body("7", number, type: "voip"), id: "m\(number)") }
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        let told = lines.all.filter { $0.metadata["refused"] != nil }
+        #expect(told.map(\.level) == [.error, .notice])
+        for line in told {
+            #expect(line.metadata["topic"]?.description == "com.example.app")
+            #expect(line.metadata["environment"]?.description == "production")
+            #expect(line.metadata["refused"]?.description == "com.example.app.voip")
+        }
+        #expect(told.map { $0.metadata["cause"]?.description } == ["TopicMismatch", nil])
+    }
+
+    @Test("An unknown reason and one that is nobody's fault but ours are logged once each, and counted")
+    func announced() throws {
+        let world = try World(script: "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500 body=none") {
+            $0.retry.maximumAttempts = 1
+        }
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        for (number, token) in ["a1", "b1", "c1", "a2", "b2", "a3"].enumerated() {
+            try world.request(Self.body(token, number), id: "m\(number)")
+        }
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let told = lines.all.filter { $0.metadata["reason"] != nil }
+        #expect(told.map { $0.metadata["reason"]?.description } == ["New", "BadPath", "status 500 without a reason"])
+        #expect(told.map(\.level) == [.warning, .error, .warning])
+        #expect(world.worker?.counters.unknownReasons == 4)
+    }
+}

@@ -1,0 +1,72 @@
+import Core
+import Pipeline
+import Runtime
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+/// What Apple learns while an app is paused: APNs tells only connections that are bound afterwards.
+@Suite("Probing on fresh connections")
+struct ProbeConnectionTests {
+    private static func body(_ number: Int, topic: String = "com.example.app") -> String {
+        let digits = String(number)
+        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private static func world(knownAfter: String, connections: ClosedRange<Int> = 1...4) throws -> World {
+        try World(script: "set topic com.example.other\nset topic com.example.app after=\(knownAfter)") {
+            $0.queues[0].prefetch = 50
+            $0.apns.connections = connections
+        }
+    }
+
+    @Test(
+        "A topic that Apple learns later is taken with the first probe after that, and the older connections go",
+        arguments: [1...1, 1...4, 3...4])
+    func learnsLater(connections: ClosedRange<Int>) throws {
+        let world = try Self.world(knownAfter: "10s", connections: connections)
+        try world.start()
+        try world.request(Self.body(0, topic: "com.example.other"), id: "other")
+        for number in 1..<20 { try world.request(Self.body(number), id: "m\(number)") }
+        world.pass(.seconds(1))
+        #expect(world.worker?.paused.map(\.held) == [19])
+        let refused = world.ledger.records.map(\.connection).max() ?? 0
+        #expect(world.pass(atMost: .seconds(17)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == Array(repeating: "accepted", count: 20))
+        #expect(world.published(in: "push.dead").isEmpty && world.worker?.paused == [])
+        let later = world.ledger.records.suffix(19).map(\.connection)
+        #expect(later.allSatisfy { $0 > refused })
+    }
+
+    @Test("Probes that are refused cost one connection each, and leave no more behind than there were")
+    func refusedProbes() throws {
+        let world = try Self.world(knownAfter: "100h", connections: 2...8)
+        try world.start()
+        for number in 1..<10 { try world.request(Self.body(number), id: "m\(number)") }
+        world.pass(.seconds(1))
+        let before = world.network.attempts
+        world.pass(.seconds(470))
+        // At 15, 45, 105, 225 and 465 s.
+        #expect(world.network.attempts == before + 5)
+        #expect(world.network.links.count { $0.endpoint == World.apns } == 2)
+        try world.request(Self.body(0, topic: "com.example.other"), id: "other")
+        #expect(world.published(in: "push.results").map(\.messageID).count == 1)
+    }
+
+    @Test("A reload that changes nothing tries at once what is paused")
+    func reload() throws {
+        let world = try Self.world(knownAfter: "1000s")
+        try world.start()
+        for number in 1..<10 { try world.request(Self.body(number), id: "m\(number)") }
+        // The probe before was at 765 s, the next one would be at 1065 s.
+        world.pass(.seconds(1001))
+        #expect(world.worker?.paused.map(\.held) == [9])
+        try world.reload()
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 9)
+    }
+}

@@ -1,0 +1,333 @@
+import Core
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+@testable import Runtime
+
+/// A worker whose configuration changes while it works; see `docs/reload.md`.
+@Suite("Reload")
+struct ReloadTests {
+    private static let keys = """
+        set key ABC123DEFG team=DEF123GHIJ
+        set key NEWKEY1234 team=DEF123GHIJ
+
+        """
+
+    private static func body(_ number: Int, topic: String = "com.example.app") -> String {
+        let digits = String(number)
+        let token = "7" + digits + String(repeating: "0", count: 63 - digits.count)
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private func publish(_ range: Range<Int>, topic: String = "com.example.app", to world: World) throws {
+        for number in range { try world.request(Self.body(number, topic: topic), id: "m\(number)") }
+    }
+
+    /// How many requests each connection to APNs has answered, by the connection's number.
+    private func connections(_ world: World) -> [Int: Int] {
+        Dictionary(world.ledger.records.map { ($0.connection, 1) }, uniquingKeysWith: +)
+    }
+
+    private func outcomes(_ world: World) -> [String: Int] {
+        Dictionary(world.published(in: "push.results").map { ($0.outcome ?? "", 1) }, uniquingKeysWith: +)
+    }
+
+    private var openConnections: (World) -> Int {
+        { world in world.network.links.filter { $0.endpoint == World.apns }.count }
+    }
+
+    // MARK: Another credential
+
+    @Test("A new key under load: what is in flight ends on the old connection, what waits goes over, nothing twice")
+    func underLoad() throws {
+        let world = try World(script: Self.keys + "token *: delay 2s") {
+            $0.queues[0].prefetch = 40
+            $0.apns.connections = 1...1
+            $0.apns.permitsPerSecond = 1
+            $0.apns.burst = 5
+        }
+        try world.start()
+        try publish(0..<1, to: world)
+        world.pass(.seconds(10))
+        try publish(1..<100, to: world)
+        world.pass(.milliseconds(100))
+        let inFlight = world.sent
+        #expect((5...6).contains(inFlight - 1))
+        try world.reload { configuration in
+            configuration.apps[0].credential = world.otherKey
+            configuration.apns.permitsPerSecond = 4000
+            configuration.apns.burst = 500
+        }
+        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+        #expect(outcomes(world) == ["accepted": 100])
+        #expect(world.sent == 100 && world.ledger.statistics.accepted == 100)
+        let connections = connections(world)
+        // The other app had a connection of its key too, and has a new one because of the limits.
+        #expect(connections.count == 2 && connections[1] == inFlight)
+        world.pass(.seconds(30))
+        #expect(openConnections(world) == 2, "one for each key")
+        #expect(world.worker?.counters.retries == 0)
+    }
+
+    @Test("The old key goes on until the new one has a connection")
+    func connectsFirst() throws {
+        let world = try World(script: Self.keys)
+        try world.start()
+        world.network.latency = .milliseconds(500)
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        try publish(0..<1, to: world)
+        world.pass(.seconds(1))
+        #expect(outcomes(world) == [:])
+        world.pass(.seconds(20))
+        try publish(1..<2, to: world)
+        world.pass(.seconds(20))
+        #expect(outcomes(world) == ["accepted": 2])
+        #expect(world.ledger.records.map(\.connection) == [1, 2])
+    }
+
+    @Test("Where the new connection does not come, its pool takes over after ten seconds and waits for it")
+    func handoverTimeout() throws {
+        let elsewhere = Endpoint(host: "apns.test", port: 2197)
+        let world = try World(script: Self.keys)
+        try world.start()
+        try world.reload { $0.apps[0].endpoint = elsewhere }
+        world.pass(.seconds(9))
+        try publish(0..<1, to: world)
+        world.pass(.milliseconds(500))
+        #expect(outcomes(world) == ["accepted": 1])
+        world.pass(.seconds(1))
+        try publish(1..<2, to: world)
+        world.pass(.seconds(20))
+        #expect(outcomes(world) == ["accepted": 1] && world.broker.unsettledCount == 1)
+        try world.reload { $0.apps[0].endpoint = World.apns }
+        #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
+        #expect(outcomes(world) == ["accepted": 2])
+        #expect(world.worker?.counters.retries == 0)
+    }
+
+    @Test(
+        "What the old pool is refused for in flight says nothing about the new one: it is sent again, uncounted",
+        arguments: [
+            "403 InvalidProviderToken", "403 ExpiredProviderToken", "429 TooManyProviderTokenUpdates",
+            "403 BadCertificate", "403 Forbidden", "400 TopicDisallowed", "400 BadTopic", "400 BadDeviceToken",
+        ])
+    func outdatedRefusal(answer: String) throws {
+        let script = "token 75*, attempt 1: \(answer)\ntoken 75*, attempt 1: delay 2s"
+        let world = try World(script: Self.keys + script)
+        try world.start()
+        try publish(0..<1, to: world)
+        try publish(50..<55, to: world)
+        world.pass(.seconds(1))
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        var hasPaused = false
+        world.check = { [unowned world] in if world.worker?.paused != [] { hasPaused = true } }
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(!hasPaused && world.worker?.pipeline.apps.apps[0].lanes[0].refusals.refused == 0)
+        let results = world.published(in: "push.results")
+        #expect(results.count == 6 && world.sent == 11)
+        #expect(results.allSatisfy { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") })
+    }
+
+    @Test("GOAWAY for the old credential pauses nothing either", arguments: ["", "close=now"])
+    func outdatedGoaway(close: String) throws {
+        let world = try World(
+            script: Self.keys + "after 3s: goaway BadCertificate \(close)\ntoken 75*, attempt 1: delay 5s"
+        ) { $0.queues[0].prefetch = 100 }
+        try world.start()
+        try publish(0..<1, to: world)
+        try publish(50..<55, to: world)
+        world.pass(.seconds(1))
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        var hasPaused = false
+        world.check = { [unowned world] in if world.worker?.paused != [] { hasPaused = true } }
+        #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
+        #expect(!hasPaused && outcomes(world) == ["accepted": 6])
+    }
+
+    @Test(
+        "A key that is rotated under load and refused from then on: everything is accepted, soon",
+        arguments: [0, 100, 300, 700, 1500])
+    func rotatedUnderLoad(latency: Int) throws {
+        let keys = """
+            set key ABC123DEFG team=DEF123GHIJ until=12s
+            set key NEWKEY1234 team=DEF123GHIJ
+            token *: delay 1s
+            """
+        let world = try World(script: keys) {
+            $0.queues[0].prefetch = 100
+            $0.apns.permitsPerSecond = 10
+            $0.apns.burst = 5
+        }
+        try world.start()
+        try publish(0..<1, to: world)
+        world.pass(.seconds(10))
+        try publish(1..<100, to: world)
+        world.pass(.seconds(1))
+        world.network.latency = .milliseconds(latency)
+        try world.reload { configuration in
+            configuration.apps[0].credential = world.otherKey
+            configuration.apns.permitsPerSecond = 4000
+            configuration.apns.burst = 500
+        }
+        #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
+        #expect(outcomes(world) == ["accepted": 100])
+        #expect(world.published(in: "push.dead").isEmpty && world.worker?.paused == [])
+    }
+
+    @Test("An app that is paused for a wrong key goes on at once with the right one")
+    func resumes() throws {
+        let world = try World(script: "set key NEWKEY1234 team=DEF123GHIJ")
+        try world.start()
+        try publish(0..<8, to: world)
+        world.pass(.seconds(1000))
+        #expect(outcomes(world) == [:] && world.broker.unsettledCount == 8)
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        #expect(outcomes(world) == ["accepted": 8])
+    }
+
+    @Test("An app whose new key is wrong pauses, and goes on with the old one")
+    func wrongKey() throws {
+        let world = try World(script: "set key ABC123DEFG team=DEF123GHIJ")
+        try world.start()
+        try publish(0..<4, to: world)
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        try publish(4..<8, to: world)
+        world.pass(.seconds(100))
+        #expect(outcomes(world) == ["accepted": 4] && world.broker.unsettledCount == 4)
+        try world.reload { $0.apps[0].credential = world.original.apps[0].credential }
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        #expect(outcomes(world) == ["accepted": 8])
+    }
+
+    // MARK: Apps
+
+    @Test("What did not change keeps its connections; where results go changes at once")
+    func unchanged() throws {
+        let world = try World()
+        try world.start()
+        try publish(0..<3, to: world)
+        let attempts = world.network.attempts
+        try world.reload { $0.results.route = .init(exchange: "", routingKey: "replies") }
+        try publish(3..<6, to: world)
+        world.pass(.seconds(60))
+        #expect(world.network.attempts == attempts)
+        #expect(world.published(in: "push.results").count == 3 && world.published(in: "replies").count == 3)
+    }
+
+    @Test("A removed app: what is in flight ends, what waits is invalid, and so is what comes; the others go on")
+    func removed() throws {
+        let world = try World(script: "token *: delay 5s") {
+            $0.queues[0].prefetch = 40
+            $0.apns.permitsPerSecond = 1
+            $0.apns.burst = 2
+        }
+        try world.start()
+        try publish(0..<1, to: world)
+        world.pass(.seconds(10))
+        try publish(1..<9, to: world)
+        world.pass(.milliseconds(100))
+        try world.reload { $0.apps.removeFirst() }
+        try publish(9..<10, to: world)
+        try publish(10..<11, topic: "com.example.other", to: world)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let sent = world.sent
+        #expect(outcomes(world) == ["accepted": sent, "invalid": 11 - sent] && (4...5).contains(sent))
+        #expect(world.published(in: "push.dead").count == 11 - sent)
+    }
+
+    @Test("A removed app that comes back while its notifications are in flight is the same app")
+    func removedAndBack() throws {
+        let world = try World(script: "token *: delay 5s")
+        try world.start()
+        try publish(0..<5, to: world)
+        world.pass(.seconds(1))
+        let app = world.configuration.apps[0]
+        try world.reload { $0.apps.removeFirst() }
+        try world.reload { $0.apps.append(app) }
+        try publish(5..<8, to: world)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(outcomes(world)["accepted"].map { $0 >= 4 } ?? false, "\(outcomes(world))")
+        #expect(outcomes(world).values.reduce(0, +) == 8)
+    }
+
+    @Test("Apps come and go: slots of apps that nothing means are used again")
+    func slots() throws {
+        let world = try World()
+        try world.start()
+        let template = world.configuration.apps[0]
+        for number in 0..<20 {
+            try world.reload { configuration in
+                configuration.apps = [template]
+                configuration.apps[0].topic = "com.example.app\(number)"
+            }
+            try publish(number..<number + 1, topic: "com.example.app\(number)", to: world)
+            world.pass(.seconds(20))
+        }
+        #expect(outcomes(world) == ["accepted": 20])
+        #expect((world.worker?.pipeline.apps.apps.count ?? 0) <= 3)
+        #expect((world.worker?.roster.pools.count ?? 0) <= 6)
+    }
+
+    @Test("An app that is added to a key gets a connection that APNs binds anew, and so do those that share it")
+    func added() throws {
+        let world = try World(script: Self.keys)
+        try world.start()
+        try publish(0..<1, to: world)
+        var third = world.configuration.apps[0]
+        third.topic = "com.example.third"
+        let attempts = world.network.attempts
+        try world.reload { $0.apps.append(third) }
+        try publish(1..<2, topic: "com.example.third", to: world)
+        try publish(2..<3, to: world)
+        world.pass(.seconds(20))
+        #expect(outcomes(world) == ["accepted": 3])
+        #expect(world.network.attempts == attempts + 1)
+        #expect(world.ledger.records.map(\.connection) == [1, 2, 2] && openConnections(world) == 1)
+    }
+
+    @Test("While a worker drains it does not go over any more")
+    func draining() throws {
+        let world = try World(script: "token *: delay 1s")
+        try world.start()
+        try publish(0..<5, to: world)
+        world.worker?.startDrain(deadline: world.network.now + .seconds(30))
+        let attempts = world.network.attempts
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        #expect(world.pass(atMost: .seconds(30)) { world.worker?.hasEnded ?? false })
+        #expect(world.network.attempts == attempts && outcomes(world) == ["accepted": 5])
+    }
+
+    @Test("A drain that begins while pools hand over ends in order", arguments: [0, 100, 400, 1100, 3000])
+    func drainWhileHandingOver(milliseconds: Int) throws {
+        let world = try World(script: Self.keys + "token *: delay 500ms")
+        try world.start()
+        try publish(0..<8, to: world)
+        world.network.latency = .milliseconds(100)
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        try publish(8..<12, to: world)
+        world.pass(.milliseconds(milliseconds))
+        world.worker?.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(40)) { world.worker?.hasEnded ?? false })
+        let left = world.broker.messages(in: "push.requests").count
+        #expect(outcomes(world)["accepted", default: 0] + left == 12 && world.worker?.wasCutShort == false)
+    }
+
+    @Test("Two reloads at once come to the same as the second alone")
+    func twice() throws {
+        let world = try World(script: Self.keys)
+        try world.start()
+        let first = world.configuration.apps[0].credential
+        try publish(0..<1, to: world)
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        try world.reload { $0.apps[0].credential = first }
+        try publish(1..<3, to: world)
+        world.pass(.seconds(30))
+        #expect(outcomes(world) == ["accepted": 3])
+        #expect(openConnections(world) == 1)
+    }
+}

@@ -1,0 +1,93 @@
+import AMQP
+import Core
+import Logging
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+/// What becomes of a queue when a process dies of one of its messages, again and again.
+@Suite("Crash loops")
+struct CrashLoopTests {
+    private static func body(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    @Test(
+        "Only the message that kills a process is delivered again with each of its deaths, not all that it might hold")
+    func slowStart() throws {
+        let world = try World { $0.queues[0].prefetch = 100 }
+        world.startsSlowly = true
+        world.isAPNsDown = true
+        try world.start()
+        for number in 0..<50 { try world.request(Self.body(number), id: number == 0 ? "poison" : "m\(number)") }
+        #expect(world.broker.unsettledCount == 50)
+        world.kill()
+        // From the second life on, a process has one delivery when it dies.
+        var deliveries: [String: Int] = [:]
+        world.broker.observe = { observation in
+            guard case .delivered(let message, _) = observation else { return }
+            let id = message.decodedProperties?.messageID.map { String(decoding: $0, as: UTF8.self) } ?? "?"
+            deliveries[id, default: 0] += 1
+        }
+        for _ in 0..<5 {
+            try world.start()
+            #expect(world.broker.unsettledCount == 1)
+            world.kill()
+        }
+        #expect(deliveries == ["poison": 5])
+        // One that survives it takes more, and then all.
+        try world.start()
+        world.pass(.milliseconds(1500))
+        #expect(world.broker.unsettledCount == 11)
+        world.pass(.seconds(1))
+        #expect(world.broker.unsettledCount == 50)
+        world.isAPNsDown = false
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 50)
+        #expect(world.broker.violations.isEmpty)
+    }
+
+    @Test("Without redeliveries a process takes all that it may from the first delivery on")
+    func freshStart() throws {
+        let world = try World { $0.queues[0].prefetch = 30 }
+        world.startsSlowly = true
+        world.isAPNsDown = true
+        try world.start()
+        for number in 0..<50 { try world.request(Self.body(number), id: "m\(number)") }
+        #expect(world.broker.unsettledCount == 31, "the first one came over a registration of its own")
+    }
+
+    @Test("A message that was delivered too often is a dead letter unread, with a result that says so")
+    func poison() throws {
+        let world = try World { $0.broker.poisonDeliveries = 3 }
+        world.broker.countsDeliveries = true
+        world.isAPNsDown = true
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        try world.request(Self.body(1), id: "poison", replyTo: "replies") {
+            $0.headers = ["traceparent": .string(trace)]
+        }
+        for _ in 0..<3 {
+            #expect(world.broker.unsettledCount == 1)
+            world.kill()
+            try world.start()
+        }
+        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+        #expect(world.sent == 0)
+        let letter = try #require(world.published(in: "push.dead").first)
+        #expect(letter.outcome == "undelivered")
+        #expect(letter.body == Self.body(1))
+        #expect(letter.headers["harebell-detail"]?.hasPrefix("poison suspect: delivered 3 times") == true)
+        let result = try #require(world.published(in: "replies").first)
+        #expect(result.outcome == "undelivered")
+        #expect(result.body.contains("\"processed\":\"unknown\""))
+        let told = lines.all.filter { $0.message.hasPrefix("a message was delivered too often") }
+        #expect(told.map { $0.metadata["traceparent"]?.description } == [trace])
+    }
+}

@@ -1,0 +1,667 @@
+import AMQP
+import Core
+import Pipeline
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Runtime
+
+/// One test for each row of the table in `docs/delivery-semantics.md`.
+@Suite("Delivery semantics")
+struct DeliverySemanticsTests {
+    private static func body(_ token: String = "7", topic: String = "com.example.app", extra: String = "") -> String {
+        let token = token + String(repeating: "0", count: 64 - token.count)
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    // MARK: The worker
+
+    @Test("worker dies before a notification is sent: nothing is lost, nothing is repeated")
+    func diesBeforeSending() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        #expect(world.broker.unsettledCount == 1)
+        world.kill()
+        world.isAPNsDown = false
+        try world.start()
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    @Test("worker dies after sending, before the acknowledgement: notification and result are repeated under their ids")
+    func diesAfterSending() throws {
+        let world = try World()
+        world.broker.holdsConfirms = true
+        try world.start()
+        try world.request(Self.body(extra: "\"apns-collapse-id\":\"c1\","), id: "m1")
+        #expect(world.published(in: "push.results").count == 1)
+        world.kill()
+        world.broker.holdsConfirms = false
+        try world.start()
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 2)
+        #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
+        #expect(world.ledger.records.allSatisfy { $0.fields.collapseID == Array("c1".utf8) })
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted", "accepted"])
+        #expect(Set(results.map(\.messageID)).count == 1)
+    }
+
+    @Test("a worker spaces its turns once it is busy, and not with one delivery fewer")
+    func busy() throws {
+        let world = try World(script: "token 1a7e*: delay 10s") { $0.queues[0].prefetch = 100 }
+        try world.start()
+        // A first answer, before which a connection has one stream.
+        try world.request(Self.body())
+        for _ in 1..<TurnPace.busyDeliveries { try world.request(Self.body("1a7e")) }
+        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == TurnPace.busyDeliveries - 1 })
+        #expect(world.worker?.turnInterval == .zero)
+        try world.request(Self.body("1a7e"))
+        #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == TurnPace.busyDeliveries })
+        #expect(world.worker?.turnInterval == TurnPace.interval)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.worker?.turnInterval == .zero)
+    }
+
+    // MARK: APNs
+
+    @Test(
+        "GOAWAY, stream above last-stream-id; REFUSED_STREAM: sent again at once, not counted",
+        arguments: ["after 2 requests: goaway Shutdown last=before", "after 2 requests: rst REFUSED_STREAM"])
+    func notProcessed(script: String) throws {
+        let world = try World(script: script)
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        try world.request(Self.body(), id: "m2")
+        // No time has passed.
+        #expect(world.isQuiet)
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted", "accepted"])
+        #expect(results.allSatisfy { $0.body.contains("\"attempts\":1,") })
+        #expect(world.sent == 3)
+        #expect(world.ledger.statistics.accepted == 2)
+        #expect(world.worker?.counters.uncertain == 0)
+    }
+
+    @Test("never written: sent as soon as there is a connection, not counted")
+    func neverWritten() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        world.pass(.seconds(300))
+        #expect(world.broker.unsettledCount == 1)
+        world.isAPNsDown = false
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 1)
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "accepted")
+        #expect(result.body.contains("\"attempts\":1,"))
+    }
+
+    @Test("APNs connection lost with the stream open: sent again")
+    func connectionLost() throws {
+        let world = try World(script: "attempt 1: cut")
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        #expect(world.sent == 2)
+        #expect(world.worker?.counters.uncertain == 1)
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "accepted")
+        #expect(result.body.contains("\"attempts\":2,"))
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("no answer in time: sent again at most twice within 30 s, and given up as unknown, with a dead letter")
+    func noAnswer() throws {
+        let world = try World(script: "token 7*: silence") {
+            $0.apns.requestTimeout = .seconds(5)
+            $0.retry.maximumAttempts = 3
+        }
+        try world.start()
+        let start = world.network.now
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.network.now - start <= .seconds(35))
+        #expect(world.sent == 3)
+        #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "undelivered")
+        #expect(result.body.contains("\"processed\":\"unknown\""))
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
+    }
+
+    // MARK: Consuming
+
+    @Test("consuming connection lost: what is in flight is published and not sent again")
+    func consumerLostInFlight() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body("1a7e"), id: "m1")
+        world.cut(consuming: true)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet && world.worker?.counters.deliveries == [2] })
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.worker?.counters.duplicatesAvoided == 1)
+    }
+
+    @Test("consuming connection lost, and lost again: what has finished is not sent again", arguments: [1, 2, 3])
+    func consumerLostAfterwards(losses: Int) throws {
+        let world = try World(script: "token 1a7e*: delay 600s") { $0.apns.requestTimeout = .seconds(1000) }
+        try world.start()
+        // The second one keeps the acknowledgement of the first waiting for its neighbours.
+        try world.request(Self.body("7"), id: "m1")
+        world.cut(consuming: true)
+        try world.request(Self.body("1a7e"), id: "m2")
+        try world.request(Self.body("7"), id: "m3")
+        for _ in 0..<losses {
+            #expect(world.pass(atMost: .seconds(60)) { world.broker.unsettledCount == 2 })
+            #expect(world.published(in: "push.results").count == 2)
+            world.cut(consuming: true)
+        }
+        #expect(world.pass(atMost: .seconds(700)) { world.isQuiet })
+        #expect(world.sent == 3)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted", "accepted"])
+        #expect(world.worker?.counters.unsettled == 0)
+    }
+
+    @Test("the same, and another worker gets the redelivery: notification and result are repeated under their ids")
+    func otherWorker() throws {
+        let world = try World()
+        try world.start()
+        try world.start()
+        try world.request(Self.body("1a7e"), id: "m1")
+        #expect(world.running.map { $0.counters.deliveries } == [[1], [0]])
+        let link = try #require(
+            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
+        world.network.cut(link)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet && world.sent == 2 })
+        #expect(world.running.map { $0.counters.deliveries } == [[1], [1]])
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted", "accepted"])
+        #expect(Set(results.map(\.messageID)).count == 1)
+    }
+
+    @Test("consuming connection lost before a request was sent, another worker takes it: it is sent once")
+    func otherWorkerAndUnsent() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        try world.start()
+        try world.start()
+        try world.request(Self.body("1a7e"), id: "m1")
+        world.pass(.seconds(1))
+        let link = try #require(
+            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
+        world.network.cut(link)
+        world.pass(.seconds(1))
+        #expect(world.running.map { $0.counters.unsettled } == [0, 1])
+        world.isAPNsDown = false
+        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+        #expect(world.sent == 1 && world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    @Test(
+        "consuming connection lost, and two requests look the same: each has one result and one settlement",
+        arguments: [[100, 100], [1, 100], [100, 1], [1, 1]])
+    func lookAlikes(delays: [Int]) throws {
+        let script = delays.indices.map { "token 7*, attempt \($0 + 1): delay \(delays[$0])s" }
+        let world = try World(script: script.joined(separator: "\n")) { $0.apns.requestTimeout = .seconds(200) }
+        try world.start()
+        // A first answer, before which a connection has one stream.
+        try world.request(Self.body("8"))
+        world.pass(.seconds(1))
+        var settled = 0
+        world.broker.observe = { if case .acknowledged = $0 { settled += 1 } }
+        // What is shorter than the broker's absence ends before the redelivery.
+        for _ in delays { try world.request(Self.body()) }
+        world.isBrokerDown = true
+        world.cut(consuming: true)
+        world.pass(.seconds(5))
+        world.isBrokerDown = false
+        #expect(world.pass(atMost: .seconds(60)) { world.worker?.counters.deliveries == [5] })
+        world.pass(.seconds(1))
+        // What is still on its way is not settled in place of what has ended.
+        #expect(world.broker.unsettledCount == delays.count { $0 == 100 })
+        #expect(world.pass(atMost: .seconds(200)) { world.isQuiet })
+        #expect(world.sent == 3)
+        #expect(settled == 2)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted", "accepted"])
+        #expect(world.worker?.counters.duplicatesAvoided == 2)
+        #expect(world.worker?.counters.unsettled == 0)
+    }
+
+    @Test("What was published anew under the same message id is sent, though its first copy finished here")
+    func publishedAnew() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        world.cut(consuming: true)
+        world.pass(.seconds(60))
+        try world.request(Self.body(), id: "m1")
+        #expect(world.isQuiet)
+        #expect(world.sent == 2)
+        #expect(world.published(in: "push.results").count == 2)
+    }
+
+    @Test("A look-alike without a message id that was lost on its way is sent, though the first one has finished here")
+    func lostLookAlike() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body())
+        #expect(world.isQuiet)
+        // The second one is on its way when the connection breaks.
+        world.network.latency = .milliseconds(50)
+        try world.broker.put(Array(Self.body().utf8), into: "push.requests")
+        world.cut(consuming: true)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 2)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
+        #expect(world.worker?.counters.duplicatesAvoided == 0)
+    }
+
+    @Test("Oversize messages without a message id are never taken for one another")
+    func oversizeLookAlikes() throws {
+        let world = try World()
+        try world.start()
+        // What is late keeps the acknowledgement of the first waiting, and the second is lost on its way.
+        try world.request(Self.body("1a7e"), id: "m1")
+        try world.request(String(repeating: "a", count: 20_000))
+        world.network.latency = .milliseconds(50)
+        try world.request(String(repeating: "b", count: 20_000))
+        world.cut(consuming: true)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        // The first one twice, rather than the second one never.
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["invalid", "invalid", "invalid"])
+    }
+
+    // MARK: Publishing
+
+    @Test("publishing connection lost before a confirm: the result is repeated with the same message_id")
+    func publisherLost() throws {
+        let world = try World()
+        world.broker.holdsConfirms = true
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        world.cut(consuming: false)
+        world.broker.holdsConfirms = false
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 1)
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted", "accepted"])
+        #expect(Set(results.map(\.messageID)).count == 1)
+    }
+
+    @Test("broker refuses a publish (nack): it is repeated with backoff, the request stays unacknowledged")
+    func refused() throws {
+        let world = try World()
+        world.broker.queues["push.results"]?.rejectsPublishes = true
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        world.pass(.seconds(120))
+        #expect(world.broker.unsettledCount == 1)
+        // After 0.5 s, 1, 2, 4, 8, 16 and then every 30 s.
+        #expect(world.worker?.counters.refusedPublishes == 9)
+        world.broker.queues["push.results"]?.rejectsPublishes = false
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    @Test("broker refuses a feedback, a dead letter or a parked copy: it is repeated, and nothing settles before")
+    func refusedElsewhere() throws {
+        let cases = [
+            ("push.feedback", "410 Unregistered"), ("push.dead", "400 PayloadEmpty"),
+            ("push.requests.retry.", "503 ServiceUnavailable"),
+        ]
+        for (name, answer) in cases {
+            let world = try World(script: "attempt 1: \(answer)")
+            let queues = world.broker.queues.filter { $0.key.hasPrefix(name) }.map(\.value)
+            try #require(!queues.isEmpty, "\(name)")
+            for queue in queues { queue.rejectsPublishes = true }
+            try world.start()
+            try world.request(Self.body(), id: "m1")
+            world.pass(.seconds(20))
+            #expect(world.broker.unsettledCount == 1, "\(name)")
+            #expect(world.worker?.counters.refusedPublishes == 6, "\(name)")
+            #expect(queues.allSatisfy { world.broker.messages(in: $0.name).isEmpty }, "\(name)")
+            for queue in queues { queue.rejectsPublishes = false }
+            #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet }, "\(name)")
+            #expect(world.sent == (name.contains("retry") ? 2 : 1), "\(name)")
+            #expect(world.published(in: "push.results").count == 1, "\(name)")
+        }
+    }
+
+    @Test("a 200 whose stream does not end: accepted, and not sent again")
+    func acceptedWithoutEnd() throws {
+        for ending in ["200 body=withheld", "200 body=withheld then=CANCEL", "200 body=withheld, cut"] {
+            let world = try World(script: "token *: \(ending)")
+            try world.start()
+            try world.request(Self.body(), id: "m1")
+            #expect(world.pass(atMost: .seconds(120)) { world.isQuiet }, "\(ending)")
+            #expect(world.sent == 1, "\(ending)")
+            #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"], "\(ending)")
+            #expect(world.worker?.counters.uncertain == 0, "\(ending)")
+        }
+    }
+
+    @Test("reply queue is gone (the result is returned): the result goes to the results")
+    func replyQueueGone() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body(), id: "m1", replyTo: "gone")
+        #expect(world.isQuiet)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.published(in: "push.dead").isEmpty)
+        #expect(world.worker?.counters.returned == 1)
+    }
+
+    @Test("reply queue is gone, and there are no results: the request goes to the dead letters with outcome and detail")
+    func replyQueueAndResultsGone() throws {
+        for declares in [World.queues, World.queues.filter { $0 != "push.results" }] {
+            let world = try World(declares: declares) { configuration in
+                if declares == World.queues { configuration.results.route = nil }
+            }
+            try world.start()
+            try world.request(Self.body(), id: "m1", replyTo: "gone")
+            #expect(world.isQuiet)
+            let letter = try #require(world.published(in: "push.dead").first)
+            #expect(letter.outcome == "accepted")
+            #expect(letter.headers["harebell-detail"] == "the result could not be routed (312 NO_ROUTE)")
+            #expect(letter.body == Self.body())
+            #expect(letter.messageID == "m1")
+        }
+    }
+
+    @Test("A fan-out whose results cannot be routed counts each of its failures once")
+    func fanOutWithoutReply() throws {
+        let world = try World(script: "token e4e4*: 400 BadCollapseId") { $0.results.route = nil }
+        try world.start()
+        let tokens = ["7777", "e4e4"].map { "\"\($0)\(String(repeating: "0", count: 60))\"" }.joined(separator: ",")
+        try world.request(
+            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
+            id: "m1", replyTo: "gone")
+        #expect(world.isQuiet)
+        let letter = try #require(world.published(in: "push.dead").first)
+        #expect(letter.headers["harebell-detail"] == "2 of 2 notifications failed")
+    }
+
+    @Test("dead-letter queue is missing: the request is held and the publish repeated until the queue exists")
+    func deadLettersMissing() throws {
+        let world = try World(declares: World.queues.filter { $0 != "push.dead" })
+        try world.start()
+        try world.request("no JSON", id: "m1")
+        world.pass(.seconds(300))
+        #expect(world.broker.unsettledCount == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
+        world.broker.declare("push.dead")
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        #expect(world.published(in: "push.dead").map(\.body) == ["no JSON"])
+        #expect(world.published(in: "push.results").count == 1)
+    }
+
+    @Test("broker blocks publishers (memory or disk alarm): results wait, and prefetch stops the intake")
+    func blocked() throws {
+        let world = try World()
+        try world.start()
+        world.broker.setAlarm(true)
+        for number in 0..<30 { try world.request(Self.body(), id: "m\(number)") }
+        world.pass(.seconds(60))
+        let prefetch = Int(world.configuration.queues[0].prefetch)
+        // The alarm is told with the first publish, which is still taken.
+        #expect(world.published(in: "push.results").count == 1)
+        #expect(world.broker.unsettledCount == prefetch)
+        #expect(world.sent == prefetch + 1)
+        world.broker.setAlarm(false)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 30)
+        #expect(world.published(in: "push.results").count == 30)
+    }
+
+    @Test("While publishers are blocked, what was confirmed is acknowledged, and lets the next ones in")
+    func blockedAcknowledgements() throws {
+        let world = try World { $0.queues[0].prefetch = 2 }
+        world.broker.holdsConfirms = true
+        try world.start()
+        for number in 0..<4 { try world.request(Self.body(), id: "m\(number)") }
+        #expect(world.broker.unsettledCount == 2)
+        world.broker.setAlarm(true)
+        for engine in world.broker.engines where !engine.heldConfirms.isEmpty {
+            engine.releaseConfirms(2, multiple: true)
+        }
+        world.pass(.seconds(1))
+        #expect(world.broker.messages(in: "push.requests").isEmpty)
+        #expect(world.sent == 4)
+        #expect(world.broker.unsettledCount == 2)
+        world.broker.holdsConfirms = false
+        world.broker.setAlarm(false)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet || releaseAll(world) })
+        #expect(world.published(in: "push.results").count == 4)
+    }
+
+    /// Confirms that were held when they were no more to be.
+    private func releaseAll(_ world: World) -> Bool {
+        for engine in world.broker.engines {
+            if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }
+        }
+        return false
+    }
+
+    // MARK: Pauses
+
+    @Test("wrong key, topic or environment: the app pauses, and one probe at a time finds out when it works again")
+    func paused() throws {
+        let world = try World(script: "topic com.example.app: 403 TopicMismatch")
+        try world.start()
+        for number in 0..<5 { try world.request(Self.body(), id: "m\(number)") }
+        // The first one is refused before the others come.
+        #expect(world.sent == 1)
+        try world.request(Self.body(topic: "com.example.other"), id: "other")
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        world.pass(.seconds(14))
+        #expect(world.sent == 2)
+        world.pass(.seconds(2))
+        #expect(world.sent == 3)
+        world.pass(.seconds(28))
+        #expect(world.sent == 3)
+        world.pass(.seconds(2))
+        #expect(world.sent == 4)
+        #expect(world.broker.unsettledCount == 5)
+        try world.setScript("")
+        world.cut(World.apns)
+        world.pass(.seconds(57))
+        #expect(world.sent == 4)
+        world.pass(.seconds(2))
+        #expect(world.isQuiet)
+        #expect(world.sent == 9)
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == Array(repeating: "accepted", count: 6))
+        #expect(results.allSatisfy { $0.body.contains("\"attempts\":1,") })
+    }
+
+    @Test("A request that expires while its app is paused does not keep the others waiting")
+    func expiresWhilePaused() throws {
+        let world = try World(script: "first 1 requests: 403 TopicMismatch")
+        try world.start()
+        let expiration = world.network.moment.wall.seconds + 5
+        for number in 0..<2 {
+            try world.request(Self.body(extra: "\"apns-expiration\":\(expiration),"), id: "expires\(number)")
+        }
+        try world.request(Self.body(), id: "stays")
+        #expect(world.sent == 1)
+        #expect(world.pass(atMost: .seconds(16)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired", "accepted"])
+    }
+
+    @Test("What has expired on arrival ends at once, even while its app is paused")
+    func expiredOnArrival() throws {
+        let world = try World(script: "first 1 requests: 403 TopicMismatch")
+        try world.start()
+        try world.request(Self.body(), id: "pauses")
+        let expiration = world.network.moment.wall.seconds - 1
+        try world.request(Self.body(extra: "\"apns-expiration\":\(expiration),"), id: "late")
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired"])
+    }
+
+    @Test("A lifetime beyond all clocks does not expire")
+    func endlessExpiration() throws {
+        let world = try World()
+        try world.start()
+        for expiration in [Int64.max, Int64(UInt32.max)] {
+            try world.request(Self.body(), id: "lives\(expiration)") {
+                $0.timestamp = UInt64(Int64.max / 1000)
+                $0.expiration = Array(String(expiration).utf8)
+            }
+        }
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
+    }
+
+    @Test("What APNs never took counts one attempt a round, however often it was sent")
+    func neverTaken() throws {
+        let world = try World(script: "topic *: rst REFUSED_STREAM") { $0.retry.maximumAttempts = 1 }
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "undelivered" && result.body.contains("\"attempts\":1,\"processed\":\"no\""))
+        #expect(world.sent > 30)
+    }
+
+    @Test(
+        "What expires between two tries says what APNs did with the ones before",
+        arguments: [
+            ("attempt 1: delay 3s, 503 ServiceUnavailable", "yes"),
+            // One unknown try is enough: neither an answer to another one nor its refusal says more about it.
+            ("attempt 1: rst INTERNAL_ERROR\nattempt 2: delay 3s, 503 ServiceUnavailable", "unknown"),
+            ("attempt 1: rst INTERNAL_ERROR\ntoken *: delay 200ms, rst REFUSED_STREAM", "unknown"),
+        ])
+    func expiresBetweenTries(script: String, processed: String) throws {
+        let world = try World(script: script)
+        try world.start()
+        let expiration = World.start.wall.seconds + 1
+        let body = Self.body().dropLast() + ",\"apns-expiration\":\(expiration)}"
+        try world.request(String(body), id: "m1")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "expired")
+        #expect(result.body.contains("\"processed\":\"\(processed)\""), "\(result.body)")
+    }
+
+    @Test("Time in a pause is not counted against the time for retries")
+    func retriesAfterPause() throws {
+        let world = try World(script: "first 2 requests: 403 TopicMismatch\nattempt 3: rst CANCEL")
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(90)) { world.isQuiet })
+        #expect(world.sent == 4)
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "accepted")
+        #expect(result.body.contains("\"attempts\":2,"))
+    }
+
+    // MARK: Drain
+
+    @Test("A drain finishes what is in flight, confirms and acknowledges it, and takes nothing new")
+    func drain() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body("1a7e"), id: "m1")
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        world.settle()
+        try world.request(Self.body(), id: "m2")
+        #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").count == 1)
+        #expect(world.broker.messages(in: "push.requests").count == 1)
+        #expect(world.network.links.isEmpty)
+    }
+
+    @Test("A drain ends when a busy quorum queue has taken its acknowledgements, which its channel would forget")
+    func drainFlushes() throws {
+        let world = try World()
+        world.broker.putsAcksAside = true
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body(), id: "m\(number)") }
+        world.pass(.seconds(1))
+        let worker = try #require(world.worker)
+        #expect(worker.counters.unsettled == 0 && world.broker.unsettledCount == 3)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
+        #expect(world.broker.messages(in: "push.requests").isEmpty && world.broker.unsettledCount == 0)
+        #expect(world.published(in: "push.results").count == 3)
+    }
+
+    @Test("A drain does not wait for long for a broker that says nothing any more", arguments: [2, 3600])
+    func drainIsNotHeldUp(deadline: Int64) throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        world.pass(.seconds(1))
+        for link in world.network.links where link.endpoint == World.broker { link.isFrozen = true }
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(deadline))
+        let longest = min(.seconds(deadline), DrainMachine.closeTimeout)
+        #expect(world.pass(atMost: longest + DrainMachine.closeTimeout) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+    }
+
+    @Test("What is not finished at the drain deadline goes back to its queue, and no retry begins any more")
+    func drainDeadline() throws {
+        let world = try World(script: "token fa11*: rst CANCEL\ntoken deaf*: silence") {
+            $0.apns.requestTimeout = .seconds(100)
+        }
+        try world.start()
+        try world.request(Self.body("deaf"), id: "m1")
+        let worker = try #require(world.worker)
+        let start = world.network.now
+        worker.startDrain(deadline: start)
+        // A retry is due while the connections close.
+        try world.broker.put(Array(Self.body("fa11").utf8), into: "push.requests")
+        #expect(world.pass(atMost: DrainMachine.closeTimeout) { worker.hasEnded })
+        #expect(world.broker.unsettledCount == 0)
+        #expect(world.broker.messages(in: "push.requests").count == 2)
+        #expect(world.published(in: "push.results").isEmpty)
+    }
+
+    @Test("A drain does not wait for an app that is paused")
+    func drainWhilePaused() throws {
+        let world = try World(script: "topic com.example.app: 403 TopicMismatch")
+        try world.start()
+        for number in 0..<5 { try world.request(Self.body(), id: "m\(number)") }
+        world.pass(.seconds(20))
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(3600))
+        #expect(world.pass(atMost: .seconds(6)) { worker.hasEnded })
+        #expect(world.broker.messages(in: "push.requests").count == 5)
+    }
+
+    @Test("A drain parks what a paused app holds of a fan-out of which something has ended: that is not sent again")
+    func drainHalfDone() throws {
+        let world = try World(script: "token e4e4*: 403 TopicMismatch")
+        try world.start()
+        let tokens = ["900d", "e4e4"].map { "\"\($0 + String(repeating: "0", count: 60))\"" } + ["\"no token\""]
+        let list = tokens.joined(separator: ",")
+        try world.request(
+            #"{"device-tokens":[\#(list)],"apns-topic":"com.example.app","payload":{"aps":{"badge":1}}}"#, id: "m1")
+        world.pass(.seconds(5))
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(3600))
+        #expect(world.pass(atMost: .seconds(6)) { worker.hasEnded })
+        #expect(worker.counters.unsettled == 0 && world.broker.messages(in: "push.requests").isEmpty)
+        #expect(world.parked.map { World.Published($0).headers["harebell-done"] } == ["05"])
+        try world.setScript("")
+        try world.start()
+        #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet })
+        let outcomes = world.published(in: "push.results").compactMap(\.outcome)
+        #expect(outcomes.sorted() == ["accepted", "accepted", "invalid"])
+    }
+}

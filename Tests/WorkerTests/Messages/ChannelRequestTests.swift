@@ -1,0 +1,342 @@
+import AMQP
+import Core
+import Pipeline
+import Runtime
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+/// Requests about channels on the bus: whole worker, whole APNs, virtual time.
+@Suite("Requests about channels")
+struct ChannelRequestTests {
+    private static let bundleID = ArraySlice("com.example.app".utf8)
+
+    private static func body(_ channel: String, extra: String = "") -> String {
+        "{\"apns-topic\":\"com.example.app\",\(extra)\"channel\":{\(channel)}}"
+    }
+
+    private static let create = body(#""operation":"create","message-storage-policy":1"#)
+    private static let list = body(#""operation":"list""#)
+
+    private static func channels(_ world: World) -> [String] {
+        world.apns.channels.channels(of: bundleID).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Puts a request into the queue and waits for its result.
+    private func result(_ world: World, _ body: String, within limit: Duration = .seconds(120)) throws
+        -> World.Published
+    {
+        let before = world.published(in: "push.results").count
+        try world.request(body)
+        #expect(world.pass(atMost: limit) { world.isQuiet })
+        let results = world.published(in: "push.results").dropFirst(before)
+        #expect(results.count == 1, "exactly one result")
+        return try #require(results.first)
+    }
+
+    /// The end of a result's JSON.
+    private func channel(_ result: World.Published) -> String? {
+        result.body.firstRange(of: ",\"channel\":").map { String(result.body[$0.upperBound...].dropLast()) }
+    }
+
+    @Test("A channel is created, gets a broadcast, is read, listed and deleted, and then it is unregistered")
+    func life() throws {
+        let world = try World()
+        try world.start()
+        let created = try result(world, Self.create)
+        let id = try #require(Self.channels(world).first)
+        #expect(created.outcome == "accepted" && created.headers["harebell-status"] == nil)
+        #expect(
+            created.body.contains(#""device-token":null,"apns-channel-id":"\#(id)","apns-topic":"com.example.app""#))
+        #expect(created.body.contains(#""status":201,"reason":null"#))
+        #expect(
+            channel(created)
+                == #"{"operation":"create","apns-channel-id":"\#(id)","message-storage-policy":1,"channels":null}"#)
+
+        let broadcast = try result(
+            world,
+            #"{"apns-channel-id":"\#(id)","apns-topic":"com.example.app.push-type.liveactivity","apns-expiration":0,"#
+                + #""payload":{"aps":{"event":"update","timestamp":1,"content-state":{"a":1}}}}"#)
+        #expect(broadcast.outcome == "accepted" && !broadcast.body.contains(#""apns-unique-id":null"#))
+        #expect(broadcast.body.contains(#""apns-topic":"com.example.app""#), "broadcasts have no suffix")
+
+        let one = #""apns-channel-id":"\#(id)""#
+        let read = try result(world, Self.body(#""operation":"read",\#(one)"#))
+        #expect(
+            channel(read)
+                == #"{"operation":"read","apns-channel-id":"\#(id)","message-storage-policy":1,"channels":null}"#)
+        #expect(
+            channel(try result(world, Self.list))
+                == #"{"operation":"list","apns-channel-id":null,"message-storage-policy":null,"channels":["\#(id)"]}"#)
+
+        let deleted = try result(world, Self.body(#""operation":"delete",\#(one)"#))
+        #expect(deleted.outcome == "accepted" && deleted.body.contains(#""status":204"#))
+        #expect(Self.channels(world).isEmpty)
+
+        let gone = try result(world, Self.body(#""operation":"read",\#(one)"#))
+        #expect(gone.outcome == "unregistered" && gone.body.contains(#""reason":"ChannelNotRegistered""#))
+        #expect(gone.body.contains(#""action":"forget-token""#))
+        #expect(world.published(in: "push.feedback").map(\.body) == [gone.body])
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("The request's apns-id is its apns-request-id")
+    func requestID() throws {
+        let world = try World()
+        try world.start()
+        let result = try result(
+            world, Self.body(#""operation":"list""#, extra: #""apns-id":"123E4567-E89B-12D3-A456-426655440000","#))
+        #expect(result.messageID == "123e4567-e89b-12d3-a456-426655440000")
+        #expect(
+            world.ledger.records.map { $0.fields.requestID } == [
+                Array("123e4567-e89b-12d3-a456-426655440000".utf8)
+            ])
+    }
+
+    @Test(
+        "What is no request about a channel is invalid, and says where",
+        arguments: [
+            (#""channel":1"#, "channel: expected an object, found a number"),
+            (#""channel":{}"#, "channel.operation: expected create, read, delete or list"),
+            (#""channel":{"operation":"rename"}"#, "channel.operation: expected create, read, delete or list"),
+            (
+                #""channel":{"operation":"create"}"#,
+                "channel.message-storage-policy: expected 0 (none) or 1 (the newest message)"
+            ),
+            (
+                #""channel":{"operation":"create","message-storage-policy":2}"#,
+                "channel.message-storage-policy: expected 0 (none) or 1 (the newest message)"
+            ),
+            (
+                #""channel":{"operation":"read"}"#,
+                "channel.apns-channel-id: expected base64, at most 256 characters"
+            ),
+            (
+                #""channel":{"operation":"delete","apns-channel-id":"a b"}"#,
+                "channel.apns-channel-id: expected base64, at most 256 characters"
+            ),
+            (
+                #""payload":{"aps":{}},"channel":{"operation":"list"}"#,
+                "channel: expected neither payload nor device-tokens beside it"
+            ),
+            (
+                #""apns-priority":5,"channel":{"operation":"list"}"#,
+                "apns-priority: expected none beside channel"
+            ),
+            (
+                #""apns-push-type":"liveactivity","channel":{"operation":"list"}"#,
+                "apns-push-type: expected none beside channel"
+            ),
+            (
+                #""apns-collapse-id":"x","channel":{"operation":"list"}"#,
+                "apns-collapse-id: expected none beside channel"
+            ),
+            (
+                #""device-token":"00fc","channel":{"operation":"list"}"#,
+                "channel: expected neither device-token nor apns-channel-id beside it"
+            ),
+            (
+                #""apns-topic":"com.example.third","channel":{"operation":"list"}"#,
+                #"apns-topic: no app \"com.example.third\" is configured"#
+            ),
+        ])
+    func invalid(members: String, detail: String) throws {
+        let world = try World()
+        try world.start()
+        let result = try result(world, "{\"apns-topic\":\"com.example.app\",\(members)}")
+        #expect(result.outcome == "invalid" && result.body.contains("\"detail\":\"\(detail)\""))
+        #expect(world.sent == 0 && world.published(in: "push.dead").count == 1)
+    }
+
+    @Test(
+        "Each reason has the outcome of its row in the table",
+        arguments: [
+            ("400 CannotCreateChannelConfig", "rejected"), ("400 BadRequestParams", "rejected"),
+            ("400 BadRequestPayload", "rejected"), ("400 MissingPushType", "rejected"),
+            ("400 MissingChannelQueueSize", "rejected"), ("400 BadChannelId", "rejected"),
+            ("400 MissingChannelId", "rejected"), ("400 InvalidPushType", "rejected"), ("404 BadPath", "rejected"),
+            ("405 MethodNotAllowed", "rejected"), ("413 PayloadTooLarge", "rejected"),
+            ("400 ChannelNotRegistered", "unregistered"), ("500 InternalServerError", "undelivered"),
+            ("503 ServiceUnavailable", "undelivered"), ("429 TooManyRequests", "undelivered"),
+        ])
+    func reasons(answer: String, outcome: String) throws {
+        let world = try World(script: "operation create: \(answer)") { $0.retry.maximumAttempts = 2 }
+        try world.start()
+        let result = try result(world, Self.create)
+        let processed = answer.hasPrefix("50") ? "unknown" : "yes"
+        #expect(result.outcome == outcome && result.body.contains("\"processed\":\"\(processed)\""))
+        #expect(world.published(in: "push.dead").count == (outcome == "unregistered" ? 0 : 1))
+        #expect(Self.channels(world).isEmpty)
+    }
+
+    @Test("Trouble passes: what APNs answers to a later attempt counts")
+    func retried() throws {
+        let world = try World(script: "operation create, first 2 requests: 429 TooManyRequests")
+        try world.start()
+        let result = try result(world, Self.create)
+        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":3,"))
+        #expect(Self.channels(world).count == 1)
+    }
+
+    @Test(
+        "An app that may not have channels pauses, and goes on when it may",
+        arguments: ["400 FeatureNotEnabled", "403 TopicMismatch"])
+    func paused(answer: String) throws {
+        let world = try World(script: "operation create, first 1 request: \(answer)")
+        try world.start()
+        try world.request(Self.create)
+        world.pass(.seconds(1))
+        #expect(world.published(in: "push.results").isEmpty && world.broker.unsettledCount == 1)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(Self.channels(world).count == 1)
+    }
+
+    // MARK: What is unknown
+
+    @Test(
+        "A channel that may have been created is not created once more: the result says that nobody knows",
+        arguments: ["operation create: silence", "operation create: rst INTERNAL_ERROR", "operation create: cut"])
+    func unknownCreate(script: String) throws {
+        let world = try World(script: script)
+        try world.start()
+        let result = try result(world, Self.create)
+        #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))
+        #expect(Self.channels(world).count == 1 && world.sent == 1)
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
+        #expect(world.worker?.counters.uncertain == 1)
+    }
+
+    @Test(
+        "A creation that met an error may have been worked on, and is not sent again",
+        arguments: ["500 InternalServerError", "503 ServiceUnavailable", "502 body=none"])
+    func failedCreate(answer: String) throws {
+        let world = try World(script: "operation create: \(answer)")
+        try world.start()
+        let result = try result(world, Self.create)
+        #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))
+        #expect(world.sent == 1 && world.worker?.counters.uncertain == 1)
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
+    }
+
+    private func channelToDelete(_ world: World) throws -> String {
+        _ = try result(world, Self.create)
+        let id = try #require(Self.channels(world).first)
+        return Self.body(#""operation":"delete","apns-channel-id":"\#(id)""#)
+    }
+
+    @Test("A channel that an earlier try may have deleted is deleted")
+    func lostDelete() throws {
+        let world = try World(script: "operation delete, first 1 request: rst INTERNAL_ERROR")
+        try world.start()
+        let delete = try channelToDelete(world)
+        let deleted = try result(world, delete)
+        #expect(Self.channels(world).isEmpty && world.sent == 3)
+        #expect(deleted.outcome == "accepted" && deleted.body.contains(#""detail":"deleted by an earlier try""#))
+        #expect(deleted.body.contains(#""status":400,"reason":"ChannelNotRegistered""#))
+        // One that was never there is not.
+        let again = try result(world, delete)
+        #expect(again.outcome == "unregistered")
+        #expect(world.published(in: "push.feedback").map(\.body) == [again.body])
+    }
+
+    @Test("A channel that another worker may have deleted is deleted")
+    func redeliveredDelete() throws {
+        let world = try World(script: "operation delete, first 1 request: silence")
+        try world.start()
+        try world.request(try channelToDelete(world))
+        #expect(Self.channels(world).isEmpty)
+        world.kill()
+        try world.start()
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted", "accepted"])
+        #expect(results.last?.body.contains("deleted by an earlier try") == true)
+        #expect(world.published(in: "push.feedback").isEmpty)
+    }
+
+    @Test(
+        "What was certainly not processed is sent again, creation or not",
+        arguments: ["goaway Shutdown last=before", "rst REFUSED_STREAM", "503 Shutdown"])
+    func notProcessed(trouble: String) throws {
+        let world = try World(script: "operation create, first 1 request: \(trouble)")
+        try world.start()
+        let result = try result(world, Self.create)
+        #expect(result.outcome == "accepted")
+        #expect(Self.channels(world).count == 1 && world.sent == 2)
+    }
+
+    @Test("A list whose answer was lost is asked for again")
+    func lostList() throws {
+        let world = try World(script: "operation list, first 1 request: rst INTERNAL_ERROR")
+        try world.start()
+        let result = try result(world, Self.list)
+        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":2,"))
+    }
+
+    @Test("A creation that another worker may have sent is not sent again, a list is")
+    func redelivered() throws {
+        let world = try World(script: "operation create: silence")
+        try world.start()
+        try world.request(Self.create, id: "m1")
+        try world.request(Self.list, id: "m2")
+        #expect(world.sent == 1, "one stream until APNs has taken a provider token")
+        world.kill()
+        try world.start()
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(Self.channels(world).count == 1)
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["undelivered", "accepted"])
+        #expect(results[0].body.contains(#""attempts":0,"processed":"unknown""#))
+        #expect(results[0].body.contains("redelivered: the channel may have been created already"))
+    }
+
+    @Test("A redelivery to the worker that is creating the channel joins the request that is under way")
+    func adopted() throws {
+        let world = try World(script: "operation create: delay 10s")
+        try world.start()
+        try world.request(Self.create, id: "m1")
+        world.cut(consuming: true)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(Self.channels(world).count == 1)
+    }
+
+    @Test("An answer that cannot be read is accepted all the same, and says so", arguments: ["garbage", "none"])
+    func unreadable(kind: String) throws {
+        let world = try World(script: "operation list: 200 body=\(kind)")
+        try world.start()
+        let result = try result(world, Self.list)
+        #expect(result.outcome == "accepted" && result.body.contains("\"detail\":\"APNs' answer cannot be read ("))
+        #expect(channel(result)?.hasSuffix("\"channels\":null}") == true)
+    }
+
+    @Test("What has expired is not asked for")
+    func expired() throws {
+        let world = try World()
+        try world.start()
+        let result = try result(world, Self.body(#""operation":"list""#, extra: #""apns-expiration":1000000000,"#))
+        #expect(result.outcome == "expired" && world.sent == 0)
+    }
+
+    @Test(
+        "Channels have a connection of their own, made when there is something to ask; without it notifications go on")
+    func ownConnection() throws {
+        let management = Endpoint(host: "manage.test", port: 2196)
+        let world = try World { $0.apps[0].managementEndpoint = management }
+        try world.start()
+        world.pass(.seconds(60))
+        let before = world.network.attempts
+        try world.request(Self.list)
+        world.pass(.seconds(1))
+        #expect(world.network.attempts > before, "this world has no such host")
+        try world.request(
+            "{\"device-token\":\"77\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}")
+        world.pass(.seconds(1))
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.broker.unsettledCount == 1)
+    }
+}

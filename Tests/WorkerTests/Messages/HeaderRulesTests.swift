@@ -1,0 +1,218 @@
+import AMQP
+import Core
+import SimulatedWorld
+import Simulator
+import Testing
+
+@testable import Configuration
+
+/// The headers of a request on their way through a whole worker: what APNs gets, or what the result says instead.
+@Suite("Headers through the worker")
+struct HeaderRulesTests {
+    private static func body(_ members: [(String, String)]) -> String {
+        var all = [
+            ("device-token", "\"7abc\""), ("apns-topic", "\"com.example.app\""), ("payload", "{\"aps\":{\"badge\":1}}"),
+        ]
+        for (key, value) in members {
+            all.removeAll {
+                $0.0 == key || (key == "device-tokens" || key == "apns-channel-id") && $0.0 == "device-token"
+            }
+            all.append((key, value))
+        }
+        return "{" + all.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+    }
+
+    private func run(
+        _ members: [(String, String)], id: String? = "m1", at seconds: Int64 = 0
+    ) throws -> (record: SimulatorLedger.Record?, result: World.Published) {
+        let world = try World()
+        try world.start()
+        try world.request(Self.body(members), id: id)
+        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+        #expect(world.ledger.records.count <= 1)
+        return (world.ledger.records.first, try #require(world.published(in: "push.results").first))
+    }
+
+    private func text(_ bytes: [UInt8]?) -> String? {
+        bytes.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    // MARK: apns-id
+
+    @Test("An apns-id of upper-case digits goes out in the canonical form, and so it stands in the result")
+    func canonicalID() throws {
+        let (record, result) = try run([("apns-id", "\"123E4567-E89B-12D3-A456-4266554400A0\"")])
+        #expect(text(record?.fields.id) == "123e4567-e89b-12d3-a456-4266554400a0")
+        #expect(result.messageID == "123e4567-e89b-12d3-a456-4266554400a0")
+    }
+
+    @Test("Without an apns-id it is the UUID version 5 of the request's key, the same in every process")
+    func derivedID() throws {
+        let first = try run([]).record
+        let second = try run([]).record
+        let other = try run([], id: "m2").record
+        let id = try #require(text(first?.fields.id))
+        #expect(id == id.lowercased())
+        #expect(id.count == 36 && Array(id)[14] == "5" && "89ab".contains(Array(id)[19]))
+        #expect(text(second?.fields.id) == id)
+        #expect(text(other?.fields.id) != id)
+    }
+
+    // MARK: apns-expiration
+
+    @Test("A notification expires after its last second, and 0 never does")
+    func expiration() throws {
+        let now = World.start.wall.seconds
+        let past = try run([("apns-expiration", "\(now - 1)")])
+        #expect(past.record == nil)
+        #expect(past.result.outcome == "expired")
+        for value in [0, now, now + 1] {
+            let (record, result) = try run([("apns-expiration", "\(value)")])
+            #expect(text(record?.fields.expiration) == "\(value)")
+            #expect(result.outcome == "accepted")
+        }
+    }
+
+    // MARK: apns-priority
+
+    @Test(
+        "Each priority goes out as it is; none is sent where the request has none, but 5 for background",
+        arguments: PushType.allCases.filter { $0 != .mdm })
+    func priority(type: PushType) throws {
+        let name = ("apns-push-type", "\"\(type)\"")
+        let payload = ("payload", Self.payload(type))
+        for value in ["10", "5", "1"] {
+            let (record, result) = try run([name, payload, ("apns-priority", value)])
+            if type == .background, value != "5" {
+                #expect(record == nil)
+                #expect(result.outcome == "invalid")
+                #expect(result.body.contains("\"detail\":\"apns-priority: expected 5 for background\""))
+            } else {
+                #expect(text(record?.fields.priority) == value)
+                #expect(result.outcome == "accepted")
+            }
+        }
+        #expect(text(try run([name, payload]).record?.fields.priority) == (type == .background ? "5" : nil))
+    }
+
+    private static func payload(_ type: PushType) -> String {
+        switch type {
+        case .background: "{\"aps\":{\"content-available\":1}}"
+        case .liveactivity: "{\"aps\":{\"event\":\"end\",\"timestamp\":1}}"
+        case .controls, .widgets: "{\"aps\":{\"content-changed\":true}}"
+        default: "{\"aps\":{\"badge\":1}}"
+        }
+    }
+
+    // MARK: apns-topic
+
+    @Test(
+        "The topic that goes out is the full one, whether it was given as bundle ID or in full",
+        arguments: PushType.allCases.filter { $0 != .mdm })
+    func topic(type: PushType) throws {
+        let full = "com.example.app\(type.topicSuffix)"
+        for topic in ["com.example.app", full] {
+            let (record, result) = try run([
+                ("apns-push-type", "\"\(type)\""), ("payload", Self.payload(type)), ("apns-topic", "\"\(topic)\""),
+            ])
+            #expect(text(record?.fields.topic) == full)
+            #expect(text(record?.fields.pushType) == "\(type)")
+            #expect(result.outcome == "accepted")
+        }
+    }
+
+    @Test("The suffix of another push type is invalid before the wire")
+    func contradiction() throws {
+        let (record, result) = try run([("apns-topic", "\"com.example.app.voip\"")])
+        #expect(record == nil)
+        #expect(result.outcome == "invalid")
+        #expect(result.body.contains("contradicts apns-push-type alert"))
+    }
+
+    @Test(
+        "MDM is invalid before the wire for an app whose topic is no UID of an MDM certificate, and sent for the other")
+    func mdm() throws {
+        let fields = [("apns-push-type", "\"mdm\""), ("payload", "{\"mdm\":\"5C2A4E4F\"}")]
+        let (record, result) = try run(fields)
+        #expect(record == nil)
+        #expect(result.outcome == "invalid")
+        #expect(result.body.contains("the topic of mdm is the UID of an MDM certificate"))
+        let uid = "com.apple.mgmt.External.0f1e2d3c"
+        let world = try World { $0.apps[0].topic = uid }
+        try world.start()
+        try world.request(Self.body(fields + [("apns-topic", "\"\(uid)\"")]), id: "m1")
+        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    // MARK: apns-collapse-id
+
+    @Test("A collapse id may have 64 bytes, counted in UTF-8")
+    func collapseID() throws {
+        let longest = String(repeating: "é", count: 32)
+        let (record, result) = try run([("apns-collapse-id", "\"\(longest)\"")])
+        #expect(text(record?.fields.collapseID) == longest)
+        #expect(result.outcome == "accepted")
+        let tooLong = try run([("apns-collapse-id", "\"\(longest)x\"")])
+        #expect(tooLong.record == nil)
+        #expect(tooLong.result.outcome == "invalid")
+        #expect(tooLong.result.body.contains("\"detail\":\"apns-collapse-id: 65 bytes, expected 1 to 64\""))
+    }
+
+    @Test("A collapse id in a broadcast means nothing to APNs, and is invalid instead of being dropped")
+    func collapseIDInBroadcast() throws {
+        let world = try World()
+        try world.start()
+        try world.request(
+            Self.body([
+                ("apns-channel-id", "\"dHN0LXNyY2gtY2hubA==\""), ("apns-push-type", "\"liveactivity\""),
+                ("payload", Self.payload(.liveactivity)), ("apns-collapse-id", "\"x\""),
+            ]), id: "m1")
+        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+        #expect(world.sent == 0)
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "invalid")
+        #expect(result.body.contains("\"detail\":\"apns-collapse-id: expected none beside apns-channel-id\""))
+    }
+
+    // MARK: Device tokens and channels
+
+    @Test("Device tokens of any even length go out in lower case", arguments: [2, 64, 128, 200, 1024])
+    func deviceToken(length: Int) throws {
+        let token = String(repeating: "7A", count: length / 2)
+        let (record, result) = try run([("device-token", "\"\(token)\"")])
+        #expect(text(record.map { Array($0.deviceToken) }) == token.lowercased())
+        #expect(result.outcome == "accepted")
+    }
+
+    // MARK: The payload's size
+
+    @Test(
+        "The largest payload is sent to the byte, one more is invalid",
+        arguments: [
+            ("alert", "device-token", 4096), ("voip", "device-token", 5120), ("liveactivity", "device-token", 4096),
+            ("liveactivity", "apns-channel-id", 5120),
+        ])
+    func size(type: String, target: String, limit: Int) throws {
+        func run(_ size: Int) throws -> (sent: Int, World.Published) {
+            let aps = "{\"aps\":{\"event\":\"end\",\"timestamp\":1},\"x\":\"\"}"
+            let payload = aps.dropLast(2) + String(repeating: "x", count: size - aps.utf8.count) + "\"}"
+            let world = try World()
+            try world.start()
+            try world.request(
+                Self.body([
+                    (target, "\"7abc\""), ("apns-push-type", "\"\(type)\""), ("payload", String(payload)),
+                ]), id: "m1")
+            #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+            return (world.sent, try #require(world.published(in: "push.results").first))
+        }
+        let (sent, largest) = try run(limit)
+        #expect(sent == 1)
+        // No channel has that name: APNs looked at it all the same.
+        #expect(largest.outcome == (target == "device-token" ? "accepted" : "unregistered"))
+        let (notSent, tooLarge) = try run(limit + 1)
+        #expect(notSent == 0)
+        #expect(tooLarge.outcome == "invalid")
+        #expect(tooLarge.body.contains("\"detail\":\"payload: \(limit + 1) bytes, expected at most \(limit) for "))
+    }
+}

@@ -1,0 +1,157 @@
+import AMQP
+import Core
+import Pipeline
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+/// Each field of a message with the worst values that a producer can write into it.
+@Suite("Fields with hostile values")
+struct HostileFieldTests {
+    struct Hostile: CustomTestStringConvertible {
+        let testDescription: String
+        let body: String
+        let edit: (inout MessageProperties) -> Void
+
+        init(_ name: String, body: String? = nil, _ edit: @escaping (inout MessageProperties) -> Void = { _ in }) {
+            testDescription = name
+            self.body = body ?? HostileFieldTests.body(1)
+            self.edit = edit
+        }
+
+        static func header(_ name: String, _ value: FieldValue) -> Hostile {
+            Hostile("header \(name): \("\(value)".prefix(60))") { properties in
+                var headers = properties.headers ?? FieldTable()
+                headers[name] = value
+                properties.headers = headers
+            }
+        }
+    }
+
+    fileprivate static func body(_ number: Int, _ more: String = "") -> String {
+        let digits = String(number, radix: 16)
+        let token = String(repeating: "0", count: 64 - digits.count) + digits
+        return """
+            {"device-token":"\(token)","apns-topic":"com.example.app","payload":{"aps":{"alert":"x"}}\(more)}
+            """
+    }
+
+    private static let longest = Array(repeating: UInt8(ascii: "x"), count: 255)
+    /// What breaks out of text, tables and terminals.
+    private static let odd = Array("\u{0}\r\n\t\u{1B}[2J\"\\'\u{202E}\u{2066}\u{FEFF}\u{85}".utf8) + [0xFF, 0xC0, 0x80]
+
+    private static var properties: [Hostile] {
+        let texts: [(String, WritableKeyPath<MessageProperties, [UInt8]?>)] = [
+            ("content-type", \.contentType), ("content-encoding", \.contentEncoding),
+            ("correlation-id", \.correlationID), ("reply-to", \.replyTo), ("expiration", \.expiration),
+            ("message-id", \.messageID), ("type", \.type), ("user-id", \.userID), ("app-id", \.appID),
+            ("cluster-id", \.clusterID),
+        ]
+        let values: [(String, [UInt8])] = [("nothing", []), ("255 bytes", longest), ("odd bytes", odd)]
+        var all = texts.flatMap { name, property in
+            values.map { value in Hostile("\(name): \(value.0)") { $0[keyPath: property] = value.1 } }
+        }
+        for expiration in ["-1", "0", "soon", "99999999999999999999", "9223372036854775807"] {
+            all.append(Hostile("expiration \(expiration)") { $0.expiration = Array(expiration.utf8) })
+        }
+        for timestamp: UInt64 in [0, 1 << 62, .max] {
+            all.append(Hostile("timestamp \(timestamp)") { $0.timestamp = timestamp })
+        }
+        all.append(Hostile("priority 255") { $0.priority = 255 })
+        all.append(Hostile("delivery mode 255") { $0.deliveryMode = 255 })
+        // A queue that nobody reads, the worker's own queues, and one that waits for 15 minutes.
+        for queue in ["nobody", "push.requests", "push.dead", "push.requests.retry.900s", "amq.gen-x"] {
+            all.append(Hostile("reply-to \(queue)") { $0.replyTo = Array(queue.utf8) })
+        }
+        return all
+    }
+
+    private static var numbers: [FieldValue] {
+        [
+            .int64(.max), .int64(.min), .int64(-1), .uint64(.max), .double(.nan), .double(.infinity),
+            .decimal(scale: 255, value: .max), .timestamp(.max), .boolean(true), .void, .text(odd), .text([]),
+            .array([.int64(.max), .table(["x": .void])]), .table(["a": .array([])]), .bytes(longest),
+        ]
+    }
+
+    private static var headers: [Hostile] {
+        let names = [
+            "harebell-attempts", "harebell-parked", "harebell-deferred", "harebell-replays", "harebell-expires-at",
+            "harebell-done", "harebell-processed", "harebell-queue", "harebell-first-seen", "harebell-result",
+            "x-death", "x-delivery-count", "x-first-death-queue", "CC", "BCC", "x-delay", "traceparent", "tracestate",
+            "baggage", "apns-priority", "apns-expiration", "device-token",
+        ]
+        var all = names.flatMap { name in numbers.map { Hostile.header(name, $0) } }
+        all.append(.header("baggage", .text(Array(repeating: 0x41, count: 60_000))))
+        all.append(
+            Hostile("1,000 headers") { properties in
+                properties.headers = FieldTable(
+                    (0..<1000).map { FieldTable.Entry(name: Array("h\($0)".utf8), value: .int32(1)) })
+            })
+        all.append(
+            Hostile("one name a hundred times") { properties in
+                let entry = FieldTable.Entry(name: Array("harebell-attempts".utf8), value: .int64(.max))
+                properties.headers = FieldTable(Array(repeating: entry, count: 100))
+            })
+        return all
+    }
+
+    private static var bodies: [Hostile] {
+        [
+            ("nothing", ""), ("a byte", "\u{0}"), ("brackets", String(repeating: "[", count: 16_000)),
+            ("a number", String(repeating: "9", count: 16_000)), ("two objects", "{}{}"),
+            ("attempts", body(1, #","apns-priority":99999999999999999999"#)),
+            ("an expiration", body(1, #","apns-expiration":-9223372036854775808"#)),
+            ("the latest expiration", body(1, #","apns-expiration":9223372036854775807"#)),
+            ("an id twice", body(1, #","apns-id":"x","apns-id":"y""#)),
+            ("a collapse id", body(1, #","apns-collapse-id":"\#(String(repeating: "\u{1F600}", count: 40))""#)),
+            ("a line feed in a header", body(1, #","apns-collapse-id":"a\r\nauthorization: b""#)),
+            ("another's topic", body(1, #","apns-topic":"com.example.app.voip.complication""#)),
+            ("another's environment", body(1, #","environment":"staging""#)),
+            ("a push type", body(1, #","apns-push-type":"\#(String(repeating: "x", count: 4000))""#)),
+            (
+                "500 equal tokens",
+                #"{"apns-topic":"com.example.app","payload":{"aps":{"badge":1}},"device-tokens":["#
+                    + Array(repeating: #""00ff""#, count: 500).joined(separator: ",") + "]}"
+            ),
+            (
+                "501 tokens",
+                #"{"apns-topic":"com.example.app","payload":{"aps":{"badge":1}},"device-tokens":["#
+                    + Array(repeating: #""00ff""#, count: 501).joined(separator: ",") + "]}"
+            ),
+        ].map { Hostile("body: \($0)", body: $1) }
+    }
+
+    private static let replyTo = "replies"
+
+    @Test("Whatever stands in one message, the next producer's request is answered and no connection is lost")
+    func harmless() throws {
+        let world = try World { $0.queues[0].prefetch = 50 }
+        try world.start()
+        // A pool may open more connections to APNs when it likes.
+        func brokerConnects() -> Int { world.network.attempts - world.outlooks.reduce(0) { $0 + $1.connects.count } }
+        let connects = brokerConnects()
+        var number = 0
+        for hostile in Self.properties + Self.headers + Self.bodies {
+            var properties = MessageProperties()
+            properties.messageID = Array("h\(number)".utf8)
+            hostile.edit(&properties)
+            try world.broker.put(Array(hostile.body.utf8), properties: properties, into: "push.requests")
+            number += 1
+            try world.request(Self.body(2), id: "good\(number)", replyTo: Self.replyTo)
+            let isAnswered = world.pass(atMost: .milliseconds(500)) {
+                world.published(in: Self.replyTo).count == number
+            }
+            try #require(isAnswered, "\(hostile.testDescription)")
+        }
+        #expect(world.published(in: Self.replyTo).allSatisfy { $0.outcome == "accepted" })
+        #expect(brokerConnects() == connects, "no connection to the broker is lost")
+        #expect(world.broker.violations.isEmpty)
+        // What waits in a retry queue comes back, and then nothing is held.
+        #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
+        #expect(world.worker?.counters.unsettled == 0)
+    }
+}

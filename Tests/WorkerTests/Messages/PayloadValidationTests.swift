@@ -1,0 +1,178 @@
+import AMQP
+import APNs
+import Core
+import Logging
+import Runtime
+import SimulatedWorld
+import Simulator
+import Testing
+
+@testable import Configuration
+@testable import Decoding
+@testable import Pipeline
+
+@Suite("Payload validation in the pipeline")
+struct PayloadValidationTests {
+    private static let finding = "payload.aps.badge: expected a number, found a string"
+    private static let payload = "{\"aps\":{\"alert\" : \"x\",\"badge\":\"1\"}, \"n\":1.10}"
+
+    private static func body(_ target: String = "\"device-token\":\"7abc\"", payload: String = payload) -> String {
+        "{\(target),\"apns-topic\":\"com.example.app\",\"payload\":\(payload)}"
+    }
+
+    private func world(
+        _ validation: Configuration.PayloadValidation, script: String = "",
+        _ edit: (inout Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(script: script) {
+            $0.apns.validate = validation
+            edit(&$0)
+        }
+        try world.start()
+        return world
+    }
+
+    @Test("By default it is sent as it is, and the result says what was found")
+    func warn() throws {
+        #expect(try World.configuration().apns.validate == .warn)
+        let world = try world(.warn)
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        #expect(world.ledger.records.compactMap(\.payload) == [Array(Self.payload.utf8)])
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "accepted")
+        #expect(result.body.contains("\"detail\":\"\(Self.finding)\""))
+        #expect(world.published(in: "push.dead").isEmpty)
+        #expect(world.worker?.counters.payloadFindings == 1)
+    }
+
+    @Test("What APNs or time says about it comes before the finding")
+    func otherDetail() throws {
+        let world = try world(.warn, script: "token 7*: 500 InternalServerError") { $0.retry.maximumAttempts = 1 }
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "undelivered")
+        #expect(result.body.contains("\"detail\":\"given up after 1 attempt; \(Self.finding)\""))
+    }
+
+    @Test("Strictly it is invalid and never sent, and the dead letter says what was found")
+    func strict() throws {
+        let world = try world(.strict)
+        try world.request(Self.body(), id: "m1")
+        try world.request(Self.body(payload: "{\"aps\":{\"badge\":1}}"), id: "m2")
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["invalid", "accepted"])
+        let dead = world.published(in: "push.dead")
+        #expect(dead.map(\.outcome) == ["invalid"])
+        #expect(dead.first?.headers["harebell-detail"] == Self.finding)
+        #expect(dead.first?.body == Self.body())
+        #expect(world.worker?.counters.payloadFindings == 1)
+    }
+
+    @Test("Off, nothing is noticed")
+    func off() throws {
+        let world = try world(.off)
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "accepted")
+        #expect(result.body.contains("\"detail\":null"))
+        #expect(world.worker?.counters.payloadFindings == 0)
+    }
+
+    @Test("The payload of a fan-out is checked once", arguments: [Configuration.PayloadValidation.warn, .strict])
+    func fanOut(validation: Configuration.PayloadValidation) throws {
+        let world = try World {
+            $0.apns.validate = validation
+            $0.broker.maximumMessage = 65536
+        }
+        try world.start()
+        let tokens = (0..<500).map { "\"7\(String($0 + 0x10000, radix: 16))ab\"" }.joined(separator: ",")
+        try world.request(Self.body("\"device-tokens\":[\(tokens)]"), id: "m1")
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.count == 500)
+        #expect(results.allSatisfy { $0.outcome == (validation == .warn ? "accepted" : "invalid") })
+        #expect(results.allSatisfy { $0.body.contains("\"detail\":\"\(Self.finding)\"") })
+        #expect(world.worker?.counters.payloadFindings == 1)
+    }
+
+    @Test("Notifications of one request are for the same payload only if type, kind of target and bytes agree")
+    func samePayload() throws {
+        let token = Core.Notification.Target.device(try #require(DeviceToken("ab")))
+        func notification(
+            _ target: Core.Notification.Target, _ type: PushType, _ payload: String
+        ) -> Core.Notification {
+            Notification(target: target, pushType: type, payload: ArraySlice(payload.utf8))
+        }
+        let one = notification(token, .liveactivity, "{}")
+        #expect(notification(token, .liveactivity, "{}").isForPayload(of: one))
+        #expect(!notification(token, .alert, "{}").isForPayload(of: one))
+        #expect(!notification(token, .liveactivity, "{ }").isForPayload(of: one))
+        #expect(!notification(.channel([0x41]), .liveactivity, "{}").isForPayload(of: one))
+    }
+
+    @Test("The log has one line a minute about findings, with the number of those in between and no payload")
+    func log() throws {
+        let lines = LogLines()
+        let doors = NoDoors()
+        var settings = PipelineSettings(try World.configuration(), worker: "w")
+        settings.validation = .warn
+        let app = PipelineApp(
+            topic: "com.example.app", environment: .production,
+            pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
+        let pipeline = Pipeline(
+            settings: settings, apps: AppTable([app]), doors: doors, log: Logger(label: "test") { _ in lines }, seed: 1)
+        var tag: UInt64 = 0
+        func receive(at seconds: Int) {
+            tag += 1
+            let body = Array(Self.body().utf8)
+            var layout = Delivery.Layout()
+            layout.body = Delivery.Field(0..<body.count)
+            pipeline.received(
+                Delivery(epoch: 1, tag: tag, redelivered: false, queue: 0, storage: body, layout: layout),
+                at: Moment(
+                    instant: Instant(nanoseconds: Int64(seconds) * 1_000_000_000), wall: WallTime(milliseconds: 0)))
+        }
+        for second in [0, 1, 59, 60, 119, 120] { receive(at: second) }
+        #expect(
+            lines.all.map { $0.metadata["held_back"]?.description } == ["0", "2", "1"])
+        for line in lines.all {
+            #expect(line.metadata["finding"]?.description == Self.finding)
+            #expect(line.metadata["topic"]?.description == "com.example.app")
+            #expect(line.metadata.count == 3)
+        }
+        #expect(pipeline.counters.payloadFindings == 6)
+    }
+
+    @Test("The sender's own keys stand in the result, and not in the log")
+    func ownKeys() throws {
+        let payload = #"{"aps":{"alert":"x","secretOne":1,"bagde":2},"secretTwo":null}"#
+        let findings = PayloadCheck.findings(in: ArraySlice(payload.utf8), for: .alert, isBroadcast: false)
+        #expect(findings.count == 3)
+        for key in ["secretOne", "bagde", "secretTwo"] {
+            #expect(findings.detail.contains(key))
+            #expect(!findings.detailForLog.contains(key))
+        }
+        #expect(
+            findings.detailForLog
+                == "payload.aps[…]: no key of Apple's; custom keys belong beside aps, APNs ignores them in it; "
+                + "payload.aps[…]: no key of Apple's; did you mean \"badge\"?; "
+                + "payload[…]: expected an object, an array, a string, a number or a boolean, found null")
+    }
+}
+
+private final class NoDoors: PipelineDoors {
+    func canPublish(_ lane: PublishLane) -> Bool { false }
+    func connect(_ lane: PublishLane) {}
+    func maximumProperties(on lane: PublishLane) -> Int { .max }
+    func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 { 0 }
+    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {}
+    func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
+    func isConnected(pool: Int) -> Bool { true }
+    func take(_ intake: Intake) {}
+    func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {}
+    func settle(_ delivery: Delivery, _ settlement: Settlement) {}
+}

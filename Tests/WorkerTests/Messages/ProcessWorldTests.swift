@@ -1,0 +1,163 @@
+import AMQP
+import Core
+import Pipeline
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Decoding
+@testable import Runtime
+@testable import Settings
+
+/// A worker with a program in memory.
+@Suite("A worker whose decoder is a process")
+struct ProcessWorldTests {
+    private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
+
+    private static func world() throws -> World {
+        let world = try World { configuration in
+            let values = SettingReader.defaults(of: ProcessDecoder.format.settings)
+            var options = values
+            options.set("command", .texts(["reader"]))
+            configuration.decoders = [DecoderDefinition(name: "program", format: "process", options: options)]
+            configuration.queues[0].decoder = "program"
+        }
+        return world
+    }
+
+    private static func envelope(_ text: String) -> String {
+        #"{"device-token":"\#(token)","apns-topic":"com.example.app","payload":{"aps":{"alert":"\#(text)"}}}"#
+    }
+
+    @Test("Requests are sent as the program has them, and nothing is settled before its answer")
+    func sends() throws {
+        let world = try Self.world()
+        world.programs.hello = nil
+        try world.start()
+        try world.request(Self.envelope("one"), id: "m1")
+        world.pass(.seconds(1))
+        #expect(world.sent == 0 && world.broker.unsettledCount == 1)
+        #expect(world.worker?.counters.unsettled == 1)
+        // It says hello too late, and is started again.
+        world.programs.hello = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
+        world.pass(.seconds(12))
+        #expect(world.programs.starts == 2)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.isQuiet)
+    }
+
+    @Test("Each answer does what it says")
+    func answers() throws {
+        let world = try Self.world()
+        try world.start()
+        world.programs.conduct = { body in .answer(body) }
+        try world.request(#""ignore":"no push""#, id: "m1")
+        try world.request(#""reject":"no such\n user""#, id: "m2")
+        try world.request(#""later":7"#, id: "m3")
+        try world.request(#""requests":[{"device-token":"x"},\#(Self.envelope("a"))]"#, id: "m4")
+        try world.request(#""requests":[]"#, id: "m5")
+        try world.request(#""sometime":1"#, id: "m6")
+        world.pass(.seconds(1))
+        #expect(world.worker?.counters.ignored == 1)
+        #expect(world.worker?.counters.deferred == 1)
+        let results = world.published(in: "push.results")
+        #expect(results.compactMap(\.outcome).sorted() == ["accepted", "invalid", "invalid", "invalid", "invalid"])
+        let details = world.published(in: "push.dead").compactMap { $0.headers["harebell-detail"] }.sorted()
+        #expect(
+            details == [
+                "1 of 2 notifications failed, first: requests[0].payload: missing, expected a JSON object",
+                #"no such\n user"#, "the decoder's answer: expected at least one of requests",
+                "the decoder's answer: expected requests, ignore, reject, or later up to 604800",
+            ])
+        // Put off, it is asked about again.
+        world.programs.conduct = { _ in .answer(#""ignore":"now""#) }
+        world.pass(.seconds(10))
+        #expect(world.worker?.counters.ignored == 2)
+        #expect(world.isQuiet)
+    }
+
+    @Test("A message that the program crashes or hangs over is put into quarantine, and all others are sent")
+    func quarantine() throws {
+        for conduct in [MemoryPrograms.Conduct.crash, .hang, .say(MemoryPrograms.frame("[")), .say([0x7F, 0, 0, 0])] {
+            let world = try Self.world()
+            try world.start()
+            world.programs.conduct = { body in body == "poison" ? conduct : .answer(#""requests":[\#(body)]"#) }
+            world.programs.kill()
+            for index in 0..<8 { try world.request(index == 4 ? "poison" : Self.envelope("\(index)"), id: "m\(index)") }
+            world.pass(.seconds(60))
+            let outcomes = world.published(in: "push.results").compactMap(\.outcome).sorted()
+            #expect(outcomes == Array(repeating: "accepted", count: 7) + ["invalid"], "\(conduct)")
+            let dead = world.published(in: "push.dead")
+            #expect(dead.map(\.messageID) == ["m4"] && dead.map(\.body) == ["poison"], "\(conduct)")
+            #expect(
+                dead.first?.headers["harebell-detail"]?.hasPrefix("the decoder failed 2 times over it alone") == true)
+            let counters = world.worker?.decoders[0].counters
+            #expect(counters?.quarantined == 1, "\(conduct)")
+            if case .hang = conduct { #expect(counters?.timeouts == 3) }
+            #expect(world.isQuiet, "\(conduct)")
+        }
+    }
+
+    @Test("While there is no program deliveries wait, and they go when there is one")
+    func missing() throws {
+        let world = try Self.world()
+        world.programs.canStart = false
+        try world.start()
+        for index in 0..<3 { try world.request(Self.envelope("\(index)"), id: "m\(index)") }
+        world.pass(.seconds(120))
+        #expect(world.sent == 0 && world.broker.unsettledCount == 3)
+        // 0.1, 0.2, … 25.6, then 30 s apart.
+        #expect(world.worker?.decoders[0].counters.restarts == 12)
+        world.programs.canStart = true
+        world.pass(.seconds(30))
+        #expect(world.sent == 3 && world.isQuiet)
+    }
+
+    @Test("A redelivery is not asked about twice while the first is with the program")
+    func orphan() throws {
+        let world = try Self.world()
+        try world.start()
+        world.programs.conduct = { _ in .hang }
+        try world.request(Self.envelope("one"), id: "m1")
+        world.cut(consuming: true)
+        world.pass(.seconds(3))
+        #expect(world.programs.asked == [[Self.envelope("one")]])
+        world.programs.conduct = { .answer(#""requests":[\#($0)]"#) }
+        world.pass(.seconds(10))
+        #expect(world.sent == 1 && world.isQuiet)
+    }
+
+    @Test(
+        "Killed again and again, it loses nothing and blames nobody but by bad luck",
+        arguments: 1...6 as ClosedRange<UInt64>)
+    func killed(seed: UInt64) throws {
+        let world = try Self.world()
+        try world.start()
+        var random = SplitMix64(seed: seed)
+        for index in 0..<120 {
+            try world.request(Self.envelope("\(index)"), id: "m\(index)")
+            if Int.random(in: 0..<4, using: &random) == 0 { world.programs.kill() }
+            world.pass(.milliseconds(Int64.random(in: 0...200, using: &random)))
+        }
+        world.pass(.seconds(60))
+        let results = world.published(in: "push.results")
+        #expect(results.count == 120, "seed \(seed)")
+        #expect(Set(results.map(\.body)).count == 120, "seed \(seed)")
+        let invalid = results.count { $0.outcome == "invalid" }
+        #expect(world.published(in: "push.dead").count == invalid && world.sent == 120 - invalid, "seed \(seed)")
+        #expect(world.isQuiet, "seed \(seed)")
+    }
+
+    @Test("A drain waits for answers, and ends the program")
+    func drain() throws {
+        let world = try Self.world()
+        try world.start()
+        try world.request(Self.envelope("one"), id: "m1")
+        world.worker?.startDrain(deadline: world.moment.instant + .seconds(30))
+        world.pass(.seconds(10))
+        #expect(world.worker?.hasEnded == true && world.worker?.wasCutShort == false)
+        #expect(world.sent == 1 && world.broker.unsettledCount == 0)
+        #expect(world.network.links.isEmpty)
+    }
+}

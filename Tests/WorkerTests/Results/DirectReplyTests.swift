@@ -1,0 +1,169 @@
+import AMQP
+import Core
+import Pipeline
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+@Suite("Direct replies")
+struct DirectReplyTests {
+    private static func body(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        let token = String(repeating: "0", count: 64 - digits.count) + digits
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    /// Requesters on this node can be reached, and any other closes the connection, as with RabbitMQ 3.10.
+    private static let node = "reply@129641588"
+
+    private static func world() throws -> World {
+        let world = try World { $0.queues[0].prefetch = 100 }
+        world.broker.refuses = { [unowned broker = world.broker] message in
+            let key = String(decoding: message.routingKey, as: UTF8.self)
+            guard key.hasPrefix(DirectReplies.prefix) else { return nil }
+            return broker.queues[key] == nil ? .connection(541, "INTERNAL_ERROR") : nil
+        }
+        return world
+    }
+
+    /// A world with a worker, and the name of a requester that can be reached.
+    private static func started() throws -> (World, name: String) {
+        let world = try world()
+        let name = DirectReplies.name(node: node)
+        world.broker.declare(name)
+        try world.start()
+        return (world, name)
+    }
+
+    private static func attempts(_ world: World, during action: () throws -> Void) rethrows -> Int {
+        let before = world.network.attempts
+        try action()
+        return world.network.attempts - before
+    }
+
+    @Test(
+        "A name that no broker made is never published: its result goes elsewhere, and no connection is opened or lost")
+    func malformed() throws {
+        let world = try Self.world()
+        try world.start()
+        let attempts = try Self.attempts(world) {
+            for (number, name) in DirectReplies.malformed.enumerated() {
+                try world.request(Self.body(number), id: "m\(number)", replyTo: name)
+            }
+            #expect(world.isQuiet)
+        }
+        #expect(attempts == 0)
+        #expect(world.published(in: "push.results").count == DirectReplies.malformed.count)
+        #expect(world.worker?.counters.quarantined == 0)
+    }
+
+    @Test("A direct reply is published on a connection of its own, opened when it is first needed")
+    func connections() throws {
+        let (world, name) = try Self.started()
+        #expect(world.broker.engines.count == 2)
+        try world.request(Self.body(0), id: "m0", replyTo: "replies")
+        #expect(world.broker.engines.count == 2)
+        try world.request(Self.body(1), id: "m1", replyTo: name)
+        #expect(world.published(in: name).count == 1)
+        #expect(world.broker.engines.count == 3)
+        try world.request(Self.body(2), id: "m2", replyTo: name)
+        #expect(world.published(in: name).count == 2)
+        #expect(world.broker.engines.count == 4, "the requester has proven good")
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(5)) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+    }
+
+    @Test("Forged names, a new one each time, delay neither results to queues nor direct replies to known requesters")
+    func forged() throws {
+        let (world, name) = try Self.started()
+        try world.request(Self.body(0), id: "first", replyTo: name)
+        for round in 0..<60 {
+            try world.request(Self.body(1), id: "f\(round)", replyTo: DirectReplies.name(node: "reply@\(round)"))
+            try world.request(Self.body(2), id: "q\(round)", replyTo: "replies")
+            try world.request(Self.body(3), id: "d\(round)", replyTo: name)
+            #expect(world.published(in: "replies").count == round + 1)
+            #expect(world.published(in: name).count == round + 2)
+            world.pass(.milliseconds(333))
+        }
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 60)
+        #expect(world.sent == 181)
+    }
+
+    @Test("So many forged names that they cannot be tried one by one hold a tenth of the prefetch")
+    func flood() throws {
+        let world = try Self.world()
+        try world.start()
+        for number in 0..<1000 {
+            var properties = MessageProperties()
+            properties.replyTo = Array(DirectReplies.name(node: "reply@\(number)").utf8)
+            properties.messageID = Array("f\(number)".utf8)
+            try world.broker.put(Array(Self.body(number).utf8), properties: properties, into: "push.requests")
+        }
+        world.settle()
+        world.pass(.seconds(5))
+        #expect(world.broker.unsettledCount <= 12)
+        try world.request(Self.body(1), id: "healthy", replyTo: "replies")
+        #expect(world.published(in: "replies").count == 1)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 1000)
+    }
+
+    @Test("A direct reply whose connection does not open waits for results.refused_seconds at most")
+    func unopened() throws {
+        let (world, name) = try Self.started()
+        world.isBrokerDown = true
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        world.pass(.seconds(29))
+        #expect(world.broker.unsettledCount == 1)
+        world.pass(.seconds(2))
+        #expect(world.isQuiet)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    @Test("A drain waits a few seconds for the connection of a direct reply, and then sends its result elsewhere")
+    func drain() throws {
+        let (world, name) = try Self.started()
+        world.isBrokerDown = true
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(7)) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(worker.counters.divertedResults == 1)
+    }
+
+    @Test("A direct reply whose connection was lost waits anew, however long ago it was written")
+    func lost() throws {
+        let (world, name) = try Self.started()
+        world.broker.holdsConfirms = true
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        world.pass(.seconds(40))
+        world.broker.holdsConfirms = false
+        world.cut(consuming: false)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(world.published(in: name).count == 2, "it may have been there the first time")
+        #expect(world.published(in: "push.results").isEmpty)
+    }
+
+    @Test("While the broker blocks publishers, direct replies wait as other results do")
+    func blocked() throws {
+        let (world, name) = try Self.started()
+        world.isBrokerDown = true
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        world.broker.setAlarm(true)
+        try world.request(Self.body(1), id: "m1", replyTo: "replies")
+        world.pass(.seconds(60))
+        #expect(world.published(in: "push.results").isEmpty)
+        world.isBrokerDown = false
+        world.broker.setAlarm(false)
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count + world.published(in: name).count == 1)
+    }
+}

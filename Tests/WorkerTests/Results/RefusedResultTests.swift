@@ -1,0 +1,208 @@
+import AMQP
+import Core
+import Logging
+import Pipeline
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Monitoring
+
+@Suite("Results that a queue refuses")
+struct RefusedResultTests {
+    private static let full = "full"
+
+    private static func body(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        let token = String(repeating: "0", count: 64 - digits.count) + digits
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    /// A world whose queue `full` refuses what is published to it. A tenth of its prefetch are ten requests.
+    private static func world(
+        prefetch: UInt16 = 100, _ configure: (inout Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World {
+            $0.queues[0].prefetch = prefetch
+            configure(&$0)
+        }
+        world.broker.declare(full).rejectsPublishes = true
+        return world
+    }
+
+    private static func attack(_ world: World, _ numbers: Range<Int>, replyTo: String = full) throws {
+        for number in numbers {
+            var properties = MessageProperties()
+            properties.messageID = Array("m\(number)".utf8)
+            properties.replyTo = Array(replyTo.utf8)
+            try world.broker.put(Array(body(number).utf8), properties: properties, into: "push.requests")
+        }
+        world.settle()
+    }
+
+    @Test("A full reply queue holds a tenth of the prefetch; further results go to the configured results at once")
+    func bounded() throws {
+        let world = try Self.world()
+        try world.start()
+        try Self.attack(world, 0..<300)
+        world.pass(.seconds(2))
+        #expect(world.broker.unsettledCount == 10)
+        #expect(world.published(in: "push.results").count == 290)
+        let worker = try #require(world.worker)
+        #expect(worker.snapshot(at: world.moment).refused == 10)
+        #expect(worker.counters.divertedResults == 290)
+        // Another producer feels nothing of it.
+        try world.request(Self.body(1000), id: "healthy", replyTo: "replies")
+        #expect(world.published(in: "replies").map(\.outcome) == ["accepted"])
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("A result is refused for results.refused_seconds, then it goes to the configured results")
+    func patience() throws {
+        let world = try Self.world { $0.results.refused = .seconds(12) }
+        try world.start()
+        try Self.attack(world, 0..<5)
+        world.pass(.seconds(11))
+        #expect(world.broker.unsettledCount == 5)
+        #expect(world.published(in: "push.results").isEmpty)
+        world.pass(.seconds(1))
+        #expect(world.isQuiet)
+        #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 5)
+        #expect(world.worker?.snapshot(at: world.moment).refused == 0)
+    }
+
+    @Test("A reply queue that has room again in time gets every result that waited for it")
+    func recovers() throws {
+        let world = try Self.world()
+        try world.start()
+        try Self.attack(world, 0..<8)
+        world.pass(.seconds(5))
+        world.broker.queues[Self.full]?.rejectsPublishes = false
+        #expect(world.pass(atMost: .seconds(24)) { world.isQuiet })
+        #expect(world.published(in: Self.full).count == 8)
+        #expect(world.published(in: "push.results").isEmpty)
+        #expect(world.worker?.counters.divertedResults == 0)
+        // The waiting requests are forgotten: as many may wait again.
+        world.broker.queues[Self.full]?.rejectsPublishes = true
+        try Self.attack(world, 100..<110)
+        #expect(world.broker.unsettledCount == 10)
+    }
+
+    @Test("Without a place for results, the request becomes a dead letter that holds the result")
+    func deadLetter() throws {
+        let world = try Self.world { $0.results.route = nil }
+        try world.start()
+        try Self.attack(world, 0..<1)
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        let letter = try #require(world.published(in: "push.dead").first)
+        #expect(letter.outcome == "accepted")
+        #expect(letter.headers["harebell-detail"] == "the result could not be routed (its reply queue refuses it)")
+        #expect(letter.headers["harebell-result"]?.contains("\"outcome\":\"accepted\"") == true)
+        #expect(letter.body == Self.body(0))
+        #expect(world.sent == 1)
+    }
+
+    @Test("A fan-out whose results are all refused becomes one dead letter with all of them")
+    func fanOut() throws {
+        let world = try Self.world { $0.results.route = nil }
+        try world.start()
+        let tokens = (0..<3).map { "\"\(String(repeating: "\($0)", count: 64))\"" }.joined(separator: ",")
+        try world.request(
+            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
+            id: "m", replyTo: Self.full)
+        #expect(world.broker.unsettledCount == 1)
+        #expect(world.worker?.snapshot(at: world.moment).refused == 1)
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        let letters = world.published(in: "push.dead")
+        #expect(letters.count == 1)
+        let results = try #require(letters.first?.headers["harebell-result"])
+        #expect(results.hasPrefix("[{") && results.hasSuffix("}]"))
+        #expect(results.components(of: "\"outcome\":\"accepted\"") == 3)
+    }
+
+    @Test("A drain does not wait for a reply queue that refuses results")
+    func drain() throws {
+        let world = try Self.world()
+        try world.start()
+        try Self.attack(world, 0..<10)
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+        #expect(world.published(in: "push.results").count == 10)
+        #expect(world.broker.messages(in: "push.requests").isEmpty)
+    }
+
+    @Test("Of two full reply queues neither takes the places of the other")
+    func fairness() throws {
+        let world = try Self.world()
+        world.broker.declare("slow").rejectsPublishes = true
+        try world.start()
+        try Self.attack(world, 0..<50)
+        try Self.attack(world, 100..<104, replyTo: "slow")
+        try Self.attack(world, 200..<250)
+        world.broker.queues["slow"]?.rejectsPublishes = false
+        world.pass(.seconds(20))
+        #expect(world.published(in: "slow").count == 4)
+        #expect(world.broker.unsettledCount <= 10)
+    }
+
+    @Test("Where the configured results refuse as well, requests are held, and log, metric and readiness say so")
+    func ownQueue() throws {
+        let lines = LogLines()
+        let world = try Self.world()
+        world.log = Logger(label: "world") { _ in lines }
+        world.broker.queues["push.results"]?.rejectsPublishes = true
+        try world.start()
+        try Self.attack(world, 0..<20)
+        world.pass(.seconds(35))
+        #expect(world.broker.unsettledCount == 20)
+        #expect(lines.all.contains { $0.message.contains("a queue of the configuration refuses publishes") })
+        #expect(Health(world.observation()).missing.contains("push.results refuses publishes"))
+        let page = String(decoding: MetricsPage.render(world.observation()), as: UTF8.self)
+        #expect(page.contains("harebell_queue_refusing{destination=\"push.results\"} 1\n"))
+        world.broker.queues["push.results"]?.rejectsPublishes = false
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        #expect(Health(world.observation()).missing.allSatisfy { !$0.contains("refuses") })
+        #expect(lines.all.contains { $0.message.contains("accepts publishes again") })
+    }
+
+    @Test("A queue of the configuration that is deleted refuses nothing any more")
+    func deleted() throws {
+        let world = try Self.world()
+        world.broker.queues["push.results"]?.rejectsPublishes = true
+        try world.start()
+        try world.request(Self.body(0), id: "m0")
+        world.pass(.seconds(12))
+        #expect(Health(world.observation()).missing.contains("push.results refuses publishes"))
+        world.broker.delete("push.results")
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        #expect(Health(world.observation()).missing.allSatisfy { !$0.contains("refuses") })
+        #expect(world.published(in: "push.dead").count == 1)
+    }
+
+    @Test("A queue of the configuration that refuses for a moment leaves the worker ready")
+    func momentary() throws {
+        let world = try Self.world()
+        world.broker.queues["push.results"]?.rejectsPublishes = true
+        try world.start()
+        try world.request(Self.body(0), id: "m0")
+        world.pass(.seconds(9))
+        #expect(Health(world.observation()).missing.allSatisfy { !$0.contains("refuses") })
+    }
+}
+
+extension String {
+    /// How often a text is in it.
+    fileprivate func components(of text: String) -> Int {
+        var count = 0
+        var rest = self[...]
+        while let range = rest.firstRange(of: text) {
+            count += 1
+            rest = rest[range.upperBound...]
+        }
+        return count
+    }
+}

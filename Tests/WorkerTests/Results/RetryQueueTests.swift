@@ -1,0 +1,369 @@
+import AMQP
+import Core
+import Logging
+import Pipeline
+import Runtime
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+/// What waits for long waits in the broker: `docs/retries.md`.
+@Suite("Retry queues")
+struct RetryQueueTests {
+    private static func token(_ prefix: String) -> String {
+        prefix + String(repeating: "0", count: 64 - prefix.count)
+    }
+
+    private static func body(_ prefix: String = "7", extra: String = "") -> String {
+        "{\"device-token\":\"\(token(prefix))\",\"apns-topic\":\"com.example.app\",\(extra)"
+            + "\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private static func fanOut(_ prefixes: [String], extra: String = "") -> String {
+        let tokens = prefixes.map { "\"\(token($0))\"" }.joined(separator: ",")
+        return "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\(extra)"
+            + "\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private func header(_ name: String, of message: Broker.Message?) -> FieldValue? {
+        message?.decodedProperties?.headers?[name]
+    }
+
+    // MARK: Parking
+
+    @Test(
+        "Long trouble waits in the retry queue of its kind, without a result, and ends under the apns-id that it had",
+        arguments: [
+            ("503 ServiceUnavailable", 900), ("500 InternalServerError", 900), ("502 body=none", 900),
+            ("429 TooManyRequests", 5),
+        ], [true, false])
+    func parked(trouble: (answer: String, delay: Int), hasMessageID: Bool) throws {
+        let world = try World(script: "attempt 1: \(trouble.answer)")
+        try world.start()
+        let start = world.network.now
+        try world.request(Self.body(), id: hasMessageID ? "m1" : nil) {
+            $0.correlationID = Array("c".utf8)
+            $0.timestamp = 1_790_000_000
+        }
+        #expect(world.published(in: "push.results").isEmpty)
+        #expect(world.broker.unsettledCount == 0)
+        let copy = try #require(world.broker.messages(in: "push.requests.retry.\(trouble.delay)s").first)
+        #expect(String(decoding: copy.body, as: UTF8.self) == Self.body())
+        #expect(header("harebell-attempts", of: copy) == .int32(1))
+        #expect(header("harebell-parked", of: copy) == .int32(1))
+        #expect(header("harebell-queue", of: copy) == .string("push.requests"))
+        #expect(copy.decodedProperties?.deliveryMode == 2)
+        #expect(world.pass(atMost: .seconds(trouble.delay + 1)) { world.isQuiet })
+        #expect(world.network.now - start >= .seconds(trouble.delay))
+        #expect(world.sent == 2)
+        #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":2,"))
+        #expect(world.published(in: "push.dead").isEmpty)
+        #expect(world.worker?.counters.parked == 1)
+    }
+
+    @Test("Each round takes the next level, and after the last attempt it is undelivered, with a dead letter")
+    func exhausted() throws {
+        let world = try World(script: "token 7*: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 5 }
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        let firstSeen = World.start.wall.inUTC
+        var levels: [String] = []
+        for attempts in 1...4 {
+            let name = ["900", "1800", "3600", "3600"][attempts - 1]
+            let queue = "push.requests.retry.\(name)s"
+            let copy = try #require(world.broker.messages(in: queue).first, "round \(attempts)")
+            levels.append(name)
+            #expect(header("harebell-attempts", of: copy) == .int32(Int32(attempts)))
+            #expect(header("harebell-first-seen", of: copy) == .string(firstSeen))
+            #expect(world.pass(atMost: .seconds(3601)) { world.sent == attempts + 1 })
+        }
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "undelivered" && result.body.contains("\"attempts\":5,"))
+        #expect(result.body.contains("\"detail\":\"given up after 5 attempts\""))
+        let letter = try #require(world.broker.messages(in: "push.dead").first)
+        #expect(header("harebell-attempts", of: letter) == .int32(5))
+        #expect(header("harebell-first-seen", of: letter) == .string(firstSeen))
+        #expect(header("harebell-parked", of: letter) == nil)
+    }
+
+    @Test("The replay of what was given up begins anew")
+    func replayed() throws {
+        let world = try World(script: "first 2 requests: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 1 }
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        let letter = try #require(world.broker.messages(in: "push.dead").first)
+        let properties = try #require(letter.decodedProperties)
+        // The same configuration but for more attempts.
+        try world.reload { $0.retry.maximumAttempts = 3 }
+        try world.broker.put(letter.body, properties: properties, into: "push.requests")
+        world.settle()
+        #expect(header("harebell-attempts", of: world.parked.first) == .int32(1))
+        #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
+        #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
+    }
+
+    @Test("Short trouble is tried again here, and waits in a retry queue when that was in vain")
+    func shortTrouble() throws {
+        let world = try World(script: "attempt 1: rst CANCEL\nattempt 2: rst CANCEL\nattempt 3: rst CANCEL")
+        try world.start()
+        try world.request(Self.body(), id: "m1")
+        #expect(world.pass(atMost: .seconds(31)) { !world.parked.isEmpty })
+        #expect(world.sent == 3)
+        #expect(header("harebell-attempts", of: world.parked.first) == .int32(3))
+        #expect(header("harebell-processed", of: world.parked.first) == .string("unknown"))
+        #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":4,\"processed\":\"yes\""))
+    }
+
+    @Test("No more wait here for another try than a fifth of what prefetch allows: the rest is parked")
+    func keepsShare() throws {
+        let world = try World(script: "attempt 1: rst CANCEL") { $0.queues[0].prefetch = 50 }
+        try world.start()
+        for number in 0..<40 { try world.request(Self.body("7\(number)"), id: "m\(number)") }
+        #expect(world.worker?.counters.retries == 10)
+        #expect(world.broker.messages(in: "push.requests.retry.5s").count == 30)
+        #expect(world.pass(atMost: .seconds(6)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 40)
+    }
+
+    // MARK: Expiry
+
+    @Test(
+        "What would expire before the delay is over takes a shorter one, or ends at once as expired",
+        arguments: [(4000, 1, "900"), (1000, 1, "900"), (900, 1, nil), (10, 1, nil)] as [(Int64, Int, String?)])
+    func expires(lifetime: Int64, round: Int, level: String?) throws {
+        let world = try World(script: "token 7*: 503 ServiceUnavailable")
+        try world.start()
+        let expiration = World.start.wall.seconds + lifetime
+        try world.request(Self.body(extra: "\"apns-expiration\":\(expiration),"), id: "m1")
+        if let level {
+            #expect(world.broker.messages(in: "push.requests.retry.\(level)s").count == 1)
+        } else {
+            #expect(world.isQuiet)
+        }
+        #expect(world.pass(atMost: .seconds(lifetime + 60)) { world.isQuiet })
+        #expect(world.network.now - World.start.instant < .seconds(lifetime))
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "expired")
+        #expect(result.body.contains("\"detail\":\"it expires before the next attempt\""))
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("An AMQP expiration counts on in a copy, which cannot keep it", arguments: [true, false])
+    func amqpExpiration(hasTimestamp: Bool) throws {
+        let world = try World(script: "attempt 1: 503 ServiceUnavailable")
+        try world.start()
+        try world.request(Self.body(), id: "m1") {
+            $0.expiration = Array("901000".utf8)
+            if hasTimestamp { $0.timestamp = UInt64(World.start.wall.seconds) }
+        }
+        let copy = try #require(world.parked.first)
+        #expect(copy.decodedProperties?.expiration == nil)
+        world.pass(.seconds(899))
+        // It comes back late: nobody consumes.
+        world.kill()
+        world.pass(.seconds(5))
+        try world.start()
+        #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
+        #expect(world.sent == 1)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired"])
+    }
+
+    // MARK: The broker
+
+    @Test("A retry queue that is missing makes a dead letter that names it, and one line in the log")
+    func missingQueue() throws {
+        let world = try World(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false)
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
+        try world.start()
+        for number in 0..<3 { try world.request(Self.body(), id: "m\(number)") }
+        #expect(world.isQuiet)
+        let detail =
+            "the retry queue push.requests.retry.900s took nothing (312 NO_ROUTE); "
+            + "'harebell topology --apply' makes it"
+        let results = world.published(in: "push.results")
+        #expect(results.count == 3)
+        for result in results {
+            #expect(result.outcome == "undelivered" && result.body.contains(detail))
+            #expect(result.body.contains("\"attempts\":1,"))
+        }
+        #expect(world.published(in: "push.dead").map { $0.headers["harebell-detail"] } == [detail, detail, detail])
+        #expect(
+            lines.all.count { $0.metadata["queue"]?.description == "push.requests.retry.900s" && $0.level == .error }
+                == 1)
+    }
+
+    @Test("A retry queue that refuses is tried again, and the request is not acknowledged before it has taken the copy")
+    func refused() throws {
+        let world = try World(script: "attempt 1: 503 ServiceUnavailable")
+        try world.start()
+        world.broker.queues["push.requests.retry.900s"]?.rejectsPublishes = true
+        try world.request(Self.body(), id: "m1")
+        world.pass(.seconds(60))
+        #expect(world.broker.unsettledCount == 1 && world.parked.isEmpty)
+        world.broker.queues["push.requests.retry.900s"]?.rejectsPublishes = false
+        #expect(world.pass(atMost: .seconds(31)) { world.parked.count == 1 && world.broker.unsettledCount == 0 })
+        #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
+        #expect(world.sent == 2)
+    }
+
+    @Test("The copy that comes back is no redelivery of what was parked, also if it is redelivered itself")
+    func copyAfterLostConnection() throws {
+        let world = try World(script: "attempt 1: 503 ServiceUnavailable") {
+            $0.retry.delays = [.seconds(20)]
+        }
+        try world.start()
+        // The original finished here, and its acknowledgement may be lost.
+        try world.request(Self.body(), id: "m1")
+        #expect(world.parked.count == 1)
+        world.cut(consuming: true)
+        world.pass(.seconds(10))
+        // The copy is delivered, and lost on its way.
+        world.network.latency = .milliseconds(50)
+        #expect(world.pass(atMost: .seconds(30)) { world.broker.unsettledCount == 1 })
+        world.cut(consuming: true)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.sent == 2)
+    }
+
+    // MARK: Fan-out
+
+    @Test("A fan-out tells at once what has ended, and its copy sends only the rest")
+    func fanOut() throws {
+        let world = try World(
+            script: "token aa*, attempt 1: 503 ServiceUnavailable\ntoken e4e4*: 400 BadCollapseId"
+        ) {
+            $0.retry.delays = [.seconds(60), .seconds(90)]
+        }
+        try world.start()
+        try world.request(Self.fanOut(["71", "aa1", "e4e4", "aa2", "dead"]), id: "m1")
+        let early = world.published(in: "push.results")
+        #expect(Set(early.map(\.outcome)) == ["accepted", "rejected", "unregistered"])
+        #expect(early.count == 3)
+        #expect(world.broker.unsettledCount == 0)
+        let copy = try #require(world.broker.messages(in: "push.requests.retry.60s").first)
+        // 1 and 3 are left.
+        #expect(header("harebell-done", of: copy) == .string("15"))
+        #expect(world.pass(atMost: .seconds(62)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.count == 5 && Set(results.map(\.messageID)).count == 5)
+        #expect(results.suffix(2).map(\.outcome) == ["accepted", "accepted"])
+        #expect(Set(results.suffix(2).map { $0.messageID?.suffix(2) }) == ["-1", "-3"])
+        #expect(world.sent == 7)
+        // Only the rejected one is in the dead letter.
+        let letters = world.broker.messages(in: "push.dead")
+        #expect(letters.count == 1)
+        #expect(header("harebell-done", of: letters.first) == .string("1b"))
+        #expect(world.published(in: "push.dead").first?.headers["harebell-detail"] == "1 of 5 notifications failed")
+    }
+
+    @Test(
+        "A malformed device token costs only itself: it has its result, is in the dead letter, and the others are sent")
+    func malformedTokens() throws {
+        let world = try World(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
+            $0.retry.delays = [.seconds(60)]
+        }
+        try world.start()
+        try world.request(Self.fanOut(["zz", "71", "aa", "y"]), id: "m1")
+        #expect(world.sent == 2)
+        let early = world.published(in: "push.results")
+        #expect(early.map(\.outcome) == ["invalid", "invalid", "accepted"])
+        #expect(early.map { $0.messageID?.suffix(2) } == ["-0", "-3", "-1"])
+        #expect(early[1].body.contains("\"detail\":\"device-tokens[3]: expected an even number of hexadecimal digits"))
+        #expect(early[1].body.contains("\"device-token\":null"))
+        #expect(
+            header("harebell-done", of: world.broker.messages(in: "push.requests.retry.60s").first) == .string("0b"))
+        #expect(world.pass(atMost: .seconds(62)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.count == 4 && results.last?.messageID?.suffix(2) == "-2" && results.last?.outcome == "accepted")
+        let letters = world.broker.messages(in: "push.dead")
+        #expect(letters.map { header("harebell-done", of: $0) } == [.string("06")])
+        let detail = world.published(in: "push.dead").first?.headers["harebell-detail"]
+        #expect(detail?.hasPrefix("2 of 4 notifications failed, first: device-tokens[0]: ") == true)
+    }
+
+    @Test("A fan-out of nothing but malformed device tokens has a result for each, and is one dead letter")
+    func onlyMalformedTokens() throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.fanOut(["x", "y"]), id: "two")
+        try world.request(Self.fanOut(["z"]), id: "one")
+        #expect(world.isQuiet && world.sent == 0)
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["invalid", "invalid", "invalid"])
+        #expect(Set(results.map(\.messageID)).count == 3)
+        #expect(world.published(in: "push.dead").count == 2)
+    }
+
+    @Test("The replay of a fan-out's dead letter sends only what had failed")
+    func fanOutReplay() throws {
+        let world = try World(script: "token e4e4*, attempt 1: 400 BadCollapseId")
+        try world.start()
+        try world.request(Self.fanOut(["71", "e4e4", "72"]), id: "m1")
+        let letter = try #require(world.broker.messages(in: "push.dead").first)
+        try world.broker.put(letter.body, properties: try #require(letter.decodedProperties), into: "push.requests")
+        world.settle()
+        #expect(world.isQuiet && world.sent == 4)
+        #expect(world.published(in: "push.results").map(\.outcome).filter { $0 == "accepted" }.count == 3)
+        #expect(Set(world.ledger.records.map(\.apnsID)).count == 3)
+    }
+
+    @Test("A fan-out whose failures are all of it needs no bitmap, and one without its retry queue ends as a whole")
+    func fanOutMissingQueue() throws {
+        let world = try World(
+            script: "token aa*: 503 ServiceUnavailable\ntoken e4e4*: 400 BadCollapseId", hasRetryQueues: false)
+        try world.start()
+        try world.request(Self.fanOut(["aa", "e4e4", "71"]), id: "mixed")
+        try world.request(Self.fanOut(["e4e4", "e4e4a"]), id: "all")
+        #expect(world.isQuiet)
+        let results = world.published(in: "push.results")
+        #expect(results.count == 5)
+        let letters = world.broker.messages(in: "push.dead")
+        #expect(
+            letters.map { header("harebell-done", of: $0) } == [.string("05"), nil, .string("06")]
+                || letters.map { header("harebell-done", of: $0) } == [.string("05"), .string("06"), nil])
+    }
+
+    @Test(
+        "A bitmap that does not fit its request makes it invalid: nothing is sent twice for it, and nothing is lost",
+        arguments: ["ff", "07", "zz", "0000", "08"])
+    func foreignBitmap(text: String) throws {
+        let world = try World()
+        try world.start()
+        try world.request(Self.fanOut(["71", "72", "73"]), id: "m1") {
+            $0.headers = [
+                "harebell-done": .string(text), "harebell-replays": .int32(1),
+                "harebell-replay-id": .string("123e4567-e89b-12d3-a456-426655440000"),
+            ]
+        }
+        #expect(world.isQuiet && world.sent == 0)
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.outcome == "invalid")
+        #expect(result.body.contains("harebell-done: says nothing of 3 notifications"))
+        #expect(world.published(in: "push.dead").count == 1)
+    }
+
+    @Test("The copy of a fan-out that is killed in between repeats no more than was under way")
+    func fanOutKilled() throws {
+        let world = try World(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
+            $0.retry.delays = [.seconds(60)]
+        }
+        try world.start()
+        try world.request(Self.fanOut(["71", "aa1", "72"]), id: "m1")
+        #expect(world.parked.count == 1)
+        world.kill()
+        try world.start()
+        #expect(world.pass(atMost: .seconds(90)) { world.isQuiet })
+        #expect(world.sent == 4)
+        #expect(world.published(in: "push.results").count == 3)
+    }
+}

@@ -1,0 +1,73 @@
+import AMQP
+import Core
+import Pipeline
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@Suite("A broker with small frames")
+struct SmallFrameTests {
+    private static let body =
+        "{\"device-token\":\"\(String(repeating: "00ff", count: 16))\",\"apns-topic\":\"com.example.app\","
+        + "\"payload\":{\"aps\":{\"badge\":1}}}"
+
+    private static func text(_ count: Int) -> FieldValue { .text(Array(repeating: 0x61, count: count)) }
+
+    /// A world whose broker exchanges frames of so many bytes.
+    private static func world(frameMax: UInt32 = 8192) throws -> World {
+        let world = try World()
+        world.broker.frameMax = frameMax
+        try world.start()
+        return world
+    }
+
+    @Test(
+        "A dead letter loses its detail, then the request's largest headers, and names them; its body is complete",
+        arguments: [4096, 8192] as [UInt32])
+    func deadLetter(frameMax: UInt32) throws {
+        let world = try Self.world(frameMax: frameMax)
+        let size = Int(frameMax) * 7700 / 8192
+        try world.request("no request", id: "bad") {
+            $0.headers = ["small": .string("x"), "large": Self.text(size), "medium": Self.text(50)]
+        }
+        #expect(world.isQuiet)
+        let letter = try #require(world.published(in: "push.dead").first)
+        #expect(letter.body == "no request")
+        #expect(letter.outcome == "invalid")
+        #expect(letter.headers["small"] == "x" && letter.headers["medium"]?.count == 50)
+        #expect(letter.headers["large"] == nil)
+        #expect(letter.headers["harebell-omitted"] == "large")
+        #expect(letter.headers["harebell-queue"] == "push.requests")
+        #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
+        #expect(world.worker?.counters.fittedPublishes == 1)
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(5)) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+    }
+
+    @Test("A result loses the trace that its request brought along, and still goes to its reply queue")
+    func result() throws {
+        let world = try Self.world()
+        try world.request(Self.body, id: "m", replyTo: "replies") {
+            $0.headers = ["baggage": Self.text(7950), "tracestate": Self.text(80)]
+        }
+        #expect(world.isQuiet)
+        let result = try #require(world.published(in: "replies").first)
+        #expect(result.outcome == "accepted")
+        #expect(result.headers["baggage"] == nil && result.headers["tracestate"]?.count == 80)
+        #expect(result.headers["harebell-omitted"] == "baggage")
+    }
+
+    @Test("A request whose copy does not fit into a retry queue's frame becomes a dead letter and is settled")
+    func retry() throws {
+        let world = try Self.world()
+        try world.setScript("token *: 503 ServiceUnavailable")
+        world.cut(World.apns)
+        try world.request(Self.body, id: "m", replyTo: "replies") { $0.headers = ["large": Self.text(8000)] }
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.dead").map(\.body) == [Self.body])
+        #expect(world.published(in: "replies").map(\.outcome) == ["undelivered"])
+    }
+}

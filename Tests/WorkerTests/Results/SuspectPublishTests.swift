@@ -1,0 +1,210 @@
+import AMQP
+import Core
+import Logging
+import Pipeline
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+@Suite("Publishes that the broker closes the connection over")
+struct SuspectPublishTests {
+    /// Well formed, but of a node that the broker does not know.
+    private static let badReply = DirectReplies.name(node: "reply@1")
+
+    private static func body(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    /// A broker as RabbitMQ 3.10, which chokes on a direct reply-to that it did not make.
+    private static func chokes(on reply: String = badReply) -> (Broker.Message) -> Broker.Refusal? {
+        { message in
+            message.routingKey == Array(reply.utf8) ? .connection(541, "INTERNAL_ERROR") : nil
+        }
+    }
+
+    private static func attempts(_ world: World, during action: () throws -> Void) rethrows -> Int {
+        let before = world.network.attempts
+        try action()
+        return world.network.attempts - before
+    }
+
+    @Test("One bad direct reply-to among many: its result goes to the results, and nothing else suffers")
+    func badDirectReply() throws {
+        let world = try World { $0.queues[0].prefetch = 100 }
+        world.broker.refuses = Self.chokes()
+        world.broker.holdsConfirms = true
+        try world.start()
+        for number in 0..<50 {
+            try world.broker.put(
+                Array(Self.body(number).utf8), properties: Self.properties(number, bad: number == 20),
+                into: "push.requests")
+        }
+        world.settle()
+        world.broker.holdsConfirms = false
+        for engine in world.broker.engines where !engine.isConsuming { engine.releaseConfirms(49, multiple: true) }
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(Set(results.compactMap(\.messageID)).count == 50)
+        #expect(results.allSatisfy { $0.outcome == "accepted" })
+        #expect(world.published(in: "push.dead").isEmpty)
+        #expect(world.sent == 50)
+        #expect(world.worker?.counters.quarantined == 1)
+        #expect(world.broker.violations.isEmpty)
+    }
+
+    private static func properties(_ number: Int, bad: Bool, exchange: String? = nil) -> MessageProperties {
+        var properties = MessageProperties()
+        properties.messageID = Array("m\(number)".utf8)
+        if bad { properties.replyTo = Array(badReply.utf8) }
+        return properties
+    }
+
+    @Test("The next result to the same direct reply-to costs no close, and one more after the quarantine costs one")
+    func remembered() throws {
+        let world = try World()
+        world.broker.refuses = Self.chokes()
+        try world.start()
+        // The connection is open again within two seconds of its last close.
+        func attempts(_ id: String) throws -> Int {
+            try Self.attempts(world) {
+                try world.request(Self.body(1), id: id, replyTo: Self.badReply)
+                #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+                world.pass(.seconds(2))
+            }
+        }
+        #expect(try attempts("m1") == 4, "the opening of a connection of its own, the close, and two more")
+        #expect(try attempts("m2") == 0)
+        world.pass(.seconds(60))
+        #expect(try attempts("m3") == 1)
+        #expect(world.published(in: "push.results").count == 3)
+        #expect(world.worker?.counters.quarantined == 3)
+    }
+
+    @Test("A publish to where one was refused before waits until all others are confirmed")
+    func alone() throws {
+        let world = try World()
+        world.broker.refuses = Self.chokes()
+        // A requester that nothing was sent to yet shares the connection.
+        let other = DirectReplies.name(node: "reply@2")
+        world.broker.declare(other)
+        try world.start()
+        try world.request(Self.body(1), id: "m1", replyTo: Self.badReply)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        world.pass(.seconds(60))
+        world.broker.holdsConfirms = true
+        try world.request(Self.body(2), id: "m2", replyTo: other)
+        let attempts = try Self.attempts(world) {
+            try world.request(Self.body(3), id: "m3", replyTo: Self.badReply)
+            world.pass(.seconds(5))
+        }
+        #expect(attempts == 0, "the broker would close the connection, and m2 with it")
+        world.broker.holdsConfirms = false
+        world.cut(consuming: false)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 2)
+        #expect(Set(world.published(in: other).compactMap(\.messageID)).count == 1)
+    }
+
+    @Test("Without a place for results, the request goes to the dead letters with outcome and detail")
+    func withoutResults() throws {
+        let world = try World { $0.results.route = nil }
+        world.broker.refuses = Self.chokes()
+        try world.start()
+        try world.request(Self.body(1), id: "m1", replyTo: Self.badReply)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        let letter = try #require(world.published(in: "push.dead").first)
+        #expect(letter.outcome == "accepted")
+        #expect(
+            letter.headers["harebell-detail"]
+                == "the result could not be routed (the broker says 541 INTERNAL_ERROR)")
+        #expect(letter.body == Self.body(1))
+    }
+
+    @Test("A missing results exchange is found out once, and requests with a reply_to do not feel it")
+    func missingExchange() throws {
+        let world = try World {
+            $0.results.route = Configuration.Route(exchange: "gone", routingKey: "push.results")
+        }
+        try world.start()
+        try world.request(Self.body(0), id: "m0")
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        let attempts = try Self.attempts(world) {
+            for number in 1..<20 {
+                try world.request(Self.body(number), id: "m\(number)", replyTo: number % 2 == 0 ? "replies" : nil)
+            }
+            #expect(world.isQuiet)
+        }
+        #expect(attempts == 0)
+        #expect(world.published(in: "replies").count == 9)
+        let letters = world.published(in: "push.dead")
+        #expect(letters.count == 11)
+        #expect(letters.allSatisfy { $0.headers["harebell-detail"]?.contains("404 NOT_FOUND") == true })
+        // Once the exchange is there, results go there again.
+        world.broker.declareExchange("gone")
+        world.broker.bind("push.results", exchange: "gone", routingKey: Array("push.results".utf8))
+        world.pass(.seconds(60))
+        for number in 20..<30 { try world.request(Self.body(number), id: "m\(number)") }
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 10)
+    }
+
+    @Test("A dead letter that the broker does not take is held until it does, and the others go on")
+    func deadLetter() throws {
+        let lines = LogLines()
+        let world = try World {
+            $0.deadLetter = Configuration.Route(exchange: "gone", routingKey: "push.dead")
+        }
+        world.log = Logger(label: "world") { _ in lines }
+        try world.start()
+        try world.request("no JSON", id: "bad")
+        for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
+        world.pass(.seconds(300))
+        #expect(world.broker.unsettledCount == 1)
+        #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 6)
+        #expect(lines.all.contains { $0.message.contains("the broker does not take a dead letter") })
+        let attempts = Self.attempts(world) { world.pass(.seconds(300)) }
+        #expect((4...6).contains(attempts), "a close each minute, not \(attempts)")
+        world.broker.declareExchange("gone")
+        world.broker.bind("push.dead", exchange: "gone", routingKey: Array("push.dead".utf8))
+        #expect(world.pass(atMost: .seconds(61)) { world.isQuiet })
+        #expect(world.published(in: "push.dead").map(\.body) == ["no JSON"])
+    }
+
+    @Test("A close that no publish repeats takes nothing out", arguments: [541, 320] as [UInt16])
+    func innocent(code: UInt16) throws {
+        let world = try World()
+        world.broker.holdsConfirms = true
+        try world.start()
+        for number in 0..<8 { try world.request(Self.body(number), id: "m\(number)") }
+        world.broker.holdsConfirms = false
+        world.broker.closeAll(code: code, text: "INTERNAL_ERROR")
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 8)
+        #expect(world.sent == 8)
+        #expect(world.worker?.counters.quarantined == 0)
+    }
+
+    @Test("What is wrong with one message does not close its route to others")
+    func badMessage() throws {
+        let world = try World()
+        world.broker.refuses = { message in
+            let isBad = message.decodedProperties?.correlationID == Array("bad".utf8)
+            return isBad ? .channel(406, "PRECONDITION_FAILED - invalid expiration") : nil
+        }
+        try world.start()
+        try world.request(Self.body(0), id: "m0", replyTo: "replies") { $0.correlationID = Array("bad".utf8) }
+        for number in 1..<10 { try world.request(Self.body(number), id: "m\(number)", replyTo: "replies") }
+        world.pass(.seconds(20))
+        #expect(world.published(in: "replies").count >= 9)
+        // Its copies are as bad: its dead letter is held.
+        #expect(world.broker.unsettledCount == 1)
+        world.broker.refuses = { _ in nil }
+        #expect(world.pass(atMost: .seconds(61)) { world.isQuiet })
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["accepted"])
+    }
+}

@@ -1,0 +1,434 @@
+import AMQP
+import APNs
+import Core
+import SimulatedWorld
+import Simulator
+import TestSupport
+
+@testable import Configuration
+@testable import Monitoring
+@testable import Pipeline
+@testable import Runtime
+
+/// Holds a simulation to the laws: what it sees at the broker and at APNs against what it knows of the requests.
+final class Checker {
+    /// What became of one request.
+    private struct Fate {
+        var request: SimulatedRequest
+        var deliveries = 0
+        var acknowledgements = 0
+        /// Confirmed results by message id: their outcomes.
+        var results: [String: Set<String>] = [:]
+        var copies = 0
+        var deadLetters = 0
+        /// Copies that went into retry queues, and those of them that the worker knows of.
+        var parked = 0
+        var parkedConfirmed = 0
+        /// How often it was parked as the copies say, and how many attempts it had then.
+        var parkings: Set<Int> = []
+        var attempts = 0
+        var feedback: Set<String> = []
+        var takenBackAt: Instant?
+        /// It came again without a message id: it may have been sent before.
+        var isForgotten = false
+
+        /// Whether the request itself and all of its copies are settled.
+        var isOver: Bool { acknowledgements > parked }
+        /// Whether each parking left one copy. Where nobody knew whether the first had arrived there are two, and each ends for
+        /// itself.
+        var isParkedOnce: Bool { parked == parkings.count }
+    }
+
+    private static let failures: Set<String> = ["rejected", "invalid", "undelivered"]
+
+    private(set) var complaints: [String] = []
+    private(set) var trace: [String] = []
+    private var fates: [String: Fate] = [:]
+    private let world: World
+    /// Requests, and the copies of them that were parked.
+    private var published = 0
+    private var acknowledged = 0
+    /// Which request a device token belongs to.
+    private var owners: [String: String] = [:]
+    /// How many answers may come again: those that the workers did not hear, and those that died with a worker.
+    private var permitted = 0
+    private let limits: Limits
+    private let maximumAttempts: Int
+    /// What no connection, and no worker, may exceed.
+    struct Limits {
+        var permitsPerSecond: Int
+        var burst: Int
+        /// Of one pool.
+        var connectsPerMinute = 30
+        /// How long a notification may wait for its app, with one try in between that waits for a connection as long.
+        var hold: Duration
+
+        init(_ configuration: Configuration) {
+            permitsPerSecond = configuration.apns.permitsPerSecond
+            burst = configuration.apns.burst
+            hold = configuration.hold * 2 + configuration.apns.requestTimeout
+        }
+    }
+
+    init(_ world: World, limits: Limits? = nil) {
+        self.world = world
+        self.limits = limits ?? Limits(world.configuration)
+        maximumAttempts = world.configuration.retry.maximumAttempts
+        world.broker.observe = { [unowned self] in observed($0) }
+    }
+
+    func note(_ line: @autoclosure () -> String) {
+        trace.append("\(milliseconds) \(line())")
+    }
+
+    func complain(_ what: String) {
+        guard complaints.count < 5 else { return }
+        complaints.append("at \(milliseconds): \(what)")
+        note("!!! \(what)")
+    }
+
+    private var milliseconds: String {
+        "\(world.network.now.nanoseconds / 1_000_000) ms"
+    }
+
+    func publish(_ request: SimulatedRequest) throws {
+        fates[request.name] = Fate(request: request)
+        published += 1
+        for token in request.deviceTokens { owners[token] = request.name }
+        note("publish \(request.name) \(request.kind)")
+        try world.broker.put(request.body, properties: request.properties, into: "push.requests")
+    }
+
+    // MARK: At every step
+
+    /// - Parameter mayHold: how many deliveries the worker may hold.
+    func step(mayHold limit: Int) {
+        if let worker = world.worker, worker.counters.unsettled > limit {
+            complain("the worker holds \(worker.counters.unsettled) deliveries, \(limit) are allowed")
+        }
+        if let worker = world.worker, worker.drain.stage == .running, let since = worker.pipeline.oldestHeld,
+            world.network.now - since > limits.hold
+        {
+            complain("a notification has waited for its app for \(world.network.now - since)")
+        }
+        let broken = world.broker.violations.filter { $0 != "missed heartbeats" }
+        if !broken.isEmpty { complain("the protocol was broken: \(broken)") }
+    }
+
+    /// Every request is settled, or its queue has it, or a connection.
+    func conserved() {
+        let queued = world.broker.messages(in: "push.requests").count + world.parked.count
+        let held = world.broker.unsettledCount
+        if queued + held + acknowledged != published {
+            complain("\(queued) queued + \(held) held + \(acknowledged) settled are not \(published) published")
+        }
+    }
+
+    private func observed(_ observation: Broker.Observation) {
+        switch observation {
+        case .delivered(let message, _):
+            note("deliver \(name(message))\(message.redelivered ? " again" : "")")
+            fates[name(message)]?.deliveries += 1
+            permitForgotten(message)
+        case .returned(let message, _):
+            note("take back \(name(message))")
+            fates[name(message)]?.takenBackAt = world.network.now
+        case .acknowledged(let message, _): settled(name(message))
+        case .enqueued(let message, let queue) where queue.contains(".retry."): parked(message, in: queue)
+        case .enqueued: break
+        case .confirmed(let message): confirmed(message)
+        }
+    }
+
+    /// What the broker took back and could not give out again for long, a worker does not recognise; nor what has no
+    /// message id, once it was acknowledged.
+    private func permitForgotten(_ message: Broker.Message) {
+        let name = name(message)
+        guard message.redelivered, let fate = fates[name], let takenBackAt = fate.takenBackAt else { return }
+        let isNamed = message.decodedProperties?.messageID != nil
+        guard !isNamed || world.network.now - takenBackAt >= CompletedRequests.memory else { return }
+        fates[name]?.isForgotten = !isNamed
+        let answers = answers
+        permitted += fate.request.deviceTokens.count { answers[$0] != nil }
+    }
+
+    private func name(_ message: Broker.Message) -> String {
+        message.decodedProperties?.correlationID.map { String(decoding: $0, as: UTF8.self) } ?? "?"
+    }
+
+    private func confirmed(_ message: Broker.Message) {
+        let name = name(message)
+        let queue = String(decoding: message.routingKey, as: UTF8.self)
+        guard fates[name] != nil, let properties = message.decodedProperties else {
+            return complain("a publish to \(queue) belongs to no request")
+        }
+        let id = properties.messageID.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        var outcome = "?"
+        if case .text(let text)? = properties.headers?["harebell-outcome"] {
+            outcome = String(decoding: text, as: UTF8.self)
+        }
+        note("confirm \(name) \(outcome) in \(queue)")
+        if queue.contains(".retry.") {
+            fates[name]?.parkedConfirmed += 1
+            return
+        }
+        if fates[name]?.isOver == true, world.workers == 1 {
+            complain("\(name) was settled before its publish to \(queue) was confirmed")
+        }
+        switch queue {
+        case "push.dead": fates[name]?.deadLetters += 1
+        case "push.feedback": fates[name]?.feedback.insert(id)
+        default:
+            fates[name]?.copies += 1
+            fates[name]?.results[id, default: []].insert(outcome)
+            judgeCertainty(name, message)
+        }
+    }
+
+    /// What a result says was not processed has never been accepted. One that was delivered twice may have been, by who
+    /// cannot tell any more.
+    private func judgeCertainty(_ name: String, _ message: Broker.Message) {
+        let body = String(decoding: message.body, as: UTF8.self)
+        guard body.contains(#""processed":"no""#), let fate = fates[name], fate.deliveries == 1, fate.parked == 0
+        else { return }
+        guard let token = fate.request.deviceTokens.first(where: { body.contains("\"\($0)\"") }) else { return }
+        if notifications.contains(where: { $0.deviceToken.elementsEqual(token.utf8) && Self.isFinal($0.ending) }) {
+            complain("\(name) says that it was not processed, and APNs has answered it")
+        }
+    }
+
+    /// A copy of a request waits for its next round.
+    private func parked(_ message: Broker.Message, in queue: String) {
+        let name = name(message)
+        note("park \(name) in \(queue)")
+        guard let fate = fates[name], let headers = message.decodedProperties?.headers,
+            case .int32(let attempts)? = headers["harebell-attempts"],
+            case .int32(let parkings)? = headers["harebell-parked"]
+        else { return complain("what is parked is no copy of a request") }
+        published += 1
+        fates[name]?.parked += 1
+        if attempts >= maximumAttempts {
+            complain("\(name) is parked after \(attempts) of \(maximumAttempts) attempts")
+        }
+        if fates[name]?.parkings.insert(Int(parkings)).inserted == false {
+            // Nobody knew whether the first one had arrived: both are sent.
+            permitted += fate.request.deviceTokens.count
+        } else if Int(attempts) < fate.attempts, fate.isParkedOnce {
+            complain("\(name) is parked after \(attempts) attempts, and had \(fate.attempts) before")
+        }
+        fates[name]?.attempts = max(fate.attempts, Int(attempts))
+        judgeLeft(fate, headers)
+    }
+
+    /// What is to be sent again has no result.
+    private func judgeLeft(_ fate: Fate, _ headers: FieldTable) {
+        let count = fate.request.results
+        var done: DoneBitmap?
+        if case .text(let text)? = headers["harebell-done"] {
+            done = DoneBitmap(text[...], notifications: count)
+            if done == nil { return complain("\(fate.request.name) is parked with a bitmap that does not fit") }
+        }
+        let ended = fate.results.keys.filter { id in
+            guard count > 1 else { return true }
+            guard let position = id.split(separator: "-").last.flatMap({ Int($0) }) else { return false }
+            return done?.contains(position) != true
+        }
+        if !ended.isEmpty, world.workers == 1, fate.isParkedOnce {
+            complain("\(fate.request.name) is parked with notifications that have a result: \(ended)")
+        }
+    }
+
+    private func settled(_ name: String) {
+        note("settle \(name)")
+        acknowledged += 1
+        guard let fate = fates[name] else { return complain("what was settled is no request: \(name)") }
+        fates[name]?.acknowledgements += 1
+        if fate.isOver { complain("\(name) was settled twice") }
+        // Everything is in a copy that the worker knows of, but for what has a result.
+        if fate.acknowledgements < fate.parkedConfirmed { return }
+        if fate.results.count < fate.request.results, fate.deadLetters == 0 {
+            complain("\(name) was settled with \(fate.results.count) of \(fate.request.results) results confirmed")
+        }
+        // A notification has several outcomes only where one process died between its result and its dead letter.
+        let hasFailed = fate.results.values.contains { $0.isSubset(of: Self.failures) }
+        if hasFailed, fate.deadLetters == 0 {
+            complain("\(name) was settled as \(fate.results.values) without a dead letter")
+        }
+        for (id, outcomes) in fate.results where outcomes.contains("unregistered") && !fate.feedback.contains(id) {
+            complain("\(name) was settled without feedback about a dead device token")
+        }
+    }
+
+    /// The processes are about to be killed: what APNs has answered and the broker does not know of is sent again.
+    func processEnds() {
+        judgeWorkers()
+        for (token, count) in answers where fates[owners[token] ?? ""]?.isOver == false {
+            permitted += min(count, 1)
+        }
+    }
+
+    // MARK: At the end
+
+    struct Expectations {
+        /// Whether APNs, or the way to it, had trouble.
+        var apnsTrouble: Bool
+        var publisherTrouble: Bool
+        /// Whether a queue was missing for a while.
+        var missingQueues: Bool
+        /// Whether requests may arrive at APNs later than they were permitted.
+        var requestsAreHeldUp: Bool
+    }
+
+    func end(_ expectations: Expectations) {
+        for fate in fates.values.sorted(by: { $0.request.number < $1.request.number }) { judge(fate, expectations) }
+        judgeWorkers()
+        judgeIDs()
+        judgeRepetitions()
+        if !expectations.requestsAreHeldUp { judgePermits() }
+        judgeConnects()
+        judgeChannels()
+        for failure in world.ledger.failures { complain("APNs' side failed: \(failure)") }
+    }
+
+    private func judge(_ fate: Fate, _ expectations: Expectations) {
+        let request = fate.request
+        if fate.acknowledgements != 1 + fate.parked {
+            complain("\(request.name) was settled \(fate.acknowledgements) times, and parked \(fate.parked) times")
+        }
+        if fate.results.count > request.results {
+            complain("\(request.name) has \(fate.results.count) results for \(request.results) notifications")
+        }
+        let isFirstProcess = world.workers == 1
+        if isFirstProcess, !expectations.publisherTrouble, fate.copies > request.results {
+            complain("\(request.name) has \(fate.copies) results instead of \(request.results)")
+        }
+        for (id, outcomes) in fate.results
+        where outcomes.count > 1 && isFirstProcess && !fate.isForgotten && fate.isParkedOnce {
+            complain("notification \(id) of \(request.name) has several outcomes: \(outcomes)")
+        }
+        guard !expectations.apnsTrouble, !expectations.missingQueues else { return }
+        let found = fate.results.values.reduce(into: Set<String>()) { $0.formUnion($1) }
+        let expected = (0..<request.results).reduce(into: Set<String>()) { $0.formUnion(request.outcomes(of: $1)) }
+        if found.isEmpty || !found.isSubset(of: expected) {
+            complain("\(request.name) ended as \(found.sorted()), expected \(expected.sorted())")
+        }
+        if expected.isDisjoint(with: Self.failures), fate.deadLetters > 0 {
+            complain("\(request.name) ended well and has a dead letter")
+        }
+    }
+
+    /// What APNs saw of notifications to devices.
+    private var notifications: [SimulatorLedger.Record] {
+        world.ledger.records.filter { !$0.deviceToken.isEmpty }
+    }
+
+    /// An `apns-id` belongs to one notification, for ever.
+    private func judgeIDs() {
+        var ids: [ArraySlice<UInt8>: NotificationID] = [:]
+        var owners: [NotificationID: ArraySlice<UInt8>] = [:]
+        for record in notifications {
+            if let id = ids.updateValue(record.apnsID, forKey: record.deviceToken), id != record.apnsID {
+                complain("one notification was sent as \(id) and as \(record.apnsID)")
+            }
+            if let owner = owners.updateValue(record.deviceToken, forKey: record.apnsID), owner != record.deviceToken {
+                complain("two notifications were sent as \(record.apnsID)")
+            }
+        }
+    }
+
+    private static func isFinal(_ ending: SimulatorLedger.Ending) -> Bool {
+        guard case .answered(let status, reason: _) = ending else { return false }
+        return [200, 400, 410].contains(status)
+    }
+
+    /// How often APNs has answered notifications for good, by device token.
+    private var answers: [String: Int] {
+        var answers: [String: Int] = [:]
+        for record in notifications where Self.isFinal(record.ending) {
+            answers[String(decoding: record.deviceToken, as: UTF8.self), default: 0] += 1
+        }
+        return answers
+    }
+
+    /// What APNs answered for good comes again only where the answer did not arrive, or died with a process.
+    private func judgeRepetitions() {
+        let answers = answers
+        let repetitions = answers.values.reduce(0) { $0 + $1 - 1 }
+        guard repetitions > permitted else { return }
+        complain("\(repetitions) answers were repeated, \(permitted) may be")
+        for record in notifications {
+            let token = String(decoding: record.deviceToken, as: UTF8.self)
+            guard answers[token, default: 0] > 1 else { continue }
+            note("\(record.receivedAt.nanoseconds / 1_000_000) ms \(token) on \(record.connection): \(record.ending)")
+        }
+    }
+
+    /// What the workers that run now have counted, each once.
+    private func judgeWorkers() {
+        for worker in world.running {
+            permitted += Int(worker.counters.uncertain)
+            for case let pool? in worker.roster.pools {
+                let goaways = pool.statistics(at: world.network.now).counters.goaways.keys
+                let errors = Self.protocolErrors.intersection(goaways)
+                if !errors.isEmpty { complain("APNs' side found HTTP/2 broken: \(errors.sorted())") }
+            }
+        }
+    }
+
+    /// How HTTP/2 answers more streams or bytes than it allowed, among other mistakes; no script says so.
+    private static let protocolErrors: Set<String> = [
+        "PROTOCOL_ERROR", "FLOW_CONTROL_ERROR", "STREAM_CLOSED", "FRAME_SIZE_ERROR", "COMPRESSION_ERROR",
+    ]
+
+    /// No minute has more attempts to connect than the pools of a worker may make.
+    private func judgeConnects() {
+        guard let pools = world.worker?.roster.pools.count else { return }
+        // A pool that a reload replaces has a minute of its own.
+        let most = limits.connectsPerMinute * pools * (1 + world.reloads)
+        for outlook in world.outlooks {
+            let times = outlook.connects
+            for index in times.indices.dropFirst(most) where times[index] - times[index - most] < .seconds(60) {
+                return complain("\(most + 1) connects within \(times[index] - times[index - most])")
+            }
+        }
+    }
+
+    /// A request makes one channel at most, whatever happens, and one that says so has made it.
+    private func judgeChannels() {
+        let channels = world.channels.channels(of: Array("com.example.app".utf8)[...]).count
+        let creations = fates.values.filter { $0.request.kind == .channel }
+        let accepted = creations.count { $0.results.values.contains { $0.contains("accepted") } }
+        if !(accepted...creations.count).contains(channels) {
+            complain("\(channels) channels came of \(creations.count) requests, \(accepted) of them accepted")
+        }
+    }
+
+    /// No connection got more than its token bucket holds; all bytes take the same time.
+    private func judgePermits() {
+        // Connections are numbered anew with each script.
+        let connections = Dictionary(grouping: world.ledger.records) { record in
+            record.receivedAt >= world.scriptSetAt ? -record.connection : record.connection
+        }
+        for (connection, records) in connections {
+            var level = Double(limits.burst)
+            var last: Instant?
+            for record in records.sorted(by: { $0.receivedAt < $1.receivedAt }) {
+                if let last {
+                    let refill = (record.receivedAt - last).inSeconds * Double(limits.permitsPerSecond)
+                    level = min(Double(limits.burst), level + refill)
+                }
+                last = record.receivedAt
+                level -= 1
+                if level < -0.001 { return complain("connection \(connection) got more requests than permits") }
+            }
+        }
+    }
+}
+
+extension Pipeline {
+    /// The start of the longest wait for a paused app; `nil` if no notification is held.
+    var oldestHeld: Instant? {
+        notifications.handles.map { (handle: $0, entry: notifications[$0]) }
+            .filter { lane(holding: $0.handle, $0.entry) != nil }.compactMap(\.entry.waitingSince).min()
+    }
+}

@@ -1,0 +1,97 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@Suite("Checker of the simulation")
+struct CheckerTests {
+    @Test("A defect of a worker does not escape the checker", arguments: Sabotage.allCases)
+    func sabotage(_ sabotage: Sabotage) throws {
+        var found: [String] = []
+        for seed in 1...10 as ClosedRange<UInt64> {
+            found += try Simulation(seed: seed, isCalm: true, sabotage: sabotage).run()
+            if found.contains(where: { $0.contains(sabotage.complaint) }) { return }
+        }
+        Issue.record("\(sabotage) brought \(found)")
+    }
+
+    @Test("What is sent again after the death of a process is permitted, and without one it is not")
+    func repetitions() throws {
+        for isKnown in [true, false] {
+            let (world, checker) = try Self.held()
+            if isKnown { checker.processEnds() }
+            world.kill()
+            world.broker.holdsConfirms = false
+            try world.start()
+            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+            #expect(world.sent == 2)
+            checker.end(Self.calm)
+            #expect(checker.complaints.contains { $0.contains("answers were repeated") } == !isKnown)
+        }
+    }
+
+    @Test("More permits, connects or deliveries than there may be do not escape the checker")
+    func limits() throws {
+        let (world, checker) = try Self.held {
+            $0.permitsPerSecond = 0; $0.burst = 0; $0.connectsPerMinute = 0
+        }
+        checker.step(mayHold: 0)
+        checker.end(Self.calm)
+        for what in ["the worker holds 1 deliveries, 0", "more requests than permits", "1 connects within"] {
+            #expect(checker.complaints.contains { $0.contains(what) }, "\(what): \(checker.complaints)")
+        }
+        world.broker.holdsConfirms = false
+    }
+
+    @Test("A notification that waits for its app for longer than it may does not escape the checker")
+    func hold() throws {
+        let world = try World(script: "token *: 403 InvalidProviderToken")
+        var limits = Checker.Limits(world.configuration)
+        limits.hold = .seconds(20)
+        let checker = Checker(world, limits: limits)
+        try world.start()
+        var random = SplitMix64(seed: 1)
+        try checker.publish(SimulatedRequest(number: 0, kind: .good, random: &random))
+        for expected in [true, false] {
+            world.pass(.seconds(15))
+            checker.step(mayHold: 10)
+            #expect(checker.complaints.isEmpty == expected)
+        }
+        #expect(checker.complaints.contains { $0.contains("has waited for its app") })
+    }
+
+    @Test("A request that is nowhere any more does not escape the checker")
+    func lost() throws {
+        let (world, checker) = try Self.held()
+        checker.conserved()
+        #expect(checker.complaints.isEmpty)
+        world.kill()
+        world.broker.delete("push.requests")
+        checker.conserved()
+        #expect(checker.complaints.contains { $0.contains("are not 1 published") })
+    }
+
+    private static let calm = Checker.Expectations(
+        apnsTrouble: true, publisherTrouble: true, missingQueues: false, requestsAreHeldUp: false)
+
+    /// A world whose only request was answered by APNs, and whose result waits for its confirm.
+    private static func held(_ edit: (inout Checker.Limits) -> Void = { _ in }) throws -> (World, Checker) {
+        let world = try World()
+        var limits = Checker.Limits(world.configuration)
+        edit(&limits)
+        let checker = Checker(world, limits: limits)
+        world.broker.holdsConfirms = true
+        try world.start()
+        var random = SplitMix64(seed: 1)
+        var request = SimulatedRequest(number: 0, kind: .good, random: &random)
+        // Without one, its redelivery may be sent again.
+        while request.properties.messageID == nil {
+            request = SimulatedRequest(number: 0, kind: .good, random: &random)
+        }
+        try checker.publish(request)
+        world.pass(.seconds(1))
+        try #require(world.sent == 1)
+        return (world, checker)
+    }
+}

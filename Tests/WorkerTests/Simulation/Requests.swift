@@ -1,0 +1,111 @@
+import AMQP
+import Core
+import SimulatedWorld
+
+/// One message of a simulation, with what may become of it.
+struct SimulatedRequest {
+    enum Kind: CaseIterable {
+        case good, dead, bad, rejected, troubled, throttled, late, fanOut, expired, shortLived, invalid, oversize,
+            otherApp, lostReply, channel, large
+    }
+
+    let number: Int
+    let kind: Kind
+    let body: [UInt8]
+    let properties: MessageProperties
+    /// One for each notification, in the order of the fan-out; none where there is no notification.
+    let deviceTokens: [String]
+
+    /// What the message is called in its `correlation_id`, its dead letter and its results.
+    var name: String { "r\(number)" }
+
+    /// How many results there are.
+    var results: Int { max(1, deviceTokens.count) }
+
+    /// The outcomes that a notification may have when APNs has no trouble of its own.
+    func outcomes(of position: Int) -> Set<String> {
+        // A creation that another connection may have brought to APNs is not sent.
+        if kind == .channel { return ["accepted", "undelivered"] }
+        guard deviceTokens.indices.contains(position) else { return ["invalid"] }
+        if kind == .expired { return ["expired"] }
+        if kind == .shortLived { return ["accepted", "expired"] }
+        let token = deviceTokens[position]
+        for (prefix, outcome) in Self.outcomes where token.hasPrefix(prefix) { return [outcome] }
+        return ["accepted"]
+    }
+
+    /// Beginnings of device tokens and what becomes of them; ``script`` adds one to the simulator's own.
+    private static let outcomes = [
+        ("dead", "unregistered"), ("bad0", "unregistered"), ("e4e4", "rejected"), ("fa11", "undelivered"),
+        ("f100d", "undelivered"), ("zz", "invalid"),
+    ]
+    static let script = "token e4e4*: 400 BadCollapseId\n"
+
+    /// - Parameter time: when it is published, since the start of the world.
+    init(number: Int, kind: Kind, at time: Duration = .zero, random: inout SplitMix64) {
+        self.number = number
+        self.kind = kind
+        let prefixes: [String] =
+            switch kind {
+            case .good, .expired, .shortLived, .otherApp, .lostReply, .large: ["7"]
+            case .dead: ["dead"]
+            case .bad: ["bad0"]
+            case .rejected: ["e4e4"]
+            case .troubled: ["fa11"]
+            case .throttled: ["f100d"]
+            case .late: ["1a7e"]
+            case .fanOut:
+                (0..<Int.random(in: 2...6, using: &random)).map { _ in
+                    ["7", "7", "dead", "e4e4", "zz"].randomElement(using: &random)!
+                }
+            case .invalid, .oversize, .channel: []
+            }
+        deviceTokens = prefixes.enumerated().map { Self.deviceToken($1, number, $0) }
+        var properties = MessageProperties()
+        properties.correlationID = Array("r\(number)".utf8)
+        // Without a message id, requests are told apart by their content, and an oversize one by nothing.
+        if Bool.random(using: &random) || kind == .oversize { properties.messageID = Array("m\(number)".utf8) }
+        if kind == .lostReply {
+            properties.replyTo = Array("nowhere".utf8)
+        } else if Int.random(in: 0..<4, using: &random) == 0 {
+            properties.replyTo = Array("replies".utf8)
+        }
+        self.properties = properties
+        let expiration: Int64? =
+            switch kind {
+            case .expired: 1_000_000_000
+            case .shortLived:
+                World.start.wall.seconds + time.components.seconds + Int64.random(in: 0...60, using: &random)
+            default: nil
+            }
+        body = Self.body(kind, number, deviceTokens, expiration)
+    }
+
+    private static func body(_ kind: Kind, _ number: Int, _ deviceTokens: [String], _ expiration: Int64?) -> [UInt8] {
+        switch kind {
+        case .invalid: return Array("this is no JSON, number \(number)".utf8)
+        case .oversize: return Array("\(number) ".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 20_000)
+        case .channel:
+            return Array(
+                "{\"apns-topic\":\"com.example.app\",\"channel\":{\"operation\":\"create\",\"message-storage-policy\":\(number % 2)}}"
+                    .utf8)
+        default: break
+        }
+        let target =
+            kind == .fanOut
+            ? "\"device-tokens\":[\(deviceTokens.map { "\"\($0)\"" }.joined(separator: ","))]"
+            : "\"device-token\":\"\(deviceTokens[0])\""
+        let topic = kind == .otherApp || kind == .shortLived ? "com.example.other" : "com.example.app"
+        let expiration = expiration.map { "\"apns-expiration\":\($0)," } ?? ""
+        // More than the smallest flow-control windows, and less than APNs takes.
+        let text = kind == .large ? String(repeating: "x", count: 100 + number * 97 % 3800) : "\(number)"
+        return Array(
+            "{\(target),\"apns-topic\":\"\(topic)\",\(expiration)\"payload\":{\"aps\":{\"alert\":\"\(text)\"}}}".utf8)
+    }
+
+    /// 64 digits that name the notification.
+    private static func deviceToken(_ prefix: String, _ number: Int, _ position: Int) -> String {
+        let name = String(number, radix: 16) + "c" + String(position)
+        return prefix + String(repeating: "0", count: 64 - prefix.count - name.count) + name
+    }
+}
