@@ -19,8 +19,8 @@ package final class InFlightRequest {
     var failed: [Int] = []
     /// What was tried before this delivery.
     let history: RequestHistory
-    /// The key of a request with a message id, which is wanted of each that completes: made on arrival, while its bytes are in
-    /// the processor's cache.
+    /// The key of a request with a message id, which is wanted of each that completes: made on arrival, while its bytes
+    /// are in the processor's cache.
     let namedKey: RedeliveryKey?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
@@ -65,8 +65,8 @@ package final class InFlightRequest {
         return DoneBitmap(notifications: notifications, leaving: positions)
     }
 
-    /// When it expires by its AMQP expiration, counted from its timestamp, else from when it arrived here first: the broker
-    /// drops what expires in a queue, and this is for what expires while it is held or parked.
+    /// When it expires by its AMQP expiration, counted from its timestamp, else from when it arrived here first: the
+    /// broker drops what expires in a queue, and this is for what expires while it is held or parked.
     var expiresAt: WallTime? {
         if let known = history.expiresAt { return known }
         guard let text = delivery.expiration, let lifetime = Int64(String(decoding: text, as: UTF8.self)), lifetime > 0
@@ -96,7 +96,8 @@ package final class InFlightNotification {
     var finding: String?
     /// Attempts: the tries that APNs may have worked on, and rounds in which it took none; of earlier rounds as well.
     private(set) var attempts: Int
-    /// Tries of this round that ended in trouble, whether they counted or not: they are what is limited in this process.
+    /// Tries of this round that ended in trouble, whether they counted or not: they are what is limited in this
+    /// process.
     private(set) var troubles = 0
     /// What APNs did with all the tries together: `unknown` if that is unknown of one of them.
     private(set) var processed: Processed

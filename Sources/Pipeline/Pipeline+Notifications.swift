@@ -94,8 +94,8 @@ extension Pipeline {
         tryLater(handle, entry, report, after: processed, trouble, at: now)
     }
 
-    /// Whether an answer that a channel does not exist is what the request wants: it was asked to delete it, and may have been
-    /// before.
+    /// Whether an answer that a channel does not exist is what the request wants: it was asked to delete it, and may
+    /// have been before.
     private func isDeletedAlready(_ entry: InFlightNotification) -> Bool {
         guard case .management(.delete) = entry.notification.target else { return false }
         return entry.attempts > 0 || entry.request.delivery.redelivered

@@ -3,8 +3,8 @@ package import Core
 
 /// What becomes of apps and their notifications when the configuration changes.
 ///
-/// A notification in flight means its app by the slot that it has in the table, and its pool by a number of its own: the
-/// table may change meanwhile.
+/// A notification in flight means its app by the slot that it has in the table, and its pool by a number of its own:
+/// the table may change meanwhile.
 extension Pipeline {
     /// Goes over to other settings. The queues stay.
     package func change(to settings: PipelineSettings) {
@@ -39,9 +39,9 @@ extension Pipeline {
         return apps.apps.count - 1
     }
 
-    /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones. If it is
-    /// paused, that is tried at once, also where nothing else changed: the reason may have been mended in the developer
-    /// account.
+    /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones. If it
+    /// is paused, that is tried at once, also where nothing else changed: the reason may have been mended in the
+    /// developer account.
     package func change(_ slot: Int, to app: PipelineApp, at now: Moment) {
         let old = apps.apps[slot].pools
         apps.change(slot, to: app)

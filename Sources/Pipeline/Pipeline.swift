@@ -32,8 +32,8 @@ package final class Pipeline {
     var refusalLog = LogLimit(interval: .seconds(60))
     /// Retry queues that took nothing, each logged once.
     var missingRetryQueues: Set<String> = []
-    /// Notifications that wait for their next try in this process, and how many may: the rest is parked, lest prefetch be
-    /// full of them.
+    /// Notifications that wait for their next try in this process, and how many may: the rest is parked, lest prefetch
+    /// be full of them.
     var waitingRetries = 0
     let maximumWaitingRetries: Int
     /// What all queues together may have unsettled here.
@@ -50,7 +50,8 @@ package final class Pipeline {
     /// When the waiting are looked at next; never where nothing waits.
     var nextLook = Instant.distantFuture
     var standstill = Standstill()
-    /// While nothing is consumed: whether one message of each queue is taken as a probe, and whether the first one came.
+    /// While nothing is consumed: whether one message of each queue is taken as a probe, and whether the first one
+    /// came.
     var isProbing = false
     var hasProbe = false
     /// Whether what is taken out now goes back to its queue instead of a retry queue.
@@ -83,7 +84,8 @@ package final class Pipeline {
         maximumWaitingRetries = max(settings.queues.count, prefetch / Self.waitingRetriesDivisor)
     }
 
-    /// A fifth of all that prefetch allows, and one of each queue: one that holds one at a time keeps their order by that.
+    /// A fifth of all that prefetch allows, and one of each queue: one that holds one at a time keeps their order by
+    /// that.
     private static let waitingRetriesDivisor = 5
 
     /// A tenth of all that prefetch allows may wait for reply queues that refuse results.

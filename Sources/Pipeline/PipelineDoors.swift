@@ -31,7 +31,8 @@ package protocol PipelineDoors: AnyObject {
     /// From now on takes so much from the broker.
     func take(_ intake: Intake)
 
-    /// Has one of ``PipelineSettings/processes`` read a message; the answer comes back as ``Pipeline/decoded(_:_:at:)``.
+    /// Has one of ``PipelineSettings/processes`` read a message; the answer comes back as
+    /// ``Pipeline/decoded(_:_:at:)``.
     func ask(_ process: Int, handle: UInt32, _ delivery: Delivery)
 
     /// Tells the broker the end of a delivery of the current epoch.

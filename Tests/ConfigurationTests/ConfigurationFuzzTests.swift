@@ -16,7 +16,8 @@ struct ConfigurationFuzzTests {
         "\u{FEFF}", "\u{0}", "\u{85}", "apps:\n", "queues: []\n",
     ].map { Array($0.utf8) }
 
-    /// The example, and each of its sections beside the apps, without what is only said to people: damage is to hit what is read.
+    /// The example, and each of its sections beside the apps, without what is only said to people: damage is to hit
+    /// what is read.
     private static func originals() throws -> [[UInt8]] {
         let lines = try DocumentationPage("../config/harebell.example.yaml").text.split(separator: "\n")
             .map { line in line.hasPrefix("#") ? "" : line.firstRange(of: " #").map { line[..<$0.lowerBound] } ?? line }

@@ -46,7 +46,8 @@ package enum DeadLetterSamples {
             layout: layout, headers: headers)
     }
 
-    /// What a worker writes. Made anew each time, for the leak check does not see through the tagged pointers of a constant.
+    /// What a worker writes. Made anew each time, for the leak check does not see through the tagged pointers of a
+    /// constant.
     package static var ours: FieldTable {
         [
             "traceparent": .string("00-1"), "harebell-queue": .string("push.requests"),

@@ -1,10 +1,10 @@
 package import Core
 
-/// Whether a connection turns out to be worth its dial: the ``Dialer`` has to know, because APNs takes rapid connects and
-/// disconnects for an attack.
+/// Whether a connection turns out to be worth its dial: the ``Dialer`` has to know, because APNs takes rapid connects
+/// and disconnects for an attack.
 ///
-/// *unproven* → *proven* by enough answers or a long enough life; *unproven* → *left* where the peer ends it before, and
-/// still *proven* if enough answers follow.
+/// *unproven* → *proven* by enough answers or a long enough life; *unproven* → *left* where the peer ends it before,
+/// and still *proven* if enough answers follow.
 package struct ConnectionTrial {
     /// A connection that answered so much was of use, however soon APNs ends it.
     package static let provingAnswers = 100

@@ -4,9 +4,9 @@ import TLS
 
 /// The page at `/`: one document with its style, its script and its icon inside, the same for everyone.
 ///
-/// SwiftPM embeds the files that lie beside this one. What the page shows comes from `/state`, and whatever the script is
-/// given becomes a text node or an attribute's value, never markup. The policy names the style and the script by their
-/// hashes and lets nothing else in.
+/// SwiftPM embeds the files that lie beside this one. What the page shows comes from `/state`, and whatever the script
+/// is given becomes a text node or an attribute's value, never markup. The policy names the style and the script by
+/// their hashes and lets nothing else in.
 package enum DashboardPage {
     package static let html = text(PackageResources.dashboard_html)
         .replacing("{{style}}", with: style).replacing("{{script}}", with: script)

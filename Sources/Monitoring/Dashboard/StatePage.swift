@@ -4,7 +4,8 @@ import Decoding
 import Pipeline
 import Runtime
 
-/// What `/state` says of an observation: one JSON object with everything that the dashboard shows, see `docs/dashboard.md`.
+/// What `/state` says of an observation: one JSON object with everything that the dashboard shows, see
+/// `docs/dashboard.md`.
 ///
 /// Totals are those since each worker began, over all workers, as in `/metrics`: whoever wants rates subtracts.
 package struct StatePage {

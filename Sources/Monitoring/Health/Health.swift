@@ -46,7 +46,8 @@ package struct Health: Sendable, Equatable {
     /// Why it is not ready, a sentence each; empty when it is.
     package private(set) var missing: [String] = []
 
-    /// How long a queue may refuse publishes before the process is not ready: a queue that changes its leader refuses some.
+    /// How long a queue may refuse publishes before the process is not ready: a queue that changes its leader refuses
+    /// some.
     package static let refusalPatience = Duration.seconds(10)
 
     package init(_ observation: Observation) {

@@ -3,8 +3,8 @@ package import Runtime
 
 /// Who of the workers has answered, and since when those have not that were asked.
 ///
-/// A worker is asked for what it has to tell when somebody wants to know, and every ``interval`` anyway, to see whether it turns.
-/// Of questions without an answer a worker has at most ``maximumOpen``: one that is stuck is not buried.
+/// A worker is asked for what it has to tell when somebody wants to know, and every ``interval`` anyway, to see whether
+/// it turns. Of questions without an answer a worker has at most ``maximumOpen``: one that is stuck is not buried.
 package struct WorkerWatch: Sendable {
     /// How often each is asked at least.
     package static let interval = Duration.seconds(5)

@@ -8,9 +8,9 @@ import TLS
 /// Looks at one service of APNs as a worker would meet it: the way to it, TLS, HTTP/2, and the answer to a request that
 /// notifies nobody. Sans-IO like a worker.
 ///
-/// It asks for the list of an app's channels. Where channels are managed that is a question without a consequence, and its
-/// answer tells whether APNs takes the credential; everywhere else APNs refuses it in its own words, and it is asked
-/// without a provider token.
+/// It asks for the list of an app's channels. Where channels are managed that is a question without a consequence, and
+/// its answer tells whether APNs takes the credential; everywhere else APNs refuses it in its own words, and it is
+/// asked without a provider token.
 final class APNsCheck {
     /// For the answer.
     private static let patience = Duration.seconds(10)

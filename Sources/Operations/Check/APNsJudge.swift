@@ -4,8 +4,8 @@ import Core
 
 /// What the answers of a service mean for the apps that need it, in words.
 ///
-/// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple Push
-/// Notification service".
+/// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple
+/// Push Notification service".
 struct APNsJudge {
     private let target: APNsTarget
 

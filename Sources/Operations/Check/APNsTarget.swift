@@ -3,8 +3,8 @@ import Core
 import Proxy
 import Runtime
 
-/// A service of APNs that the apps of a configuration need, or may want: everything there is looked at once, whichever apps
-/// share it.
+/// A service of APNs that the apps of a configuration need, or may want: everything there is looked at once, whichever
+/// apps share it.
 struct APNsTarget {
     enum Purpose: Hashable {
         case notifications, broadcasts
@@ -13,7 +13,8 @@ struct APNsTarget {
         case management
     }
 
-    /// Apple's service listens at both. Source: "Sending notification requests to APNs", "Establish a connection to APNs".
+    /// Apple's service listens at both. Source: "Sending notification requests to APNs", "Establish a connection to
+    /// APNs".
     private static let ports: [UInt16] = [443, 2197]
 
     /// The first app that needs it: its credential is what is looked at.

@@ -170,7 +170,8 @@ struct BrokerJudge {
         }
     }
 
-    /// - Parameter error: why the connection ended that had published; `nil` if it was told that no queue took the message.
+    /// - Parameter error: why the connection ended that had published; `nil` if it was told that no queue took the
+    ///   message.
     func writing(_ error: AMQPError?) -> ConnectionFinding {
         let subject = "publishing"
         guard let error else { return ConnectionFinding(.ok, subject, "permitted, through the default exchange") }

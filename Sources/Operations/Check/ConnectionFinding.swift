@@ -43,11 +43,13 @@ package struct ConnectionReport: Sendable {
     package let findings: [ConnectionFinding]
 }
 
-/// Where the addresses of a name come from: every one that the resolver has given for it, in digits; `nil` if it was not asked.
+/// Where the addresses of a name come from: every one that the resolver has given for it, in digits; `nil` if it was
+/// not asked.
 package typealias LookedUp = (Endpoint) -> [String]?
 
 extension ConnectionFinding {
-    /// Why a connection did not come about, in the words of the innermost error: those that docs/troubleshooting.md explains.
+    /// Why a connection did not come about, in the words of the innermost error: those that docs/troubleshooting.md
+    /// explains.
     static func failure(_ subject: String, _ error: any ComponentError, hint: String? = nil) -> ConnectionFinding {
         var cause: any ComponentError = error
         while let inner = cause.underlying as? any ComponentError { cause = inner }

@@ -59,7 +59,8 @@ package struct DeadLetter: Sendable, Equatable {
         messageID.map { "message id \($0)" } ?? apnsID.map { "apns-id \($0)" }
     }
 
-    /// The newest entry of `x-death` about another queue. `x-first-death-*` are not looked at: some brokers get them wrong.
+    /// The newest entry of `x-death` about another queue. `x-first-death-*` are not looked at: some brokers get them
+    /// wrong.
     ///
     /// Source: rabbitmq.com/docs/dlx (effects on messages); newest first, one entry for each queue and reason.
     private struct BrokerDeath {

@@ -3,8 +3,8 @@ package import Core
 
 /// Looks at dead letters and changes nothing: every message is held unacknowledged, and all go back in their order.
 ///
-/// Sans-IO like a worker. It looks at as many messages as lay there at the start and keeps none. Where there are more than
-/// ``window``, one connection after the other holds as many. On a quorum queue each look counts as a delivery.
+/// Sans-IO like a worker. It looks at as many messages as lay there at the start and keeps none. Where there are more
+/// than ``window``, one connection after the other holds as many. On a quorum queue each look counts as a delivery.
 package final class DeadLetterScan {
     package enum End: Equatable, Sendable {
         case complete
@@ -218,8 +218,8 @@ package final class DeadLetterScan {
         last.cancelConsumers(at: now)
     }
 
-    /// One window after the other, the one with the oldest messages first: a quorum queue puts together what returns in the
-    /// order in which it returns.
+    /// One window after the other, the one with the oldest messages first: a quorum queue puts together what returns in
+    /// the order in which it returns.
     private func giveBack() {
         guard !isCancelling else { return }
         (windows + [control]).first { !$0.isClosed }?.close(at: now)

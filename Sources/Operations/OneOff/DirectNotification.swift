@@ -10,9 +10,9 @@ package import TLS
 
 /// One handmade request straight to APNs, and its result.
 ///
-/// It goes through a pipeline of its own, as a delivery that no broker brought: what is checked before anything is sent, and
-/// how a result is written, cannot differ from what a worker does. Only the way to APNs is another: one exchange, and no
-/// retry that a person would have to wait for. Sans-IO like a worker.
+/// It goes through a pipeline of its own, as a delivery that no broker brought: what is checked before anything is
+/// sent, and how a result is written, cannot differ from what a worker does. Only the way to APNs is another: one
+/// exchange, and no retry that a person would have to wait for. Sans-IO like a worker.
 package final class DirectNotification: PipelineDoors {
     /// Where the result goes: nowhere, but it is asked for.
     private static let replyTo = "result"

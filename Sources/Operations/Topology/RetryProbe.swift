@@ -4,11 +4,11 @@ import DequeModule
 
 /// Sends one message through a likeness of each retry queue, and waits until it comes out again. Sans-IO like a worker.
 ///
-/// It does not go through the retry queues themselves: what leaves them lands in a request queue, and whoever consumes from
-/// that, not always a worker of ours, would have to tell a probe from a request. The likeness has the arguments
-/// that the retry queue is to have (``TopologyRun/Purpose/compare`` checks those of the real one) and a name that begins
-/// with its name, so that a policy for one is mostly a policy for both. Only its dead letters go to a queue of the probe's
-/// own. So this shows what a comparison cannot: that the broker does what the arguments say.
+/// It does not go through the retry queues themselves: what leaves them lands in a request queue, and whoever consumes
+/// from that, not always a worker of ours, would have to tell a probe from a request. The likeness has the arguments
+/// that the retry queue is to have (``TopologyRun/Purpose/compare`` checks those of the real one) and a name that
+/// begins with its name, so that a policy for one is mostly a policy for both. Only its dead letters go to a queue of
+/// the probe's own. So this shows what a comparison cannot: that the broker does what the arguments say.
 package final class RetryProbe {
     /// One retry queue.
     package struct Level: Sendable {

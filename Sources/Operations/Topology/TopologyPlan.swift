@@ -42,8 +42,9 @@ package struct TopologyPlan: Sendable {
         ]
     }
 
-    /// Without a delivery limit, a quorum queue puts what is given back at its end, as what was on its way to a consumer that
-    /// was just cancelled. So there is one, beyond any that a worker waits for (`broker.poison_deliveries`).
+    /// Without a delivery limit, a quorum queue puts what is given back at its end, as what was on its way to a
+    /// consumer that was just cancelled. So there is one, beyond any that a worker waits for
+    /// (`broker.poison_deliveries`).
     /// Source: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues).
     static let orderedDeliveryLimit: Int32 = 10_000
 
@@ -65,7 +66,8 @@ package struct TopologyPlan: Sendable {
         return QueueDeclaration(name: queue.name, arguments: arguments)
     }
 
-    /// A queue that gives each message back to its request queue after a fixed time, and keeps it until that has taken it.
+    /// A queue that gives each message back to its request queue after a fixed time, and keeps it until that has taken
+    /// it.
     ///
     /// Sources: rabbitmq.com/docs/ttl (a queue with one time-to-live expires in order), rabbitmq.com/docs/quorum-queues
     /// (at-least-once dead lettering, which needs `reject-publish`).

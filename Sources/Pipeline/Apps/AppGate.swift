@@ -3,9 +3,9 @@ package import Core
 /// Lets notifications of an app through, or holds them while its credential, topic or environment are refused.
 ///
 /// Such a refusal concerns every notification, so sending them all would only burn the connection. The gate closes for
-/// ``firstPause``, then lets one probe through; each probe that is refused doubles the pause up to ``longestPause``, and
-/// one that ends without saying anything about the cause is followed by another after as long. Only a probe opens it:
-/// what was in flight when it closed may have gone over a connection, or been a device token, that is still taken.
+/// ``firstPause``, then lets one probe through; each probe that is refused doubles the pause up to ``longestPause``,
+/// and one that ends without saying anything about the cause is followed by another after as long. Only a probe opens
+/// it: what was in flight when it closed may have gone over a connection, or been a device token, that is still taken.
 package struct AppGate {
     package static let firstPause = Duration.seconds(15)
     package static let longestPause = Duration.seconds(300)

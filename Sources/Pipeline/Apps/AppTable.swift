@@ -155,8 +155,8 @@ package struct AppTable {
     }
 
     /// A topic given as bundle ID gets the suffix of its push type; a full topic is taken as it is. What may be both,
-    /// one app's full topic and another's bundle ID, is the full topic. Broadcasts and channels belong to the bundle ID,
-    /// whichever was given.
+    /// one app's full topic and another's bundle ID, is the full topic. Broadcasts and channels belong to the bundle
+    /// ID, whichever was given.
     package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
         let type = notification.pushType
         guard let topic = notification.topic else {

@@ -13,10 +13,11 @@ package enum Intake: Sendable {
 /// What waits for an app that is paused, or for APNs that cannot be reached, does not wait here for longer than the
 /// configuration allows.
 ///
-/// While others can send, it is parked and counts no attempt, so that it does not take up their prefetch. When no app can
-/// send, nothing more is consumed, and what was not sent goes back to its queue.
+/// While others can send, it is parked and counts no attempt, so that it does not take up their prefetch. When no app
+/// can send, nothing more is consumed, and what was not sent goes back to its queue.
 extension Pipeline {
-    /// How often the waiting are looked at, as a share of how long they may wait: they go that much early rather than late.
+    /// How often the waiting are looked at, as a share of how long they may wait: they go that much early rather than
+    /// late.
     private static let looksPerHold = 20
 
     private var lookInterval: Duration { settings.hold / Self.looksPerHold }
@@ -59,14 +60,15 @@ extension Pipeline {
         }
     }
 
-    /// Whether more may be taken on top of what is held: a broker does not count what came to a consumer that was cancelled, so
-    /// that each standstill could otherwise add as much as prefetch allows.
+    /// Whether more may be taken on top of what is held: a broker does not count what came to a consumer that was
+    /// cancelled, so that each standstill could otherwise add as much as prefetch allows.
     private var hasRoom: Bool {
         counters.unsettled <= prefetch
     }
 
-    /// Whether an app can send for all that is known: APNs can be reached, and refuses nothing of it, or has answered it since, or
-    /// has answered before what is not refused. What it sends to devices decides: broadcasts alone stop nobody.
+    /// Whether an app can send for all that is known: APNs can be reached, and refuses nothing of it, or has answered
+    /// it since, or has answered before what is not refused. What it sends to devices decides: broadcasts alone stop
+    /// nobody.
     private func canSend(_ app: Int) -> Bool {
         let app = apps.apps[app]
         guard doors.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
@@ -112,7 +114,8 @@ extension Pipeline {
         return true
     }
 
-    /// Whether the pool of a notification has brought no answer for too long, and has had the notification all the time.
+    /// Whether the pool of a notification has brought no answer for too long, and has had the notification all the
+    /// time.
     private func isIgnored(_ entry: InFlightNotification, at now: Moment) -> Bool {
         guard now.instant - entry.submittedAt >= longestWait else { return false }
         guard poolAnswers.indices.contains(entry.pool), let last = poolAnswers[entry.pool] else { return true }
@@ -181,8 +184,8 @@ extension Pipeline {
         doors.take(.one)
     }
 
-    /// A delivery came. While nothing is consumed it goes back, unless one was asked for as a probe: then each queue may have sent
-    /// one, and all are taken. To give the same one back with every probe would use up its deliveries.
+    /// A delivery came. While nothing is consumed it goes back, unless one was asked for as a probe: then each queue
+    /// may have sent one, and all are taken. To give the same one back with every probe would use up its deliveries.
     ///
     /// - Returns: Whether it is to be worked on.
     func isTaken(_ delivery: Delivery) -> Bool {
@@ -200,8 +203,8 @@ extension Pipeline {
 
     // MARK: A lost connection
 
-    /// Drops what the broker delivers again and nothing was done for: whoever gets it next may be another worker, and both would
-    /// send it.
+    /// Drops what the broker delivers again and nothing was done for: whoever gets it next may be another worker, and
+    /// both would send it.
     func dropUnsentOrphans(at now: Moment) {
         forgetDeferred { request in
             guard request.isOrphan else { return false }
@@ -222,7 +225,8 @@ extension Pipeline {
 
     // MARK: Drain
 
-    /// Nobody waits any more for what only waits: it goes back to its queue, or is parked where something of it has ended.
+    /// Nobody waits any more for what only waits: it goes back to its queue, or is parked where something of it has
+    /// ended.
     package func giveBackWaiting(at now: Moment) {
         isGivingBack = true
         defer { isGivingBack = false }

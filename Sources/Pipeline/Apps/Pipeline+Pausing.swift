@@ -39,7 +39,8 @@ extension Pipeline {
         apps.apps[entry.app].lanes[lane].held.append(handle)
     }
 
-    /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is held.
+    /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is
+    /// held.
     func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard apps.apps[entry.app].lanes[entry.lane].gate.admits(at: now.instant) else {
             hold(handle, entry, in: entry.lane, at: now)
@@ -54,8 +55,8 @@ extension Pipeline {
         return apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant)
     }
 
-    /// Whether a notification tries whether credential or topic are still refused: a connection that was there before may be
-    /// bound to what they were then. Source: "Establishing a token-based connection to APNs".
+    /// Whether a notification tries whether credential or topic are still refused: a connection that was there before
+    /// may be bound to what they were then. Source: "Establishing a token-based connection to APNs".
     func isProbe(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
         let lanes = apps.apps[entry.app].lanes
         if lanes[AppLane.credential].gate.isProbe(handle) { return true }
@@ -82,15 +83,15 @@ extension Pipeline {
         }
     }
 
-    /// APNs closes a connection of a pool. If that is for the credential, the apps pause that it carries notifications of:
-    /// each of those would take another connection with it.
+    /// APNs closes a connection of a pool. If that is for the credential, the apps pause that it carries notifications
+    /// of: each of those would take another connection with it.
     package func goaway(_ reason: RejectionReason, pool: Int, at now: Moment) {
         guard ReplyRule.rule(goaway: reason)?.action.pause == .app else { return }
         refused(appsServed(by: pool), reason, pool, at: now)
     }
 
-    /// APNs refused the certificate of a pool when a connection was opened, and no other is open. The apps that it is for
-    /// pause as for an answer that says so, also where nothing waits.
+    /// APNs refused the certificate of a pool when a connection was opened, and no other is open. The apps that it is
+    /// for pause as for an answer that says so, also where nothing waits.
     package func certificateRefused(pool: Int, at now: Moment) {
         let configured = apps.configured.filter { apps.apps[$0].pools.notifications == pool }
         refused(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
@@ -134,9 +135,9 @@ extension Pipeline {
 
     /// APNs does not know the device token: it is dead, or the app's environment is wrong if that happens often.
     ///
-    /// What is in flight when the app pauses waits as well: that many are refused is what the pause is about. A probe ends
-    /// with its own result, so that a queue of dead tokens is used up instead of standing for ever; but nobody is told
-    /// by feedback to forget a token that may be good.
+    /// What is in flight when the app pauses waits as well: that many are refused is what the pause is about. A probe
+    /// ends with its own result, so that a queue of dead tokens is used up instead of standing for ever; but nobody is
+    /// told by feedback to forget a token that may be good.
     func refusedToken(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
         if let cause = apps.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
             guard apps.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {

@@ -2,9 +2,9 @@ package import Core
 
 /// Notifications that have ended, by app, push type, outcome and reason.
 ///
-/// A row for each app and push type holds what has occurred, with what occurs most at its beginning as a rule: counting looks
-/// through a few entries, and allocates only for one that is new. Reasons that Apple does not document are counted as one,
-/// so that no peer fills the memory, or the scraper's.
+/// A row for each app and push type holds what has occurred, with what occurs most at its beginning as a rule: counting
+/// looks through a few entries, and allocates only for one that is new. Reasons that Apple does not document are
+/// counted as one, so that no peer fills the memory, or the scraper's.
 package struct NotificationTally: Sendable {
     /// What stands for every reason that Apple does not document.
     package static let unknownReason = RejectionReason(rawValue: "unknown")

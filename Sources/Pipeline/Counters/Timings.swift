@@ -13,8 +13,8 @@ package struct Timings: Sendable, Equatable {
 
     package init() {}
 
-    /// A delivery arrived that may say when it was published. A time that is still to come says nothing: a clock is wrong,
-    /// or the unit.
+    /// A delivery arrived that may say when it was published. A time that is still to come says nothing: a clock is
+    /// wrong, or the unit.
     mutating func arrived(_ delivery: borrowing Delivery, at now: WallTime) {
         guard let timestamp = delivery.timestamp, timestamp <= UInt64(max(now.seconds, 0)) else { return }
         queueWait.record(nanoseconds: (now.milliseconds - Int64(timestamp) * 1000) * 1_000_000)

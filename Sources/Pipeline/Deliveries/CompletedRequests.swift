@@ -30,10 +30,10 @@ package struct RedeliveryKey: Hashable {
 /// Remembers the requests that finished while the broker may still count them as unacknowledged, so that a redelivery
 /// after a lost connection is acknowledged instead of sent again.
 ///
-/// A message id names a request, so each of its redeliveries is known. Messages without one that look the same may be two
-/// requests, of which the one that finished was acknowledged and the other comes again: none is acknowledged unsent but
-/// for one that finished here and was *not* acknowledged, because its connection was gone. Of the same look, as many
-/// are acknowledged as were sent, whoever sent them.
+/// A message id names a request, so each of its redeliveries is known. Messages without one that look the same may be
+/// two requests, of which the one that finished was acknowledged and the other comes again: none is acknowledged unsent
+/// but for one that finished here and was *not* acknowledged, because its connection was gone. Of the same look, as
+/// many are acknowledged as were sent, whoever sent them.
 ///
 /// Finishing a request costs one entry in a ring. Look-ups happen only for a while after a connection was lost.
 package struct CompletedRequests {
@@ -59,8 +59,8 @@ package struct CompletedRequests {
         ring.reserveCapacity(capacity)
     }
 
-    /// A request was completed: its results are confirmed and its delivery is being acknowledged. One without a message id is
-    /// not remembered.
+    /// A request was completed: its results are confirmed and its delivery is being acknowledged. One without a message
+    /// id is not remembered.
     package mutating func completed(_ key: RedeliveryKey) {
         guard key.isNamed else { return }
         if ring.count < capacity {
@@ -105,8 +105,8 @@ package struct CompletedRequests {
         !suspects.isEmpty || !olderSuspects.isEmpty || !unacknowledged.isEmpty
     }
 
-    /// Whether this redelivered request finished already, and is to be acknowledged. One that is named may come once more:
-    /// the acknowledgement of the redelivery can be lost as well.
+    /// Whether this redelivered request finished already, and is to be acknowledged. One that is named may come once
+    /// more: the acknowledgement of the redelivery can be lost as well.
     package mutating func absorbs(_ key: RedeliveryKey, at now: Instant) -> Bool {
         forget(at: now)
         guard !key.isNamed else { return suspects.contains(key) || olderSuspects.contains(key) }

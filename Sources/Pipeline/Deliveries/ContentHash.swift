@@ -1,6 +1,6 @@
-/// A keyed 64-bit hash of many bytes, several times as fast as the standard library's, and with a new key for each process
-/// likewise: nobody outside knows which messages look the same. It is no cryptographic hash: two that were chosen for it do so
-/// once in 2^26 processes.
+/// A keyed 64-bit hash of many bytes, several times as fast as the standard library's, and with a new key for each
+/// process likewise: nobody outside knows which messages look the same. It is no cryptographic hash: two that were
+/// chosen for it do so once in 2^26 processes.
 ///
 /// Each sixteen bytes are multiplied with what came before, and both halves of the product go on, as wyhash does it.
 /// Source: Wang Yi, "Modern non-cryptographic hash function and pseudorandom number generator", 2019.

@@ -1,8 +1,8 @@
 /// The open requests whose connection is gone, by what identifies them should they be redelivered.
 ///
-/// Requests that look the same have one key, and each of them is redelivered on its own: each redelivery adopts one, and
-/// which one does not matter. Each is a delivery that the broker once counted as unacknowledged, so prefetch bounds how
-/// many a lost connection adds.
+/// Requests that look the same have one key, and each of them is redelivered on its own: each redelivery adopts one,
+/// and which one does not matter. Each is a delivery that the broker once counted as unacknowledged, so prefetch bounds
+/// how many a lost connection adds.
 package struct OrphanedRequests {
     private var requests: [RedeliveryKey: [InFlightRequest]] = [:]
 

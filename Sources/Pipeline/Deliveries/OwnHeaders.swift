@@ -3,10 +3,10 @@ package import Core
 
 /// Decides which `harebell-*` headers of a delivery a worker believes.
 ///
-/// Producers can write them too. A worker believes a header only in a copy from a retry queue of the same request queue or in
-/// a replay, and only with a value that such a copy can have. It removes the others when the delivery arrives, so that neither
-/// the decoder nor a copy of the message has them. Producers can forge `x-death` as well. A forged header that passes affects
-/// only that producer's own message.
+/// Producers can write them too. A worker believes a header only in a copy from a retry queue of the same request queue
+/// or in a replay, and only with a value that such a copy can have. It removes the others when the delivery arrives, so
+/// that neither the decoder nor a copy of the message has them. Producers can forge `x-death` as well. A forged header
+/// that passes affects only that producer's own message.
 package struct OwnHeaders {
     private static let prefix: StaticString = "harebell-"
     /// The end of the year 9999, in milliseconds since 1970.

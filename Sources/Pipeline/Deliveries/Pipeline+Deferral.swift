@@ -2,8 +2,8 @@ import AMQP
 import Core
 import Logging
 
-/// Messages that their decoder wants to see again later: a copy waits in the retry queue with the longest delay that ends
-/// in time, and the rest of the pause, shorter than any of them, passes here.
+/// Messages that their decoder wants to see again later: a copy waits in the retry queue with the longest delay that
+/// ends in time, and the rest of the pause, shorter than any of them, passes here.
 extension Pipeline {
     func putOff(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         counters.deferred += 1
@@ -19,8 +19,8 @@ extension Pipeline {
         publish(copy, for: request, .putOff(pause), at: now)
     }
 
-    /// Keeps a delivery of which nothing was tried for as long as the broker may be left without an answer, then asks its decoder
-    /// again.
+    /// Keeps a delivery of which nothing was tried for as long as the broker may be left without an answer, then asks
+    /// its decoder again.
     func hold(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         later.insert(.decode(request), due: now.instant + min(pause, settings.longestDeferral))
     }

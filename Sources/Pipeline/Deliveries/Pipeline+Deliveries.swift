@@ -25,7 +25,8 @@ extension Pipeline {
         return count
     }
 
-    /// What a log line about one request says, with the trace that it belongs to. Source: W3C Trace Context, section 3.2.
+    /// What a log line about one request says, with the trace that it belongs to. Source: W3C Trace Context, section
+    /// 3.2.
     func traced(_ delivery: Delivery, _ metadata: Logger.Metadata) -> Logger.Metadata {
         guard case .text(let trace)? = delivery.header("traceparent"), trace.count <= Self.longestTraceparent else {
             return metadata

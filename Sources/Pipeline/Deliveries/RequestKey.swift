@@ -9,9 +9,9 @@ package enum RequestKey {
 
     /// The `apns-id` of a notification: its own, else a name-based UUID of the request's key.
     ///
-    /// The key is the message id within its queue, else what the message's own format calls it, else a digest of where the message was published to, what it was
-    /// published with, and its body. A copy that comes from a dead letter carries its origin in headers, so that its
-    /// digest is the original's.
+    /// The key is the message id within its queue, else what the message's own format calls it, else a digest of where
+    /// the message was published to, what it was published with, and its body. A copy that comes from a dead letter
+    /// carries its origin in headers, so that its digest is the original's.
     ///
     /// - Parameters:
     ///   - own: the one that the request gives, if it does.

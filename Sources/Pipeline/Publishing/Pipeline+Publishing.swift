@@ -125,8 +125,8 @@ extension Pipeline {
         }
     }
 
-    /// The queue of a publish refuses it for now. A result goes elsewhere if its reply queue keeps refusing it; anything else
-    /// has nowhere else to go.
+    /// The queue of a publish refuses it for now. A result goes elsewhere if its reply queue keeps refusing it;
+    /// anything else has nowhere else to go.
     private func refused(_ pending: PendingPublication, at now: Moment) {
         counters.refusedPublishes += 1
         pending.refusals += 1
@@ -148,7 +148,8 @@ extension Pipeline {
         giveUp(hopeless, areQueued: hopeless.count > 1 || hopeless.first !== pending, at: now)
     }
 
-    /// The queue of a publish no longer counts as refusing, because it is gone or the broker rejects the publish itself.
+    /// The queue of a publish no longer counts as refusing, because it is gone or the broker rejects the publish
+    /// itself.
     private func forgetRefusal(of pending: PendingPublication) {
         if !pending.isReply { _ = refusing.accepted(pending.publication) }
     }
@@ -171,7 +172,8 @@ extension Pipeline {
 
     /// Sends results elsewhere whose reply queue keeps refusing them.
     ///
-    /// - Parameter areQueued: whether some of them wait for their next try. Looking for them costs as much as all that waits.
+    /// - Parameter areQueued: whether some of them wait for their next try. Looking for them costs as much as all that
+    ///   waits.
     private func giveUp(_ results: [PendingPublication], areQueued: Bool = true, at now: Moment) {
         guard !results.isEmpty else { return }
         if areQueued {
@@ -210,8 +212,8 @@ extension Pipeline {
         returned(result, reason, at: now)
     }
 
-    /// The worker drains: results wait neither for reply queues that refuse them nor, for long, for the connections of direct
-    /// replies.
+    /// The worker drains: results wait neither for reply queues that refuse them nor, for long, for the connections of
+    /// direct replies.
     package func stopWaitingForReplyQueues(at now: Moment) {
         giveUp(refusedResults.stop(), at: now)
     }
@@ -225,8 +227,8 @@ extension Pipeline {
     /// Long enough to connect once.
     private static let replyPatienceInDrain = Duration.seconds(5)
 
-    /// When the next direct reply has waited too long for its connection; `nil` while none waits, or nothing else could be
-    /// done with it.
+    /// When the next direct reply has waited too long for its connection; `nil` while none waits, or nothing else could
+    /// be done with it.
     var nextOverdueReply: Instant? {
         guard doors.canPublish(.queues) else { return nil }
         var earliest: Instant?

@@ -4,8 +4,9 @@ import DequeModule
 
 /// Which of a worker's connections a publish takes.
 ///
-/// A direct reply may make the broker close the connection that it is published on, so direct replies share no connection
-/// with anything else; and the ones whose requester the broker has not accepted yet share none with those that it has.
+/// A direct reply may make the broker close the connection that it is published on, so direct replies share no
+/// connection with anything else; and the ones whose requester the broker has not accepted yet share none with those
+/// that it has.
 /// Source: rabbitmq.com/docs/direct-reply-to.
 package enum PublishLane: Int, CaseIterable, Sendable {
     /// Results to queues, dead letters and retries.

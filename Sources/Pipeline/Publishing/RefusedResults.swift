@@ -3,8 +3,8 @@ package import Core
 
 /// Results that their reply queue refuses (`x-overflow: reject-publish`), by the queue that refuses them.
 ///
-/// Each is published again until the queue accepts it or it was refused for ``patience``. More than ``limit`` requests never
-/// wait for that: the reply queue that holds most of them gives one up, so a producer whose reply queue is full
+/// Each is published again until the queue accepts it or it was refused for ``patience``. More than ``limit`` requests
+/// never wait for that: the reply queue that holds most of them gives one up, so a producer whose reply queue is full
 /// cannot take the place of the others. Source: rabbitmq.com/docs/maxlength (overflow behaviour).
 struct RefusedResults {
     /// How long a result may be refused.

@@ -4,8 +4,8 @@ import DequeModule
 
 /// Publishes that the broker may have closed the connection for, and routes that it certainly does so for.
 ///
-/// A close does not say which publish it is about. So each that was outstanding goes again alone, and one that is alone at
-/// ``closesUntilQuarantine`` more closes is what the broker does not take. What such a route is known for spares the
+/// A close does not say which publish it is about. So each that was outstanding goes again alone, and one that is alone
+/// at ``closesUntilQuarantine`` more closes is what the broker does not take. What such a route is known for spares the
 /// next publish that way its own closes: it is not tried while the quarantine lasts, and alone after that.
 struct SuspectPublishes {
     /// How often the broker closes the connection over a publish that is outstanding alone, until it is given up.

@@ -7,7 +7,8 @@ package struct DeadLetterEncoder: Sendable {
     static let maximumDetail = 1024
     /// The results that no queue took, in bytes; what is beyond that is left out.
     static let maximumResults = 65_536
-    /// All headers together, in bytes: with the other properties they must fit into one frame, and the broker adds some.
+    /// All headers together, in bytes: with the other properties they must fit into one frame, and the broker adds
+    /// some.
     static let maximumHeaders = 111_072
 
     package var route: PublishRoute

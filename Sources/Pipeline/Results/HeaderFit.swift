@@ -3,8 +3,9 @@ import Core
 
 /// Leaves out headers of a message that is published until the others fit into one frame.
 ///
-/// Headers cannot be split: the content header of a message is one frame, whose size the broker chooses. What explains a failure
-/// goes first, then the largest headers of the request; `harebell-omitted` names those. Source: AMQP 0-9-1, section 4.2.6.
+/// Headers cannot be split: the content header of a message is one frame, whose size the broker chooses. What explains
+/// a failure goes first, then the largest headers of the request; `harebell-omitted` names those. Source: AMQP 0-9-1,
+/// section 4.2.6.
 enum HeaderFit {
     /// Names the headers that were left out; `*` stands for all of the request's.
     static let omitted = "harebell-omitted"

@@ -14,8 +14,8 @@ package enum Republishing {
     /// What makes the broker do something else with a copy than to put it into its queue, or count on.
     private static let effectiveHeaders = ["CC", "BCC", "x-delivery-count", "x-acquired-count", "x-delay"]
 
-    /// - Returns: the properties and headers of a copy. If the original's are not well formed or nested too deeply, what
-    ///   the delivery itself knows of them.
+    /// - Returns: the properties and headers of a copy. If the original's are not well formed or nested too deeply,
+    ///   what the delivery itself knows of them.
     package static func properties(of delivery: Delivery) -> MessageProperties {
         var properties: MessageProperties
         do {

@@ -17,7 +17,8 @@ package struct EncodedResult: Sendable {
     }
 }
 
-/// Writes what became of a notification, for whoever asked for it. One result after the other uses the same memory for it.
+/// Writes what became of a notification, for whoever asked for it. One result after the other uses the same memory for
+/// it.
 package final class ResultEncoder {
     private static let contentType = ArraySlice("application/json".utf8)
     private static let type = ArraySlice("harebell.result".utf8)

@@ -2,8 +2,8 @@ import Core
 
 /// Which notifications of a fan-out are not sent again: a copy of its request leaves out what has ended.
 ///
-/// As text it is lower-case hexadecimal digits, two for every eight notifications in their order: notification `n` is bit
-/// `n % 8`, counted from the least significant one, of byte `n / 8`. Bits beyond the last notification are 0.
+/// As text it is lower-case hexadecimal digits, two for every eight notifications in their order: notification `n` is
+/// bit `n % 8`, counted from the least significant one, of byte `n / 8`. Bits beyond the last notification are 0.
 package struct DoneBitmap: Equatable, Sendable {
     private var bytes: [UInt8]
     /// Notifications that are done.

@@ -13,8 +13,8 @@ struct ParkedNotification {
 
 /// From a notification that is to wait for long to the copy of its request in a retry queue.
 ///
-/// A copy holds all notifications of its request that wait, and is published when the others have ended: so a fan-out has
-/// one copy at a time, and what the copy leaves out has its result.
+/// A copy holds all notifications of its request that wait, and is published when the others have ended: so a fan-out
+/// has one copy at a time, and what the copy leaves out has its result.
 extension Pipeline {
     /// Leaves a notification to a later round.
     func park(_ handle: UInt32, _ report: Report, _ trouble: RetryLadder.Trouble?, at now: Moment) {
@@ -79,8 +79,8 @@ extension Pipeline {
         return end.map { .milliseconds($0 - now.wall.milliseconds) }
     }
 
-    /// No queue took a copy, so that its notifications end here; but what was not tried waits on, lest the pause of one app put its
-    /// queue into the dead letters.
+    /// No queue took a copy, so that its notifications end here; but what was not tried waits on, lest the pause of one
+    /// app put its queue into the dead letters.
     func retryReturned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         let queue = String(decoding: pending.publication.routingKey, as: UTF8.self)
         if missingRetryQueues.insert(queue).inserted {

@@ -61,7 +61,8 @@ package struct RequestHistory {
     package var parkings: Int { record?.marks.parkings ?? 0 }
     /// How often of those its decoder put it off.
     package var deferrals: Int { record?.marks.deferrals ?? 0 }
-    /// The attempts that count, in the rounds before this one. A dead letter says so as well, but its replay begins anew.
+    /// The attempts that count, in the rounds before this one. A dead letter says so as well, but its replay begins
+    /// anew.
     package var attempts: Int { record?.marks.attempts ?? 0 }
     /// What APNs did with those attempts together.
     package var processed: Processed { record?.marks.processed ?? .no }

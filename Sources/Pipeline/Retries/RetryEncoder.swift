@@ -1,8 +1,8 @@
 package import AMQP
 package import Core
 
-/// Writes the copy of a request that waits in a retry queue: the request itself, how often it has been tried, and what of
-/// it has ended.
+/// Writes the copy of a request that waits in a retry queue: the request itself, how often it has been tried, and what
+/// of it has ended.
 package enum RetryEncoder {
     /// What a copy says beside its request.
     package struct Note {
@@ -25,7 +25,8 @@ package enum RetryEncoder {
     ///   - queue: the name of the queue that the delivery came from.
     ///   - firstSeen: when it arrived here; an earlier one in its headers is kept.
     ///   - delay: the fixed delay of the retry queue, in whole seconds.
-    /// - Returns: `nil` if our headers do not fit into a frame beside the request's own, or those cannot be written again.
+    /// - Returns: `nil` if our headers do not fit into a frame beside the request's own, or those cannot be written
+    ///   again.
     package static func encode(
         _ delivery: Delivery, _ note: Note, queue: String, firstSeen: WallTime, delay: Duration
     ) -> Publication? {
@@ -59,8 +60,8 @@ package enum RetryEncoder {
         "\(queue).retry.\(delay.components.seconds)s"
     }
 
-    /// Whether a name is that of a retry queue that sends back to `queue`, after any delay: the configuration may have changed
-    /// while a request waited.
+    /// Whether a name is that of a retry queue that sends back to `queue`, after any delay: the configuration may have
+    /// changed while a request waited.
     package static func isRetryQueue(_ name: some Collection<UInt8>, of queue: String) -> Bool {
         let prefix = "\(queue).retry.".utf8
         guard name.starts(with: prefix) else { return false }

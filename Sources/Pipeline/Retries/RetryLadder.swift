@@ -2,8 +2,8 @@ package import Configuration
 
 /// How long a notification waits in a retry queue before its next round, and after how many attempts it is given up.
 ///
-/// Each level is a queue with one time-to-live. A request takes the next level each time that it is parked; the last one
-/// repeats.
+/// Each level is a queue with one time-to-live. A request takes the next level each time that it is parked; the last
+/// one repeats.
 package struct RetryLadder: Sendable {
     /// What a request waits for; of several, for the last one here.
     package enum Trouble: Int, Sendable, Comparable {

@@ -39,8 +39,8 @@ package struct PoolPlan: Sendable {
     private let digest: [UInt8]
     /// The bundle IDs of the apps that use it; empty with a certificate, which has its own list.
     ///
-    /// APNs binds a connection to a team "and its bundle IDs at that time". Source: "Establishing a token-based connection
-    /// to APNs".
+    /// APNs binds a connection to a team "and its bundle IDs at that time". Source: "Establishing a token-based
+    /// connection to APNs".
     private var bundleIDs: Set<String>
 
     init(_ app: Configuration.App, for purpose: PoolIdentity.Purpose, _ limits: PoolLimits, digest: [UInt8]) {

@@ -3,9 +3,9 @@ package import Logging
 
 /// Limits the lines of a worker's log: whatever a peer does, and however often, it does not fill the log.
 ///
-/// Every line of a worker passes here, so that no message can be forgotten. A kind of line is a message from one place in
-/// the code, whatever its metadata. Of each kind ``linesPerWindow`` pass within ``window``; when the window ends, one more
-/// line says how many were suppressed.
+/// Every line of a worker passes here, so that no message can be forgotten. A kind of line is a message from one place
+/// in the code, whatever its metadata. Of each kind ``linesPerWindow`` pass within ``window``; when the window ends,
+/// one more line says how many were suppressed.
 ///
 /// It has no clock: its worker tells it the time.
 package final class LogThrottle: Sendable {

@@ -9,7 +9,8 @@ package enum Terminal {
         case yellow = 33
     }
 
-    /// Whether what is written there may have colours. `NO_COLOR` turns them off (no-color.org), and so does a terminal without.
+    /// Whether what is written there may have colours. `NO_COLOR` turns them off (no-color.org), and so does a terminal
+    /// without.
     package static func hasColours(_ descriptor: Int32) -> Bool {
         guard isatty(descriptor) == 1, variable("NO_COLOR") == nil, let kind = variable("TERM") else { return false }
         return kind != "dumb"

@@ -3,8 +3,8 @@ package import System
 
 /// Tells when the files that a configuration was made of are other ones, and nobody is writing them any more.
 ///
-/// Files are looked at now and then instead of being watched by the kernel: a look sees what an editor, a copy or the link of a
-/// mounted secret leaves, whatever way it took, on any file system.
+/// Files are looked at now and then instead of being watched by the kernel: a look sees what an editor, a copy or the
+/// link of a mounted secret leaves, whatever way it took, on any file system.
 package struct FileWatch {
     /// `nil` where nothing is watched.
     private let interval: Duration?

@@ -4,9 +4,9 @@ package import Core
 /// them.
 ///
 /// What a dead worker held comes first, as redelivered; and a broker with a delivery limit counts it for all that the
-/// worker held, not only for the one that killed it. So a process begins with one delivery. If that is a fresh one, nothing
-/// was returned, and it takes as many as it may. If not, it has to survive some time with one, then with ten. Many
-/// workers need no agreement for that: each goes by what it is given.
+/// worker held, not only for the one that killed it. So a process begins with one delivery. If that is a fresh one,
+/// nothing was returned, and it takes as many as it may. If not, it has to survive some time with one, then with ten.
+/// Many workers need no agreement for that: each goes by what it is given.
 package struct PrefetchRamp {
     private enum Stage {
         case first, few, full

@@ -6,7 +6,8 @@ import Configuration
 /// A busy worker therefore collects more messages before its next turn. A request takes three turns until its
 /// acknowledgement.
 package struct TurnPace {
-    /// The number of unsettled deliveries, held ones included, from which a worker is busy. Below it turns are not spaced.
+    /// The number of unsettled deliveries, held ones included, from which a worker is busy. Below it turns are not
+    /// spaced.
     package static let busyDeliveries = 64
     package static let interval = Duration.milliseconds(2)
 

@@ -100,7 +100,8 @@ extension [WorkerSnapshot] {
 }
 
 extension Worker {
-    /// Takes time in proportion to what is in flight, connected and configured, and nothing from the message path but that.
+    /// Takes time in proportion to what is in flight, connected and configured, and nothing from the message path but
+    /// that.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
         let seen = pipeline.snapshot
         let apps = seen.configured.map { seen.apps[$0] }

@@ -18,8 +18,8 @@ struct PayloadSample: CustomTestStringConvertible {
     var testDescription: String { name }
 
     /// The examples of "Generating a remote notification", "Sending notification requests to APNs", "Sending broadcast
-    /// push notification requests to APNs", "Updating controls locally and remotely" and "Updating widgets with WidgetKit
-    /// push notifications".
+    /// push notification requests to APNs", "Updating controls locally and remotely" and "Updating widgets with
+    /// WidgetKit push notifications".
     static let apple = [
         PayloadSample("Hello", .alert, "{ \"aps\" : { \"alert\" : \"Hello\" } }"),
         PayloadSample(

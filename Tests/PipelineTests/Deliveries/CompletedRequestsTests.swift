@@ -130,9 +130,9 @@ struct CompletedRequestsTests {
         #expect(remembered <= 32)
     }
 
-    /// Deliveries complete in any order, the ledger acknowledges them in its own, and the broker holds back what exceeds
-    /// the prefetch: whatever it counts as unacknowledged when the connection is lost has to be remembered, if it is
-    /// completed.
+    /// Deliveries complete in any order, the ledger acknowledges them in its own, and the broker holds back what
+    /// exceeds the prefetch: whatever it counts as unacknowledged when the connection is lost has to be remembered, if
+    /// it is completed.
     @Test("In random walks no completed delivery that the broker still holds is unknown after the connection is lost")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)

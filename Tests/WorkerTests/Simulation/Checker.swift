@@ -34,8 +34,8 @@ final class Checker {
 
         /// Whether the request itself and all of its copies are settled.
         var isOver: Bool { acknowledgements > parked }
-        /// Whether each parking left one copy. Where nobody knew whether the first had arrived there are two, and each ends for
-        /// itself.
+        /// Whether each parking left one copy. Where nobody knew whether the first had arrived there are two, and each
+        /// ends for itself.
         var isParkedOnce: Bool { parked == parkings.count }
     }
 

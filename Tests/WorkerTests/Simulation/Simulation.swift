@@ -58,8 +58,8 @@ final class Simulation {
         }
         var delays = ladder(120)
         let throttledDelays = ladder(20)
-        // What waits for a paused app comes round at the last level for as long as the pause. Over days, some seconds each
-        // would be nearly all that happens; the default is an hour.
+        // What waits for a paused app comes round at the last level for as long as the pause. Over days, some seconds
+        // each would be nearly all that happens; the default is an hour.
         if span > Self.busy { delays[delays.count - 1] = .seconds(900) }
         let attempts = Int.random(in: 1...5, using: &retries)
         let hold = Duration.seconds(Int64.random(in: 20...300, using: &retries))
@@ -170,7 +170,8 @@ final class Simulation {
         return checker.complaints
     }
 
-    /// How long what is left may take once there is no trouble any more: an hour, and each attempt at the last level of the ladder.
+    /// How long what is left may take once there is no trouble any more: an hour, and each attempt at the last level of
+    /// the ladder.
     private var patience: Duration {
         let retry = world.configuration.retry
         return .seconds(3600) + (retry.delays.max() ?? .zero) * retry.maximumAttempts

@@ -24,7 +24,8 @@ struct Trouble {
 
     static let none = Trouble(lines: [])
 
-    /// Whether requests may wait for room on their way, so that when they arrive does not tell when they were permitted.
+    /// Whether requests may wait for room on their way, so that when they arrive does not tell when they were
+    /// permitted.
     var holdsRequestsUp: Bool {
         lines.contains { $0.contains("window=") || $0.hasPrefix("set window") || $0.contains("table=") }
     }

@@ -4,9 +4,9 @@ import Decoding
 
 /// Writes a message as one line of JSON from which it can be made again, byte by byte.
 ///
-/// A text that is UTF-8 stands as a string, other bytes as `{"base64": …}`. A header says its type, because AMQP has more of
-/// them than JSON; 64-bit integers are strings of digits and floating-point numbers their bits in hexadecimal, so that no
-/// program in between rounds them.
+/// A text that is UTF-8 stands as a string, other bytes as `{"base64": …}`. A header says its type, because AMQP has
+/// more of them than JSON; 64-bit integers are strings of digits and floating-point numbers their bits in hexadecimal,
+/// so that no program in between rounds them.
 package enum ArchiveWriter {
     /// - Returns: the line without its end.
     /// - Throws: if the properties cannot be read whole, as where headers are nested too deeply.

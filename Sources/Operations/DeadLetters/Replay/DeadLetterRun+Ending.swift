@@ -43,7 +43,8 @@ extension DeadLetterRun {
         for connection in connections { connection.close(at: now) }
     }
 
-    /// Takes no more: what comes after the last one that is looked at, copies of this run among it, is to stay where it is.
+    /// Takes no more: what comes after the last one that is looked at, copies of this run among it, is to stay where it
+    /// is.
     func stopTaking() {
         guard departure == .taking else { return }
         departure = .stopping

@@ -194,8 +194,8 @@ extension DeadLetterRun {
     }
 
     /// A close does not say which publish caused it. So each publish that was outstanding is repeated alone on the next
-    /// connection. The broker does not take the one that is alone at ``closesUntilRefusal`` closes. A pipeline finds the
-    /// culprit in the same way, see ``SuspectPublishes``.
+    /// connection. The broker does not take the one that is alone at ``closesUntilRefusal`` closes. A pipeline finds
+    /// the culprit in the same way, see ``SuspectPublishes``.
     func publisherLost(_ error: AMQPError) {
         let items = unconfirmed
         unconfirmed = []

@@ -31,8 +31,8 @@ extension DeadLetterRun {
 }
 
 extension DeadLetterRun.Settings {
-    /// For fresh copies of what a scan of a queue found delivered too often; what is nearly as far goes along, so that they
-    /// stay together.
+    /// For fresh copies of what a scan of a queue found delivered too often; what is nearly as far goes along, so that
+    /// they stay together.
     package static func renewing(_ queue: String) -> Self {
         var settings = Self(queue: queue)
         settings.mostDeliveries -= 2

@@ -5,11 +5,11 @@ import DequeModule
 /// Takes dead letters out of their queue: to replay them, to discard them, or because they are safe elsewhere.
 ///
 /// Sans-IO like a worker. It looks at as many messages as lay there at the start. What is chosen is done first and
-/// acknowledged then, so that a crash leaves a message twice at worst. All others stay unacknowledged and return to their
-/// places at the end; beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they go to the end of the
-/// queue as copies, confirmed before the original is acknowledged. A lost connection ends the run: the queue is its state,
-/// and another run goes on. If the broker closes the connection over a publish, the run skips that message and goes on, see
-/// ``publisherLost(_:)``.
+/// acknowledged then, so that a crash leaves a message twice at worst. All others stay unacknowledged and return to
+/// their places at the end; beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they go to the end of
+/// the queue as copies, confirmed before the original is acknowledged. A lost connection ends the run: the queue is its
+/// state, and another run goes on. If the broker closes the connection over a publish, the run skips that message and
+/// goes on, see ``publisherLost(_:)``.
 package final class DeadLetterRun {
     package enum Action {
         case replay(to: ReplayTarget)
@@ -28,8 +28,8 @@ package final class DeadLetterRun {
         package var limit = Int.max
         /// Messages per second; `nil` for no limit.
         package var rate: Int?
-        /// Ends a replay when more than this share of what was replayed arrived in the queue again, in percent; `nil` for
-        /// never.
+        /// Ends a replay when more than this share of what was replayed arrived in the queue again, in percent; `nil`
+        /// for never.
         package var abortAbove: Int?
         /// Unacknowledged messages, those that are held for later included.
         package var prefetch: UInt16 = 1200
@@ -43,8 +43,8 @@ package final class DeadLetterRun {
         package var window = 200
         /// How long the broker may leave anything without an answer.
         package var patience = Duration.seconds(30)
-        /// The run ends when the broker has closed the publishing connection over so many publishes without a confirm in
-        /// between: then it does not take anything, and the cause is not a single message.
+        /// The run ends when the broker has closed the publishing connection over so many publishes without a confirm
+        /// in between: then it does not take anything, and the cause is not a single message.
         package var closesInARow = 100
 
         package init(queue: String) {
@@ -71,7 +71,8 @@ package final class DeadLetterRun {
     static let watchInterval = Duration.seconds(1)
     /// Without a delivery for as long, an empty queue means that others hold the rest.
     static let quiet = Duration.seconds(2)
-    /// A message is skipped when the broker has closed the connection so often while that message alone was outstanding.
+    /// A message is skipped when the broker has closed the connection so often while that message alone was
+    /// outstanding.
     static let closesUntilRefusal = 2
     /// What is under way at the end is waited for no longer than this.
     static let lastWait = Duration.seconds(10)
@@ -92,8 +93,8 @@ package final class DeadLetterRun {
 
     enum Question {
         case lock, length, watch
-        /// Whether there is really none: RabbitMQ also says that a quorum queue has 0 messages if the queue does not answer
-        /// within 250 ms. Source: rabbit_quorum_queue.erl, `stat/2`.
+        /// Whether there is really none: RabbitMQ also says that a quorum queue has 0 messages if the queue does not
+        /// answer within 250 ms. Source: rabbit_quorum_queue.erl, `stat/2`.
         case emptiness
     }
 

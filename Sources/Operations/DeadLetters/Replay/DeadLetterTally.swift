@@ -1,6 +1,7 @@
 /// What became of the messages that a run looked at.
 ///
-/// Of those that lay in the queue at the start, what was replayed, discarded or exported is gone, and all others are left.
+/// Of those that lay in the queue at the start, what was replayed, discarded or exported is gone, and all others are
+/// left.
 package struct DeadLetterTally: Sendable, Equatable {
     /// In the queue at the start: as many are looked at.
     package internal(set) var atStart = 0

@@ -4,8 +4,8 @@ package import Configuration
 package enum ReplayTarget: Sendable, Equatable {
     /// Back to the queue that each was in before, if it is one of these.
     ///
-    /// A producer may have written the letter's headers, and RabbitMQ checks no permissions on the default exchange. Without this
-    /// limit, a header would give access to every queue of the virtual host.
+    /// A producer may have written the letter's headers, and RabbitMQ checks no permissions on the default exchange.
+    /// Without this limit, a header would give access to every queue of the virtual host.
     case origin(among: Set<String>)
     /// All to the queue that an operator names.
     case queue(String)

@@ -19,8 +19,8 @@ struct DeadLetterOrder: Sendable {
     /// Messages per second.
     let rate: Int
 
-    /// - Parameter body: an object in which everything may be missing: `outcomes`, `reasons`, `topic`, `origin`, `since`,
-    ///   `until`, `limit`; and for a replay `rate` and `dry_run`.
+    /// - Parameter body: an object in which everything may be missing: `outcomes`, `reasons`, `topic`, `origin`,
+    ///   `since`, `until`, `limit`; and for a replay `rate` and `dry_run`.
     init(_ body: [UInt8], replays: Bool, at now: WallTime) throws(ArchiveFailure) {
         var members = try ObjectMembers(JSONNode(body[...]), in: "the body")
         var filter = DeadLetterFilter()

@@ -4,8 +4,9 @@ import Core
 import Runtime
 import System
 
-/// Carries out one order about dead letters, on a thread with a loop and connections of its own: far from the message path, with
-/// the machinery of `harebell dead-letters`, and with a worker's stack, which survives headers nested as deep as a frame goes.
+/// Carries out one order about dead letters, on a thread with a loop and connections of its own: far from the message
+/// path, with the machinery of `harebell dead-letters`, and with a worker's stack, which survives headers nested as
+/// deep as a frame goes.
 final class DeadLetterThread: LoopOwner {
     enum Command: Sendable {
         /// End in order: what was not sent stays.
