@@ -78,6 +78,7 @@ format:
 
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
+	./deploy/tidy
 
 ci:
 	./.ci/run

@@ -16,8 +16,8 @@ extension Metric {
     static let prefetchInForce = Metric(
         "harebell_prefetch_in_force", .gauge, by: ["queue"], "Deliveries that all worker threads may be given now.",
         advice: """
-            Less than `harebell_prefetch` for a moment after a start, while returned messages are tried one by one; 0, or 1 for a \
-            probe, while no app can send.
+            Less than `harebell_prefetch` for a moment after a start, while returned messages are tried one by one; \
+            0, or 1 for a probe, while no app can send.
             """)
     static let messages = Metric(
         "harebell_queue_messages", .gauge, by: ["queue"],
@@ -54,8 +54,8 @@ extension Metric {
         "harebell_log_lines_suppressed_total", .counter,
         "Log lines of worker threads that were left out because of their number.",
         advice: """
-            Of one message 30 lines a minute are written; then one line says how many were `suppressed`. Find out which peer \
-            causes it.
+            Of one message 30 lines a minute are written; then one line says how many were `suppressed`. Find out \
+            which peer causes it.
             """)
     // MARK: The admin server
 
@@ -71,15 +71,16 @@ extension Metric {
     static let adminRequests = Metric(
         "harebell_admin_requests_total", .counter, by: ["page", "status"], "Requests that the admin server answered.",
         advice: """
-            `page` is one of the [addresses](admin.md), or `other`. Many 401: somebody has a wrong token, Prometheus perhaps, \
-            or guesses. What is no request, or too long for one, is not among them.
+            `page` is one of the [addresses](admin.md), or `other`. Many 401: somebody has a wrong token, Prometheus \
+            perhaps, or guesses. What is no request, or too long for one, is not among them.
             """)
     static let deadLetterOrders = Metric(
         "harebell_dead_letter_orders_total", .counter, by: ["order", "end"],
         "Orders about dead letters that were taken over HTTP, by how they ended.",
         advice: """
-            `order` is `look`, `replay` or `stop`, `end` as in [the dashboard](dashboard.md#dead-letters). The log has each replay, \
-            with what it was to choose and from which address it came. `aborted`: what was replayed came back.
+            `order` is `look`, `replay` or `stop`, `end` as in [the dashboard](dashboard.md#dead-letters). The log \
+            has each replay, with what it was to choose and from which address it came. `aborted`: what was replayed \
+            came back.
             """)
 
     // MARK: Process
@@ -94,14 +95,14 @@ extension Metric {
     static let cpu = Metric(
         "process_cpu_seconds_total", .counter, "Time that the process has had of processors, user and system.",
         advice: """
-            A worker thread uses one processor at most. Near `harebell_workers` a second: more workers or processes help, where \
-            there are processors left.
+            A worker thread uses one processor at most. Near `harebell_workers` a second: more workers or processes \
+            help, where there are processors left.
             """)
     static let residentMemory = Metric(
         "process_resident_memory_bytes", .gauge, "Memory of the process that is in RAM.",
         advice: """
-            Bounded by the prefetch of all queues and the sizes of their messages; see [scaling](scaling.md). Growth at an even \
-            load is a defect: report it.
+            Bounded by the prefetch of all queues and the sizes of their messages; see [scaling](scaling.md). Growth \
+            at an even load is a defect: report it.
             """)
     static let virtualMemory = Metric(
         "process_virtual_memory_bytes", .gauge, "Address space of the process.",
@@ -109,8 +110,8 @@ extension Metric {
     static let openDescriptors = Metric(
         "process_open_fds", .gauge, "File descriptors that are open.",
         advice: """
-            Each connection has one, each worker thread a handful, each decoder's process a few. Growth at an even load is a \
-            defect: report it.
+            Each connection has one, each worker thread a handful, each decoder's process a few. Growth at an even \
+            load is a defect: report it.
             """)
     static let maximumDescriptors = Metric(
         "process_max_fds", .gauge, "File descriptors that the process may have.",

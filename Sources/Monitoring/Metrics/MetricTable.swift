@@ -20,9 +20,9 @@ extension Metric {
         "harebell_notifications_total", .counter, by: ["topic", "push_type", "outcome", "reason"],
         "Notifications that have ended.",
         advice: """
-            `topic` is the app's as configured, empty where none was meant; `reason` is APNs's, empty where it gave none \
-            and `unknown` where Apple documents it nowhere (the log has it). Alert on the share of `undelivered`, and of \
-            `rejected` and `invalid`: those are faults of producers.
+            `topic` is the app's as configured, empty where none was meant; `reason` is APNs's, empty where it gave \
+            none and `unknown` where Apple documents it nowhere (the log has it). Alert on the share of \
+            `undelivered`, and of `rejected` and `invalid`: those are faults of producers.
             """)
     static let ignored = Metric(
         "harebell_ignored_total", .counter,
@@ -35,8 +35,8 @@ extension Metric {
     static let decodingLimits = Metric(
         "harebell_decoding_limits_total", .counter, by: ["limit"], "Messages beyond a limit of decoding.",
         advice: """
-            They are `invalid`. `body_bytes` is `broker.maximum_message_bytes`; `json_depth` and `tokens` are fixed: see \
-            [decoders](decoders.md), "Limits".
+            They are `invalid`. `body_bytes` is `broker.maximum_message_bytes`; `json_depth` and `tokens` are fixed: \
+            see [decoders](decoders.md), "Limits".
             """)
     static let decoderRunning = Metric(
         "harebell_decoder_running", .gauge, by: ["decoder"],
@@ -45,8 +45,8 @@ extension Metric {
     static let decoderWaiting = Metric(
         "harebell_decoder_waiting", .gauge, by: ["decoder"], "Messages that a decoder's process has not answered yet.",
         advice: """
-            At most `harebell_prefetch` of its queues. Near it all the time: the program is what limits. It has a process for \
-            each worker thread, so that more workers help.
+            At most `harebell_prefetch` of its queues. Near it all the time: the program is what limits. It has a \
+            process for each worker thread, so that more workers help.
             """)
     static let decoderRestarts = Metric(
         "harebell_decoder_restarts_total", .counter, by: ["decoder"],
@@ -80,14 +80,14 @@ extension Metric {
     static let queueWait = Metric(
         "harebell_queue_wait_seconds", .histogram, "From a message's AMQP timestamp to its arrival.",
         advice: """
-            Only of messages that have a `timestamp`; that is in whole seconds, so each is up to one second too long; what was parked began before that. \
-            Add workers when it grows while `harebell_limiter_wait_seconds` does not.
+            Only of messages that have a `timestamp`; that is in whole seconds, so each is up to one second too long; \
+            what was parked began before that. Add workers when it grows while `harebell_limiter_wait_seconds` does not.
             """)
     static let limiterWait = Metric(
         "harebell_limiter_wait_seconds", .histogram, "From when a notification is ready until it is sent.",
         advice: """
-            The time for a permit, a free stream or a connection, of notifications that were answered. When it grows, see \
-            `harebell_permits` and `harebell_streams`: raise `apns.connections.max`, or `apns.rate_limit`.
+            The time for a permit, a free stream or a connection, of notifications that were answered. When it grows, \
+            see `harebell_permits` and `harebell_streams`: raise `apns.connections.max`, or `apns.rate_limit`.
             """)
     static let apns = Metric(
         "harebell_apns_seconds", .histogram, "From when a notification is sent until APNs has answered.",
@@ -105,15 +105,18 @@ extension Metric {
     static let retries = Metric(
         "harebell_retries_total", .counter, by: ["kind"], "Notifications that were sent once more.",
         advice: """
-            `resend`: APNs had certainly not worked on it, sent again at once. `backoff`: after short trouble, with a pause. \
-            `parked`: after long trouble, by way of a retry queue. `token`: with another provider token, or on a fresh connection, after one was refused. Many of `backoff` are \
-            trouble at APNs or on the way to it.
+            `resend`: APNs had certainly not worked on it, sent again at once. `backoff`: after short trouble, with a \
+            pause. `parked`: after long trouble, by way of a retry queue. `token`: with another provider token, or on \
+            a fresh connection, after one was refused. Many of `backoff` are trouble at APNs or on the way to it.
             """)
     static let duplicatesAvoided = Metric(
         "harebell_duplicates_avoided_total", .counter,
         "Redeliveries of requests that were finished, or in flight, here.",
         advice:
-            "They come with each lost connection to the broker. Many at other times mean that acknowledgements get lost."
+            """
+            They come with each lost connection to the broker. Many at other times mean that acknowledgements \
+            get lost.
+            """
     )
     static let uncertain = Metric(
         "harebell_uncertain_total", .counter, "Tries that APNs may or may not have worked on.",
@@ -131,8 +134,8 @@ extension Metric {
     static let refusedRequests = Metric(
         "harebell_refused_requests", .gauge, "Requests whose results wait for a reply queue that refuses them.",
         advice: """
-            At most a tenth of the prefetch, each for at most `results.refused_seconds`. Find the reply queue in the log; \
-            its consumer is too slow.
+            At most a tenth of the prefetch, each for at most `results.refused_seconds`. Find the reply queue in the \
+            log; its consumer is too slow.
             """)
     static let divertedResults = Metric(
         "harebell_diverted_results_total", .counter,
@@ -142,8 +145,8 @@ extension Metric {
         "harebell_queue_refusing", .gauge, by: ["destination"],
         "Worker threads for which a queue of the configuration refuses publishes.",
         advice: """
-            Alert on it: requests are held until the queue of results, feedback, dead letters or retries accepts them. Consume \
-            from it, or raise its `max-length`.
+            Alert on it: requests are held until the queue of results, feedback, dead letters or retries accepts \
+            them. Consume from it, or raise its `max-length`.
             """)
     static let fittedPublishes = Metric(
         "harebell_fitted_publishes_total", .counter,
@@ -186,8 +189,8 @@ extension Metric {
     static let connectionCount = Metric(
         "harebell_connections", .gauge, by: ["app", "state"], "Connections with APNs.",
         advice: """
-            `state` is `connecting`, `ready` or `draining`. Apps with one credential share connections, which count for the \
-            first of them. Alert when none is `ready`.
+            `state` is `connecting`, `ready` or `draining`. Apps with one credential share connections, which count \
+            for the first of them. Alert when none is `ready`.
             """)
     static let connectionsLimit = Metric(
         "harebell_connections_limit", .gauge, by: ["app"], "The most connections with APNs, over all worker threads.",
@@ -211,7 +214,10 @@ extension Metric {
     static let goaways = Metric(
         "harebell_goaways_total", .counter, by: ["reason"], "GOAWAY frames from APNs, by its reason or HTTP/2's code.",
         advice:
-            "`NO_ERROR` and `Shutdown` are normal, a few a day. Others tell what APNs does not like; after 40 reasons `other`."
+            """
+            `NO_ERROR` and `Shutdown` are normal, a few a day. Others tell what APNs does not like; after 40 \
+            reasons `other`.
+            """
     )
     static let disconnects = Metric(
         "harebell_disconnects_total", .counter, by: ["code"], "Connections with APNs that ended, by what ended them.",
@@ -219,8 +225,8 @@ extension Metric {
     static let limitHits = Metric(
         "harebell_limit_hits_total", .counter, by: ["limit"], "How often a limit of the connections was met.",
         advice: """
-            `no_permit`, `no_stream`, `no_window` and `no_connection` count turns at whose end something waited for that: \
-            the one that grows says what limits. The other names are those of [APNs](apns.md), "Limits".
+            `no_permit`, `no_stream`, `no_window` and `no_connection` count turns at whose end something waited for \
+            that: the one that grows says what limits. The other names are those of [APNs](apns.md), "Limits".
             """)
     static let connects = Metric(
         "harebell_connects_total", .counter, "Attempts to connect to APNs.",
@@ -259,8 +265,9 @@ extension Metric {
     static let appPaused = Metric(
         "harebell_app_paused", .gauge, by: ["topic", "cause"], "1 while APNs refuses an app, or a topic of one.",
         advice: """
-            `cause` is APNs's reason, or `device-tokens` where so many are refused that the environment must be wrong; 0 with an \
-            empty `cause` while all is well. Alert on 1: mend the credential, the topic or the environment, then SIGHUP.
+            `cause` is APNs's reason, or `device-tokens` where so many are refused that the environment must be \
+            wrong; 0 with an empty `cause` while all is well. Alert on 1: mend the credential, the topic or the \
+            environment, then SIGHUP.
             """)
     static let held = Metric(
         "harebell_held", .gauge, by: ["topic"], "Notifications that wait for a paused app or topic.",
@@ -272,6 +279,9 @@ extension Metric {
     static let providerTokenAge = Metric(
         "harebell_provider_token_age_seconds", .gauge, by: ["topic"], "Since the app's provider token was signed.",
         advice:
-            "Renewed when it is used after 50 minutes; APNs refuses those older than 60. Above 3600 nothing was sent for long."
+            """
+            Renewed when it is used after 50 minutes; APNs refuses those older than 60. Above 3600 nothing was \
+            sent for long.
+            """
     )
 }

@@ -69,8 +69,8 @@ struct BrokerJudge {
             ConnectionFinding(
                 .note, "consumer timeout",
                 """
-                AMQP does not tell it: it has to be longer than a delivery is held (hold_seconds, \(hold.components.seconds) s, and as \
-                much again for a last try). RabbitMQ's default is 30 minutes
+                AMQP does not tell it: it has to be longer than a delivery is held (hold_seconds, \
+                \(hold.components.seconds) s, and as much again for a last try). RabbitMQ's default is 30 minutes
                 """,
                 hint: "rabbitmqctl environment shows consumer_timeout"))
         return remarks

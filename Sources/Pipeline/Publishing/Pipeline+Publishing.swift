@@ -349,7 +349,10 @@ extension Pipeline {
         case .deadLetter:
             pending.refusals += 1
             log.error(
-                "no queue takes dead letters: the request is held until one does ('harebell topology --apply' makes it)",
+                """
+                no queue takes dead letters: the request is held until one does ('harebell topology --apply' \
+                makes it)
+                """,
                 metadata: traced(pending.request.delivery, ["reply": "\(reply)"]))
             later.insert(.republish(pending), due: now.instant + settings.pauseAfterRefusal(pending.refusals))
         }

@@ -85,7 +85,10 @@ extension Pipeline {
         let queue = String(decoding: pending.publication.routingKey, as: UTF8.self)
         if missingRetryQueues.insert(queue).inserted {
             log.error(
-                "a retry queue takes nothing: what was tried is undelivered, other requests wait here ('harebell topology --apply' makes it)",
+                """
+                a retry queue takes nothing: what was tried is undelivered, other requests wait here ('harebell \
+                topology --apply' makes it)
+                """,
                 metadata: ["queue": "\(queue)", "reply": "\(reply)"])
         }
         counters.unconfirmed -= 1

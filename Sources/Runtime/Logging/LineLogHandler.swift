@@ -57,7 +57,8 @@ package struct LineLogHandler: LogHandler {
         case .json:
             let pairs = fields.map { ",\(quoted($0.0, always: true)):\(quoted($0.1, always: true))" }.joined()
             return
-                "{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\",\"logger\":\(quoted(label, always: true)),"
+                "{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\","
+                + "\"logger\":\(quoted(label, always: true)),"
                 + "\"message\":\(quoted(message, always: true))\(pairs)}\n"
         }
     }
