@@ -63,9 +63,11 @@ enum WorkerBenchmarks {
             }
             let metered = MeteredNetwork(network, meter)
             let plan = try AppPlan(files.configuration(idleApps: idleApps))
+            let environment = WorkerFactory.Environment(
+                brokerNetwork: metered, apnsNetwork: metered, programs: NoPrograms(), log: log, seed: 1)
             let worker = try WorkerFactory.worker(
-                index: 0, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: metered, apnsNetwork: metered,
-                programs: NoPrograms(), log: log, seed: 1, startsSlowly: false, at: network.moment)
+                index: 0, plan: plan, contexts: try plan.makeContexts(), on: environment, startsSlowly: false,
+                at: network.moment)
             let properties = sample.properties
             func turn() -> Bool {
                 meter.measure { worker.step(at: network.moment) }

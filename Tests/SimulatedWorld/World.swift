@@ -214,10 +214,11 @@ package final class World {
         outlooks.append(outlook)
         let plan = try AppPlan(configuration, after: plan)
         self.plan = plan
+        let environment = WorkerFactory.Environment(
+            brokerNetwork: outlook, apnsNetwork: outlook, programs: programs, log: log, seed: seed &+ UInt64(workers))
         running.append(
             try WorkerFactory.worker(
-                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), brokerNetwork: outlook,
-                apnsNetwork: outlook, programs: programs, log: log, seed: seed &+ UInt64(workers),
+                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: environment,
                 startsSlowly: startsSlowly, at: moment))
         settle()
     }

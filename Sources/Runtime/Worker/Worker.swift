@@ -1,7 +1,7 @@
 package import AMQP
 package import APNs
 package import Core
-package import Decoding
+import Decoding
 import DequeModule
 import Logging
 package import Pipeline
@@ -11,7 +11,7 @@ package import TLS
 /// network it is given.
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when ``nextDeadline`` has passed.
-package final class Worker: PipelineDoors {
+package final class Worker {
     /// What the worker has to say to whoever runs it.
     package enum Event {
         case ready
@@ -20,9 +20,9 @@ package final class Worker: PipelineDoors {
         case failed(AMQPError)
     }
 
-    private let consumer: AMQPConnection
+    let consumer: AMQPConnection
     /// One for each of ``PublishLane``; those for direct replies are opened when they are first needed.
-    private let publishers: [AMQPConnection]
+    let publishers: [AMQPConnection]
     /// The numbers of the pools whose certificate was refused, and that have had no connection since.
     var refusedPools: Set<Int> = []
     var roster = PoolRoster<APNsPool>()
@@ -36,8 +36,8 @@ package final class Worker: PipelineDoors {
     private(set) var consuming: [Bool]
     /// Whether the channel of a queue has delivered anything.
     private var hasDelivered: [Bool]
-    private var ramps: [PrefetchRamp]
-    private var intake = Intake.full
+    var ramps: [PrefetchRamp]
+    var intake = Intake.full
     var pace: TurnPace
     private var nextCount = Instant.distantPast
     private(set) var isPublisherOpen = false
@@ -61,30 +61,41 @@ package final class Worker: PipelineDoors {
 
     package typealias MakePool = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
 
-    /// - Parameters:
-    ///   - ramps: one for each queue.
-    ///   - contexts: for all of the plan's pools.
-    package init(
-        index: Int, settings: PipelineSettings, _ ramps: [PrefetchRamp], _ plan: AppPlan, _ contexts: AppPlan.Contexts,
-        consumer: AMQPConnection, publishers: [AMQPConnection], decoders: [DecoderProcess] = [], log: LogThrottle,
-        seed: UInt64,
-        at now: Moment, makePool: @escaping MakePool
-    ) {
-        precondition(decoders.count == settings.processes.count, "each process of the settings runs")
-        self.decoders = decoders
-        self.index = index
-        self.consumer = consumer
-        precondition(publishers.count == PublishLane.allCases.count, "each lane has a connection")
-        self.publishers = publishers
-        self.makePool = makePool
-        self.log = log.logger
-        logThrottle = log
+    /// What a worker is made of.
+    struct Parts {
+        let index: Int
+        let settings: PipelineSettings
+        /// One for each queue.
+        let ramps: [PrefetchRamp]
+        let consumer: AMQPConnection
+        /// One for each of ``PublishLane``.
+        let publishers: [AMQPConnection]
+        /// One for each of ``PipelineSettings/processes``.
+        let decoders: [DecoderProcess]
+        let log: LogThrottle
+        /// For the jitter of retries.
+        let seed: UInt64
+        let makePool: MakePool
+    }
+
+    /// - Parameter contexts: for all of the plan's pools.
+    init(_ parts: Parts, _ plan: AppPlan, _ contexts: AppPlan.Contexts, at now: Moment) {
+        let settings = parts.settings
+        precondition(parts.decoders.count == settings.processes.count, "each process of the settings runs")
+        decoders = parts.decoders
+        index = parts.index
+        consumer = parts.consumer
+        precondition(parts.publishers.count == PublishLane.allCases.count, "each lane has a connection")
+        publishers = parts.publishers
+        makePool = parts.makePool
+        log = parts.log.logger
+        logThrottle = parts.log
         self.now = now
-        self.ramps = ramps
+        ramps = parts.ramps
         pace = TurnPace(plan.configuration)
         hasDelivered = Array(repeating: false, count: settings.queues.count)
         consuming = Array(repeating: false, count: settings.queues.count)
-        pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: self.log, seed: seed)
+        pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: parts.seed)
         adopt(plan, contexts)
         consumer.start(at: now.instant)
         connect(.queues)
@@ -360,63 +371,5 @@ package final class Worker: PipelineDoors {
     private func end() {
         drain.closed()
         logThrottle.finish()
-    }
-
-    // MARK: PipelineDoors
-
-    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {
-        self[pool].submit(request, handle: handle, isProbe: isProbe, at: now.instant)
-    }
-
-    package func withdraw(_ handle: UInt32, pool: Int) -> Bool {
-        self[pool].cancel(handle)
-    }
-
-    package func canPublish(_ lane: PublishLane) -> Bool {
-        publishers[lane.rawValue].canPublish
-    }
-
-    package func connect(_ lane: PublishLane) {
-        publishers[lane.rawValue].start(at: now.instant)
-    }
-
-    package func publish(_ publication: borrowing Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
-        try publishers[lane.rawValue].publish(publication)
-    }
-
-    package func maximumProperties(on lane: PublishLane) -> Int {
-        publishers[lane.rawValue].maximumProperties
-    }
-
-    /// Whether the broker takes no publishes.
-    var isBlocked: Bool {
-        publishers.contains(where: \.isBlocked)
-    }
-
-    package func isConnected(pool: Int) -> Bool {
-        self[pool].isConnected
-    }
-
-    package func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {
-        decoders[process].ask(handle, delivery)
-    }
-
-    package func take(_ intake: Intake) {
-        guard drain.stage == .running else { return }
-        self.intake = intake
-        guard intake != .none else { return consumer.cancelConsumers(at: now.instant) }
-        for queue in ramps.indices {
-            consumer.setPrefetch(intake == .one ? 1 : ramps[queue].prefetch, queue: queue, at: now.instant)
-        }
-        consumer.resumeConsumers(at: now.instant)
-    }
-
-    package func settle(_ delivery: Delivery, _ settlement: Settlement) {
-        switch settlement {
-        case .ack: consumer.ack(epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, at: now.instant)
-        case .requeue:
-            consumer.nack(
-                epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, requeue: true, at: now.instant)
-        }
     }
 }

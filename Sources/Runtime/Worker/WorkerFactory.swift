@@ -8,20 +8,38 @@ import Pipeline
 
 /// Builds a worker from a plan, on whatever networks it is to run.
 package enum WorkerFactory {
+    /// What workers run on.
+    package struct Environment {
+        package let brokerNetwork: any Network
+        package let apnsNetwork: any Network
+        /// Runs the decoders that are programs.
+        package let programs: any ProgramHost
+        package let log: Logger
+        package let seed: UInt64
+
+        package init(
+            brokerNetwork: any Network, apnsNetwork: any Network, programs: any ProgramHost, log: Logger, seed: UInt64
+        ) {
+            self.brokerNetwork = brokerNetwork
+            self.apnsNetwork = apnsNetwork
+            self.programs = programs
+            self.log = log
+            self.seed = seed
+        }
+    }
+
     /// - Parameters:
     ///   - contexts: for all of the plan's pools.
-    ///   - programs: runs the decoders that are programs.
     ///   - startsSlowly: whether it takes few deliveries at first, see ``PrefetchRamp``.
     package static func worker(
-        index: Int, plan: AppPlan, contexts: AppPlan.Contexts, brokerNetwork: any Network,
-        apnsNetwork: any Network, programs: any ProgramHost, log: Logger, seed: UInt64, startsSlowly: Bool = true,
+        index: Int, plan: AppPlan, contexts: AppPlan.Contexts, on environment: Environment, startsSlowly: Bool = true,
         at now: Moment
     ) throws -> Worker {
-        var random = SplitMix64(seed: seed)
+        var random = SplitMix64(seed: environment.seed)
         let configuration = plan.configuration
         let settings = PipelineSettings(configuration, worker: WorkerName.text(index: index))
         let queues = configuration.queues
-        let log = LogThrottle(log, at: now.instant)
+        let log = LogThrottle(environment.log, at: now.instant)
         // A ramp registers its consumer anew, and a queue with a single active one would go on with another worker's.
         let ramps = queues.map { PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive) }
         let consumers = zip(queues, ramps).map {
@@ -29,21 +47,25 @@ package enum WorkerFactory {
         }
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
-            network: brokerNetwork, seed: random.next())
+            network: environment.brokerNetwork, seed: random.next())
         let publishers = try PublishLane.allCases.map { lane in
             try BrokerConnections.connection(
                 .publisher, name: "harebell \(lane.activity) \(WorkerName.text(index: index))", configuration.broker,
-                network: brokerNetwork, seed: random.next())
+                network: environment.brokerNetwork, seed: random.next())
         }
-        return Worker(
-            index: index, settings: settings, ramps, plan, contexts, consumer: consumer, publishers: publishers,
-            decoders: settings.processes.map { process in
-                DecoderProcess(name: process.name, process.options, host: programs, log: log.logger, at: now.instant)
-            }, log: log, seed: random.next(), at: now
+        let decoders = settings.processes.map { process in
+            DecoderProcess(
+                name: process.name, process.options, host: environment.programs, log: log.logger, at: now.instant)
+        }
+        let parts = Worker.Parts(
+            index: index, settings: settings, ramps: ramps, consumer: consumer, publishers: publishers,
+            decoders: decoders, log: log, seed: random.next()
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(
-                wanted.limits, context: context, tokens: tokens, network: apnsNetwork, seed: random.next(), at: now)
+                wanted.limits, context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(),
+                at: now)
         }
+        return Worker(parts, plan, contexts, at: now)
     }
 }
 

@@ -63,10 +63,11 @@ package final class WorkerThread: LoopOwner {
             loop: loop, resolver: task.resolver, options: task.plan.configuration.apns.socketOptions)
         var log = task.log
         log[metadataKey: "worker"] = "\(index)"
+        let environment = WorkerFactory.Environment(
+            brokerNetwork: brokerNetwork, apnsNetwork: apnsNetwork, programs: ProgramProcesses(brokerNetwork),
+            log: log, seed: UInt64.random(in: 0 ... .max))
         worker = try WorkerFactory.worker(
-            index: index, plan: task.plan, contexts: try task.plan.makeContexts(), brokerNetwork: brokerNetwork,
-            apnsNetwork: apnsNetwork, programs: ProgramProcesses(brokerNetwork), log: log,
-            seed: UInt64.random(in: 0 ... .max), at: loop.now)
+            index: index, plan: task.plan, contexts: try task.plan.makeContexts(), on: environment, at: loop.now)
         try loop.attach(task.commands) { [unowned self] in obey($0) }
     }
 

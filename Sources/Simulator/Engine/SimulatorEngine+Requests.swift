@@ -3,6 +3,15 @@ import HTTP2
 
 /// Requests against the rules, in Apple's order as far as it is known: see ``RequestRules``.
 extension SimulatorEngine {
+    /// A request that has arrived as a whole.
+    private struct Arrival {
+        let fields: RequestFields
+        /// How often a request with its ID has come, this one counted.
+        let attempt: Int
+        let stream: Int32
+        let at: Instant
+    }
+
     func take(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
         guard !answeredEarly.contains(stream) else { return }
         guard stream <= lastAllowed else { return ledger.count { $0.ceded += 1 } }
@@ -17,6 +26,7 @@ extension SimulatorEngine {
             return send(Reply(answer: answer, headers: [Reply.id(idBytes)], record: record), on: stream, at: now)
         case .target(let found): target = found
         }
+        let arrival = Arrival(fields: fields, attempt: attempt, stream: stream, at: now)
         var reply = Reply(
             answer: .accepted, headers: headers(for: target, fields, idBytes), record: record,
             bringsUniqueID: bringsUniqueID(target))
@@ -31,43 +41,44 @@ extension SimulatorEngine {
         case .device(let token):
             let refusal = rules.check(
                 device: token, fields, body: request.body, certificate: certificate, keyTopics: keyTopics)
-            finish(&reply, refusal, token, fields, attempt, stream, at: now)
+            finish(&reply, refusal, token, arrival)
         case .broadcast(let bundleID):
             let channels = context.channels
             let refusal = rules.check(
                 broadcastTo: bundleID, fields, body: request.body, keyTopics: certificate?.topics ?? keyTopics
             ) { channels.policy(of: $0, bundleID) }
-            finish(&reply, refusal, nil, fields, attempt, stream, at: now)
+            finish(&reply, refusal, nil, arrival)
         case .channels(let bundleID), .allChannels(let bundleID):
             manage(
-                &reply, target, bundleID, request, fields, certificate?.topics ?? keyTopics, attempt, on: stream,
-                at: now)
+                &reply, target, bundleID, body: request.body, arrival, keyTopics: certificate?.topics ?? keyTopics)
         }
     }
 
     /// A request about channels: the lines of the script that name its operation come first. One that answers, or says
     /// that the request is not worked on, takes the operation's place.
     private func manage(
-        _ reply: inout Reply, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, _ request: HTTP2Request,
-        _ fields: RequestFields, _ keyTopics: [[UInt8]], _ attempt: Int, on stream: Int32, at now: Instant
+        _ reply: inout Reply, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
+        _ arrival: Arrival, keyTopics: [[UInt8]]
     ) {
+        let fields = arrival.fields
         let subject = ScriptSubject(
-            operation: ScriptOperation(target, fields.method ?? []), topic: bundleID, pushType: [], attempt: attempt)
+            operation: ScriptOperation(target, fields.method ?? []), topic: bundleID, pushType: [],
+            attempt: arrival.attempt)
         let plan = context.script.plan(
             for: subject, isEarly: false, &counters, &context.counters, random: &context.random)
-        guard isWorkedOn(stream, plan) else { return carryOut(plan, reply, on: stream, at: now) }
+        guard isWorkedOn(arrival.stream, plan) else { return carryOut(plan, reply, on: arrival.stream, at: arrival.at) }
         let result =
             if case .allChannels = target {
                 rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
             } else {
                 rules.manage(
-                    channelsOf: bundleID, fields, body: request.body, keyTopics: keyTopics, context.channels,
+                    channelsOf: bundleID, fields, body: body, keyTopics: keyTopics, context.channels,
                     random: &context.random)
             }
         if let channelID = result.channelID { reply.headers.append(Reply.channelID(channelID)) }
         reply.answer = result.answer
         reply.body = result.body
-        carryOut(plan, reply, on: stream, at: now)
+        carryOut(plan, reply, on: arrival.stream, at: arrival.at)
     }
 
     /// The headers of a request whose body is still to come: the lines of the script for that moment.
@@ -128,19 +139,18 @@ extension SimulatorEngine {
 
     /// A notification's answer: the rules' refusal, or what script and built-in tokens have for it, or 200.
     private func finish(
-        _ reply: inout Reply, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int,
-        _ stream: Int32, at now: Instant
+        _ reply: inout Reply, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ arrival: Arrival
     ) {
-        if let refusal = refusal ?? throttled(token, at: now) {
+        if let refusal = refusal ?? throttled(token, at: arrival.at) {
             reply.answer = refusal
-            return send(reply, on: stream, at: now)
+            return send(reply, on: arrival.stream, at: arrival.at)
         }
-        let plan = plan(token, fields, attempt)
+        let plan = plan(token, arrival.fields, arrival.attempt)
         if plan == Plan() {
             addUniqueID(to: &reply)
-            return send(reply, on: stream, at: now)
+            return send(reply, on: arrival.stream, at: arrival.at)
         }
-        carryOut(plan, reply, on: stream, at: now)
+        carryOut(plan, reply, on: arrival.stream, at: arrival.at)
     }
 
     private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> Answer? {
