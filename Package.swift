@@ -112,7 +112,7 @@ let package = Package(
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
-            name: "TestSupport", dependencies: ["Core", "System", "AMQP", "TLS", "HTTP2", "CRabbitMQ"],
+            name: "TestSupport", dependencies: ["Core", "System", "AMQP", "TLS", "HTTP2", "Simulator", "CRabbitMQ"],
             path: "Tests/TestSupport",
             swiftSettings: rules),
         // A broker, whole workers and an APNs in memory, on virtual time.

@@ -31,23 +31,9 @@ package struct ConfigurationReference {
         }.joined().replacing(", default required", with: ", required")
     }
 
-    /// A table in Markdown.
-    package var markdown: String {
-        let rows = entries.map { entry in
-            "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | "
-                + "\(Self.escape(entry.summary)) |"
-        }
-        return "| key | type | default | range | meaning |\n|---|---|---|---|---|\n" + rows.joined(separator: "\n")
-            + "\n"
-    }
-
     private static func defaultValue(of setting: Setting) -> String {
         guard let value = setting.defaultValue else { return "required" }
         return value == "{}" ? "its keys' defaults" : value
-    }
-
-    private static func escape(_ text: String) -> String {
-        text.replacing("|", with: "\\|").replacing("<", with: "&lt;")
     }
 }
 

@@ -10,7 +10,6 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     }
 
     package static let noError = HTTP2ErrorCode(rawValue: 0x00)
-    package static let protocolError = HTTP2ErrorCode(rawValue: 0x01)
     package static let internalError = HTTP2ErrorCode(rawValue: 0x02)
     package static let streamClosed = HTTP2ErrorCode(rawValue: 0x05)
     package static let frameSizeError = HTTP2ErrorCode(rawValue: 0x06)

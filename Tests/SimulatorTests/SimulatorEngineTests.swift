@@ -251,3 +251,10 @@ struct SimulatorEngineTests {
         #expect(engine.context.ledger.statistics.openConnections == 0)
     }
 }
+
+extension SimulatorLedger {
+    private var accepted: [Record] { records.filter { $0.ending == .answered(200, reason: nil) } }
+
+    fileprivate func timesAccepted(_ id: NotificationID) -> Int { accepted.count { $0.apnsID == id } }
+    fileprivate var acceptedIDs: Set<NotificationID> { Set(accepted.map(\.apnsID)) }
+}

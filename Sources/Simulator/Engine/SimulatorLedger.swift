@@ -72,14 +72,6 @@ package final class SimulatorLedger: Sendable {
     /// How often a request with this apns-id came.
     package func timesSeen(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.seen ?? 0 } }
 
-    /// How often one with this apns-id was answered 200.
-    package func timesAccepted(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.accepted ?? 0 } }
-
-    /// The apns-ids that were answered 200.
-    package var acceptedIDs: [NotificationID] {
-        state.withLock { state in state.sightings.compactMap { $0.value.accepted > 0 ? $0.key : nil } }
-    }
-
     // MARK: Writing
 
     func count(_ body: (inout SimulatorStatistics) -> Void) {

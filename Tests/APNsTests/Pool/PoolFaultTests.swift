@@ -283,3 +283,7 @@ struct PoolFaultTests {
         #expect(seen.refusedConnections <= 20, "\(seen.refusedConnections)")
     }
 }
+
+extension HTTP2ErrorCode {
+    fileprivate static let protocolError = HTTP2ErrorCode(rawValue: 0x01)
+}

@@ -1,4 +1,5 @@
 import Core
+package import Simulator
 import System
 
 /// A simulator on a thread of its own.
@@ -18,17 +19,7 @@ package final class SimulatorServer: Sendable {
     private let thread: Thread
 
     /// Listens when this returns; runs until ``stop()``.
-    package convenience init(_ options: SimulatorOptions = SimulatorOptions()) throws(SimulatorError) {
-        do {
-            try self.init(starting: options)
-        } catch let error as SimulatorError {
-            throw error
-        } catch {
-            throw SimulatorError(.listener, "the simulator cannot start", underlying: error)
-        }
-    }
-
-    private init(starting options: SimulatorOptions) throws {
+    package init(_ options: SimulatorOptions = SimulatorOptions()) throws {
         let loop = try EventLoop()
         let network = try SocketNetwork(loop: loop, resolver: Resolver())
         let service = try SimulatorService(options, loop: loop, network: network)
@@ -80,7 +71,7 @@ package final class SimulatorServer: Sendable {
             do {
                 try loop.run(owner: self)
             } catch {
-                service.context.ledger.failed(connection: 0, error)
+                fatalError("the simulator's loop has failed: \(error)")
             }
             service.close()
         }
