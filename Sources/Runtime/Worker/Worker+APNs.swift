@@ -15,7 +15,8 @@ extension Worker {
     /// Hears the pools that have something to say, which may give them something to send.
     func takeReplies() {
         while agenda.popDue(at: now.instant) != nil {}
-        for number in agenda.takeWoken() {
+        agenda.takeWoken(into: &due)
+        for number in due {
             guard let pool = step(number) else { continue }
             while let event = pool.nextEvent() {
                 guard isWorking else { continue }
@@ -26,7 +27,8 @@ extension Worker {
 
     /// Has the pools send what they were given; what they have to say then is heard in the next turn.
     func stepPools() {
-        for number in agenda.takeWoken() {
+        agenda.takeWoken(into: &due)
+        for number in due {
             if step(number)?.hasEvents == true { agenda.wake(number) }
         }
     }

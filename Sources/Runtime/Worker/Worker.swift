@@ -28,6 +28,8 @@ package final class Worker {
     var roster = PoolRoster<APNsPool>()
     /// Of the pools: those with nothing to do cost nothing.
     var agenda = Agenda()
+    /// The pools that are being stepped.
+    var due: [Int] = []
     /// What pools have done that were removed since.
     var formerPools = PoolCounters()
     let log: Logger

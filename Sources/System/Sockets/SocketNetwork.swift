@@ -30,6 +30,8 @@ package final class SocketNetwork: Network {
     private var members: [SocketConnection?] = []
     private var freeNumbers: [Int] = []
     private var agenda = Agenda()
+    /// Those that this turn flushes.
+    private var flushed: [Int] = []
     /// Connections whose engines are asked in every turn.
     private var asked: [Int] = []
     private var lastQuery: UInt64 = 0
@@ -167,7 +169,8 @@ extension SocketNetwork: LoopParticipant {
 
     package func flush(at now: Moment) {
         for number in asked { agenda.wake(number) }
-        for number in agenda.takeWoken() {
+        agenda.takeWoken(into: &flushed)
+        for number in flushed {
             // Flushing one connection may close another, and open one in its place.
             guard let connection = members[number] else { continue }
             connection.flush(at: now)
