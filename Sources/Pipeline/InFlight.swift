@@ -1,4 +1,4 @@
-import APNs
+package import APNs
 package import Core
 
 /// A delivery from its arrival to its settlement.
@@ -109,7 +109,7 @@ package final class InFlightNotification {
     /// Whether a pool has it.
     var isSubmitted = false
     /// The pool that it was last handed to.
-    var pool = 0
+    package var pool = 0
 
     package init(
         request: InFlightRequest, notification: Notification, position: Int?, id: NotificationID,
@@ -127,7 +127,7 @@ package final class InFlightNotification {
     }
 
     /// What APNs is asked.
-    var apnsRequest: APNsRequest {
+    package var apnsRequest: APNsRequest {
         APNsRequest(
             target: notification.target, topic: topic, pushType: notification.pushType,
             priority: notification.priority ?? notification.pushType.rules.defaultPriority,

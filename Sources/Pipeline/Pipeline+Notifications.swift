@@ -19,7 +19,7 @@ extension Pipeline {
         if entry.firstTry == nil { entry.firstTry = now.instant }
         let pool = apps.apps[entry.app].pools.pool(for: entry.notification.target)
         guard
-            !standstill.isSuspended || doors.isConnected(pool: pool) || pool != apps.apps[entry.app].pools.notifications
+            !standstill.isSuspended || isConnected(pool: pool) || pool != apps.apps[entry.app].pools.notifications
         else {
             withdrawn(handle, entry)
             return parkWaiting(handle, at: now)
@@ -28,7 +28,7 @@ extension Pipeline {
         entry.submittedAt = now.instant
         waits(entry, at: now)
         entry.isSubmitted = true
-        doors.submit(entry.apnsRequest, handle: handle, isProbe: isProbe(handle, entry), pool: pool, at: now)
+        actions.append(.submit(handle, entry, isProbe: isProbe(handle, entry)))
     }
 
     func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {

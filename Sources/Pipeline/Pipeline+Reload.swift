@@ -46,7 +46,7 @@ extension Pipeline {
         let old = apps.apps[slot].pools
         apps.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
-        let moved = takeBack(slot)
+        takeBack(from: slot)
         // What was refused before may be good where the app goes now.
         for lane in apps.apps[slot].lanes.indices {
             apps.apps[slot].lanes[lane].refusals.reset()
@@ -55,7 +55,6 @@ extension Pipeline {
             }
         }
         probeSoon(slot, at: now)
-        for handle in moved { send(handle, at: now) }
     }
 
     /// An app is not configured any more. What is in flight ends as it ends; what waits ends now.
@@ -64,27 +63,22 @@ extension Pipeline {
         for lane in apps.apps[slot].lanes.indices {
             while let handle = apps.apps[slot].lanes[lane].held.popFirst() { waiting.append(handle) }
         }
-        waiting += takeBack(slot)
+        takeBack(from: slot)
         apps.apps[slot].lanes = Array(repeating: AppLane(), count: AppLane.count)
         apps.apps[slot].isRemoved = true
         for handle in waiting { send(handle, at: now) }
     }
 
-    /// Takes what a pool that the app does not use has not sent yet, oldest first.
-    private func takeBack(_ slot: Int) -> [UInt32] {
+    /// What a pool that the app does not use has not sent yet is sent again, oldest first.
+    private func takeBack(from slot: Int) {
         let submitted = notifications.handles.filter {
             notifications[$0].app == slot && notifications[$0].isSubmitted
         }
-        var taken: [UInt32] = []
         for handle in submitted.sorted(by: {
             notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
         }) {
-            let entry = notifications[handle]
-            guard entry.isSubmitted, doors.withdraw(handle, pool: entry.pool) else { continue }
-            entry.isSubmitted = false
-            taken.append(handle)
+            takeBack(handle, .resend)
         }
-        return taken
     }
 
     /// Whether an answer blames what may be another thing by now: the credential, or the environment.

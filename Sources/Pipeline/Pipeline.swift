@@ -1,4 +1,5 @@
 package import Core
+import DequeModule
 package import Logging
 
 /// The circle's middle: keeps a record of every delivery from its arrival to its settlement.
@@ -16,7 +17,8 @@ package final class Pipeline {
     var tally = NotificationTally()
     var apps: AppTable
 
-    unowned let doors: any PipelineDoors
+    /// What the worker is asked for and has not done yet, oldest first.
+    var actions = Deque<PipelineAction>()
     let log: Logger
     var random: SplitMix64
     let encoder = ResultEncoder()
@@ -59,6 +61,8 @@ package final class Pipeline {
     /// When APNs last answered a notification for good, and when each pool last brought any answer.
     var lastAnswer: Instant?
     var poolAnswers: [Instant?] = []
+    /// The pools that have a connection which takes requests.
+    private var connectedPools: [Bool] = []
 
     /// What waits for its time.
     enum Later {
@@ -70,10 +74,9 @@ package final class Pipeline {
     }
 
     /// - Parameter seed: for the jitter of retries
-    package init(settings: PipelineSettings, apps: AppTable, doors: any PipelineDoors, log: Logger, seed: UInt64) {
+    package init(settings: PipelineSettings, apps: AppTable, log: Logger, seed: UInt64) {
         self.settings = settings
         self.apps = apps
-        self.doors = doors
         self.log = log
         random = SplitMix64(seed: seed)
         counters = PipelineCounters(queues: settings.queues.count)
@@ -94,6 +97,11 @@ package final class Pipeline {
     /// Publishes that wait, or are tried, alone.
     package var suspects: Int { outlets.reduce(0) { $0 + $1.suspects.count } }
 
+    /// What the worker is to do next. Asked for until it is `nil` after every call that changes anything.
+    package func nextAction() -> PipelineAction? {
+        actions.popFirst()
+    }
+
     /// Whether nothing is left to do for any delivery.
     package var isIdle: Bool {
         counters.unsettled == 0
@@ -108,6 +116,16 @@ package final class Pipeline {
                 case .retry, .republish: false
                 }
             }
+    }
+
+    /// A pool has a connection that takes requests, or has none any more.
+    package func pool(_ number: Int, isConnected: Bool) {
+        while connectedPools.count <= number { connectedPools.append(false) }
+        connectedPools[number] = isConnected
+    }
+
+    func isConnected(pool: Int) -> Bool {
+        connectedPools.indices.contains(pool) && connectedPools[pool]
     }
 
     package var nextDeadline: Instant? {

@@ -23,10 +23,9 @@ enum WorkerBenchmarks {
             let app = PipelineApp(
                 topic: "com.example.app", environment: .production,
                 pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
-            let doors = OpenDoors()
             let pipeline = Pipeline(
-                settings: PipelineSettings(configuration, worker: "w"), apps: AppTable([app]), doors: doors, log: log,
-                seed: 1)
+                settings: PipelineSettings(configuration, worker: "w"), apps: AppTable([app]), log: log, seed: 1)
+            var world = PipelineWorld()
             let now = BenchmarkFiles.start
             let reply = APNsReply(status: 200)
             return { operations in
@@ -34,18 +33,21 @@ enum WorkerBenchmarks {
                     meter.measure {
                         for _ in 0..<EngineBenchmarks.batch {
                             pipeline.received(sample.delivery, at: now)
+                            world.perform(pipeline, at: now)
                         }
-                        for handle in doors.submitted {
+                        for handle in world.submitted {
                             pipeline.timed(handle, sentAt: now.instant, at: now)
                             pipeline.replied(handle, reply, at: now)
+                            world.perform(pipeline, at: now)
                         }
-                        while doors.confirmed < doors.published {
-                            doors.confirmed += 1
-                            pipeline.confirmed(doors.confirmed, .acked, on: .queues, at: now)
+                        while world.confirmed < world.published {
+                            world.confirmed += 1
+                            pipeline.confirmed(world.confirmed, .acked, on: .queues, at: now)
+                            world.perform(pipeline, at: now)
                         }
                     }
-                    meter.result += doors.settled
-                    doors.submitted.removeAll(keepingCapacity: true)
+                    meter.result += world.settled
+                    world.submitted.removeAll(keepingCapacity: true)
                     precondition(pipeline.isIdle, "every request is settled")
                 }
             }
@@ -96,30 +98,26 @@ private final class NoPrograms: ProgramHost {
     func stop(_ engine: any ProgramEngine, within grace: Duration) { preconditionFailure("no decoder is a program") }
 }
 
-/// Doors that take everything, and remember what they took.
-private final class OpenDoors: PipelineDoors {
+/// A world that takes everything from a pipeline, and remembers what it took.
+private struct PipelineWorld {
     var submitted: [UInt32] = []
     private(set) var published: UInt64 = 0
     var confirmed: UInt64 = 0
     private(set) var settled = 0
 
-    func canPublish(_ lane: PublishLane) -> Bool { true }
-
-    func connect(_ lane: PublishLane) {}
-    func maximumProperties(on lane: PublishLane) -> Int { .max }
-
-    func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
-        published += 1
-        return published
+    mutating func perform(_ pipeline: Pipeline, at now: Moment) {
+        while let action = pipeline.nextAction() {
+            switch action {
+            case .submit(let handle, let notification, _):
+                _ = notification.apnsRequest
+                submitted.append(handle)
+            case .settle: settled += 1
+            case .ask, .take, .withdraw: preconditionFailure("the worker is asked for nothing else")
+            }
+        }
+        while let pending = pipeline.nextPublication(on: .queues, at: now) {
+            published += 1
+            pipeline.published(pending, as: published)
+        }
     }
-
-    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {
-        submitted.append(handle)
-    }
-
-    func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
-    func isConnected(pool: Int) -> Bool { true }
-    func take(_ intake: Intake) {}
-    func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) { preconditionFailure("no decoder is a program") }
-    func settle(_ delivery: Delivery, _ settlement: Settlement) { settled += 1 }
 }

@@ -7,30 +7,6 @@ import Testing
 
 @testable import Pipeline
 
-/// Doors that take only so many publishes.
-private final class NarrowDoors: PipelineDoors {
-    var room = 0
-    private(set) var published: [String] = []
-
-    func canPublish(_ lane: PublishLane) -> Bool { room > 0 }
-
-    func connect(_ lane: PublishLane) {}
-    func maximumProperties(on lane: PublishLane) -> Int { .max }
-
-    func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
-        room -= 1
-        published.append(String(decoding: publication.routingKey, as: UTF8.self))
-        return UInt64(published.count)
-    }
-
-    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {}
-    func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
-    func isConnected(pool: Int) -> Bool { true }
-    func take(_ intake: Intake) {}
-    func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {}
-    func settle(_ delivery: Delivery, _ settlement: Settlement) {}
-}
-
 @Suite("Publishing in order")
 struct PublishingOrderTests {
     private static let now = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 0))
@@ -44,22 +20,28 @@ struct PublishingOrderTests {
 
     @Test("What waits is published in order, however often the door closes in the middle, and before what comes later")
     func order() throws {
-        let doors = NarrowDoors()
         let pipeline = Pipeline(
-            settings: PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([]), doors: doors,
+            settings: PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([]),
             log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() }, seed: 1)
         var expected: [String] = []
+        var published: [String] = []
+        /// Takes only so many publishes.
+        func publish(atMost room: Int) {
+            for _ in 0..<room {
+                guard let pending = pipeline.nextPublication(on: .queues, at: Self.now) else { return }
+                published.append(String(decoding: pending.publication.routingKey, as: UTF8.self))
+                pipeline.published(pending, as: UInt64(published.count))
+            }
+        }
         for number in 0..<100 {
             expected.append("r\(number)")
             pipeline.received(Self.delivery("r\(number)"), at: Self.now)
             // Two steps forward, one back: something waits all the time.
-            doors.room = number % 3
-            if number % 2 == 0 { pipeline.publishWaiting(at: Self.now) }
+            if number % 2 == 0 { publish(atMost: number % 3) }
         }
-        #expect(doors.published.count < 100)
-        doors.room = .max
-        pipeline.publishWaiting(at: Self.now)
-        #expect(doors.published == expected)
+        #expect(published.count < 100)
+        publish(atMost: .max)
+        #expect(published == expected)
         #expect(pipeline.counters.unconfirmed == 100)
     }
 }

@@ -1,10 +1,10 @@
-package import AMQP
+import AMQP
 package import APNs
 package import Configuration
 package import Core
 import Decoding
 package import Logging
-package import Pipeline
+import Pipeline
 import Runtime
 package import TLS
 
@@ -13,7 +13,7 @@ package import TLS
 /// It goes through a pipeline of its own, as a delivery that no broker brought: what is checked before anything is
 /// sent, and how a result is written, cannot differ from what a worker does. Only the way to APNs is another: one
 /// exchange, and no retry that a person would have to wait for. Sans-IO like a worker.
-package final class DirectNotification: PipelineDoors {
+package final class DirectNotification {
     /// Where the result goes: nowhere, but it is asked for.
     private static let replyTo = "result"
 
@@ -21,8 +21,7 @@ package final class DirectNotification: PipelineDoors {
     private let network: any Network
     private let patience: Duration?
     private let seed: UInt64
-    // Set once, at the end of init: the pipeline's doors are this object's own.
-    private var pipeline: Pipeline!
+    private let pipeline: Pipeline
     private var exchange: (DirectExchange, handle: UInt32)?
     private var failure: TLSError?
     package private(set) var result: HandmadeResult?
@@ -45,8 +44,9 @@ package final class DirectNotification: PipelineDoors {
             let pools = PipelineApp.Pools(notifications: index, broadcasts: index, management: index)
             apps.append(try PipelineApp(app, pools: pools))
         }
-        pipeline = Pipeline(settings: settings, apps: AppTable(apps), doors: self, log: log, seed: seed)
+        pipeline = Pipeline(settings: settings, apps: AppTable(apps), log: log, seed: seed)
         pipeline.received(request.delivery(replyTo: Self.replyTo), at: now)
+        performActions(at: now)
         if let failure { throw failure }
     }
 
@@ -60,7 +60,9 @@ package final class DirectNotification: PipelineDoors {
     package func step(at now: Moment) {
         guard let (exchange, handle) = exchange else { return }
         exchange.step(at: now)
-        if result == nil, let end = exchange.end { pipeline.finish(handle, end.report, at: now) }
+        guard result == nil, let end = exchange.end else { return }
+        pipeline.finish(handle, end.report, at: now)
+        performActions(at: now)
     }
 
     /// Ends it where it is.
@@ -69,11 +71,20 @@ package final class DirectNotification: PipelineDoors {
         step(at: now)
     }
 
-    // MARK: PipelineDoors
+    /// The result is never confirmed, so nothing comes after it: no dead letter, no settlement.
+    private func performActions(at now: Moment) {
+        while let action = pipeline.nextAction() {
+            if case .submit(let handle, let notification, _) = action {
+                submit(notification.apnsRequest, handle, app: notification.pool, at: now)
+            }
+        }
+        while let pending = pipeline.nextPublication(on: .queues, at: now) {
+            result = HandmadeResult(pending.publication)
+        }
+    }
 
-    /// - Parameter pool: an app.
-    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {
-        let app = configuration.apps[pool]
+    private func submit(_ request: APNsRequest, _ handle: UInt32, app: Int, at now: Moment) {
+        let app = configuration.apps[app]
         do throws(TLSError) {
             exchange = (
                 try DirectExchange(
@@ -84,31 +95,18 @@ package final class DirectNotification: PipelineDoors {
             failure = error
         }
     }
+}
 
-    package func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
-
-    package func isConnected(pool: Int) -> Bool { true }
-
-    package func take(_ intake: Intake) {}
-
-    package func canPublish(_ lane: PublishLane) -> Bool { true }
-
-    package func connect(_ lane: PublishLane) {}
-    package func maximumProperties(on lane: PublishLane) -> Int { .max }
-
-    /// Takes the result. It is never confirmed, so nothing comes after it: no dead letter, no settlement.
-    package func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 {
-        let headers = try FieldTable(decoding: publication.properties.headers ?? [])
-        result = HandmadeResult(json: publication.body) { name in
-            guard case .text(let text) = headers[name.description] else { return nil }
-            return text[...]
+extension HandmadeResult {
+    fileprivate init?(_ publication: Publication) {
+        do {
+            let headers = try FieldTable(decoding: publication.properties.headers ?? [])
+            self.init(json: publication.body) { name in
+                guard case .text(let text) = headers[name.description] else { return nil }
+                return text[...]
+            }
+        } catch {
+            preconditionFailure("a result's headers are our own: \(error)")
         }
-        return 1
     }
-
-    package func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {
-        preconditionFailure("what is made here is decoded here")
-    }
-
-    package func settle(_ delivery: Delivery, _ settlement: Settlement) {}
 }

@@ -55,7 +55,7 @@ extension Pipeline {
         case .suspend: suspend(at: now)
         case .resume: resumeIntake()
         case .nothing:
-            parkWaiting(at: now) { isOverdue($0, $1, at: now) }
+            parkWaiting(.park, at: now) { isOverdue($0, $1, at: now) }
             if standstill.isSuspended { probeFromQueue(at: now) }
         }
     }
@@ -71,7 +71,7 @@ extension Pipeline {
     /// nobody.
     private func canSend(_ app: Int) -> Bool {
         let app = apps.apps[app]
-        guard doors.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
+        guard isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
             return false
         }
         guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
@@ -93,25 +93,69 @@ extension Pipeline {
     }
 
     /// Parks what waits, as far as it is meant.
-    private func parkWaiting(at now: Moment, where isMeant: (UInt32, InFlightNotification) -> Bool) {
+    private func parkWaiting(
+        _ purpose: Withdrawal, at now: Moment, where isMeant: (UInt32, InFlightNotification) -> Bool
+    ) {
         // To park one may end others.
         for handle in notifications.handles where notifications.contains(handle) {
             let entry = notifications[handle]
-            guard isMeant(handle, entry), leaves(handle, entry) else { continue }
-            parkWaiting(handle, at: now)
+            if isMeant(handle, entry) { leave(handle, entry, purpose, at: now) }
         }
     }
 
-    /// - Returns: Whether a notification waited, for its app or in a pool, and waits no more.
-    private func leaves(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
-        if let lane = lane(holding: handle, entry) {
-            apps.apps[entry.app].lanes[lane].held.remove(handle)
-            return true
+    /// Has a notification wait no more, for its app or in a pool.
+    private func leave(_ handle: UInt32, _ entry: InFlightNotification, _ purpose: Withdrawal, at now: Moment) {
+        guard let lane = lane(holding: handle, entry) else { return takeBack(handle, purpose) }
+        apps.apps[entry.app].lanes[lane].held.remove(handle)
+        left(handle, purpose, at: now)
+    }
+
+    /// A notification does not wait any more.
+    private func left(_ handle: UInt32, _ purpose: Withdrawal, at now: Moment) {
+        switch purpose {
+        case .park: parkWaiting(handle, at: now)
+        case .giveBack:
+            isGivingBack = true
+            parkWaiting(handle, at: now)
+            isGivingBack = false
+        case .drop:
+            orphans.remove(notifications.remove(handle).request)
+            counters.unsettled -= 1
+        case .resend: send(handle, at: now)
+        case .hold, .refuse: preconditionFailure("it waits on")
         }
-        guard entry.isSubmitted, doors.withdraw(handle, pool: entry.pool) else { return false }
+    }
+
+    // MARK: Back from a pool
+
+    /// Asks for a notification that its pool may not have sent yet.
+    func takeBack(_ handle: UInt32, _ purpose: Withdrawal) {
+        let entry = notifications[handle]
+        guard entry.isSubmitted else { return }
         entry.isSubmitted = false
-        withdrawn(handle, entry)
-        return true
+        actions.append(.withdraw(handle, pool: entry.pool, purpose))
+    }
+
+    /// A pool gave a notification back.
+    package func tookBack(_ handle: UInt32, _ purpose: Withdrawal, at now: Moment) {
+        let entry = notifications[handle]
+        switch purpose {
+        case .hold(let lane):
+            hold(handle, entry, in: lane, at: now)
+            if lane != entry.lane { withdrawn(handle, entry.app, entry.lane) }
+        case .refuse(let cause):
+            hold(handle, entry, in: AppLane.credential, at: now)
+            refused(handle, entry.app, AppLane.credential, cause, at: now)
+        case .park, .giveBack, .drop:
+            withdrawn(handle, entry)
+            left(handle, purpose, at: now)
+        case .resend: left(handle, purpose, at: now)
+        }
+    }
+
+    /// A pool has sent already what it was asked for: it ends like any other.
+    package func wasSent(_ handle: UInt32) {
+        notifications[handle].isSubmitted = true
     }
 
     /// Whether the pool of a notification has brought no answer for too long, and has had the notification all the
@@ -149,19 +193,19 @@ extension Pipeline {
             "no app can send: nothing is consumed until one can, and what was not sent goes back to its queue",
             metadata: ["hold_seconds": "\(settings.hold.components.seconds)"])
         isProbing = false
-        doors.take(.none)
+        actions.append(.take(.none))
         isGivingBack = true
-        defer { isGivingBack = false }
         for app in apps.configured {
             for lane in apps.apps[app].lanes.indices { limitHeld(app, lane, at: now) }
         }
-        parkWaiting(at: now) { $1.isSubmitted }
+        isGivingBack = false
+        parkWaiting(.giveBack, at: now) { $1.isSubmitted }
     }
 
     private func resumeIntake() {
         log.notice("an app can send again: requests are consumed")
         isProbing = false
-        doors.take(.full)
+        actions.append(.take(.full))
     }
 
     /// A paused app without anything that could be its probe: one message is taken for it.
@@ -173,7 +217,7 @@ extension Pipeline {
         }
         let lacksProbe = apps.configured.contains { index in
             let app = apps.apps[index]
-            guard doors.isConnected(pool: app.pools.notifications) else { return false }
+            guard isConnected(pool: app.pools.notifications) else { return false }
             return app.lanes.contains { lane in
                 lane.held.isEmpty && lane.gate.nextProbe.map { $0 <= now.instant } ?? false
             }
@@ -181,7 +225,7 @@ extension Pipeline {
         guard lacksProbe, hasRoom else { return }
         isProbing = true
         hasProbe = false
-        doors.take(.one)
+        actions.append(.take(.one))
     }
 
     /// A delivery came. While nothing is consumed it goes back, unless one was asked for as a probe: then each queue
@@ -193,10 +237,10 @@ extension Pipeline {
         guard isProbing else {
             counters.unsettled -= 1
             counters.requeued += 1
-            doors.settle(delivery, .requeue)
+            actions.append(.settle(delivery, .requeue))
             return false
         }
-        if !hasProbe { doors.take(.none) }
+        if !hasProbe { actions.append(.take(.none)) }
         hasProbe = true
         return true
     }
@@ -214,12 +258,9 @@ extension Pipeline {
         }
         for handle in notifications.handles where notifications.contains(handle) {
             let entry = notifications[handle]
-            guard entry.request.isOrphan, entry.request.started == 1, entry.request.open == 1, entry.isUntried,
-                leaves(handle, entry)
+            guard entry.request.isOrphan, entry.request.started == 1, entry.request.open == 1, entry.isUntried
             else { continue }
-            notifications.remove(handle)
-            orphans.remove(entry.request)
-            counters.unsettled -= 1
+            leave(handle, entry, .drop, at: now)
         }
     }
 
@@ -229,9 +270,9 @@ extension Pipeline {
     /// ended.
     package func giveBackWaiting(at now: Moment) {
         isGivingBack = true
-        defer { isGivingBack = false }
         forgetDeferred { giveBack($0) }
-        parkWaiting(at: now) { _, _ in true }
+        isGivingBack = false
+        parkWaiting(.giveBack, at: now) { _, _ in true }
     }
 
     /// Takes out of what waits to be decoded again those that are gone.
@@ -253,7 +294,7 @@ extension Pipeline {
             orphans.remove(request)
         } else {
             counters.requeued += 1
-            doors.settle(request.delivery, .requeue)
+            actions.append(.settle(request.delivery, .requeue))
         }
         return true
     }

@@ -120,12 +120,8 @@ extension Pipeline {
         for app in refusedApps.sorted() {
             let cause = AppGate.Cause.credential(reason)
             if let pause = apps.apps[app].lanes[AppLane.credential].gate.pause {
-                if let probe = pause.probe, notifications[probe].pool == pool,
-                    takeBack(probe, in: AppLane.credential, at: now)
-                {
-                    refused(probe, app, AppLane.credential, cause, at: now)
-                }
-                withdraw(app, AppLane.credential, at: now)
+                if let probe = pause.probe, notifications[probe].pool == pool { takeBack(probe, .refuse(cause)) }
+                withdraw(app, AppLane.credential)
             } else {
                 apps.apps[app].lanes[AppLane.credential].gate.close(cause, at: now.instant)
                 closed(app, AppLane.credential, cause, at: now)
@@ -199,13 +195,13 @@ extension Pipeline {
         withdrawn(handle, entry.app, entry.lane)
     }
 
-    private func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
+    func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
         if apps.apps[app].lanes[lane].gate.withdrawn(handle) { scheduleProbe(app, lane) }
     }
 
     // MARK: Pause and resumption
 
-    private func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+    func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
         switch apps.apps[app].lanes[lane].gate.refused(handle, cause, at: now.instant) {
         case .closes: closed(app, lane, cause, at: now)
         case .prolongs: pauses(app, lane, at: now)
@@ -221,7 +217,7 @@ extension Pipeline {
 
     private func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
         scheduleProbe(app, lane)
-        withdraw(app, lane, at: now)
+        withdraw(app, lane)
         let refused =
             switch cause {
             case .credential: "the credential of this app: the app"
@@ -234,23 +230,13 @@ extension Pipeline {
     }
 
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
-    private func withdraw(_ app: Int, _ lane: Int, at now: Moment) {
+    private func withdraw(_ app: Int, _ lane: Int) {
         let submitted = notifications.handles.map { (handle: $0, entry: notifications[$0]) }.filter {
             $0.entry.app == app && $0.entry.isSubmitted && (lane == AppLane.credential || lane == $0.entry.lane)
         }
-        for (handle, entry) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
-            guard takeBack(handle, in: lane, at: now) else { continue }
-            if lane != entry.lane { withdrawn(handle, app, entry.lane) }
+        for (handle, _) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
+            takeBack(handle, .hold(lane: lane))
         }
-    }
-
-    /// - Returns: Whether a notification still waited in its pool, and is held now.
-    private func takeBack(_ handle: UInt32, in lane: Int, at now: Moment) -> Bool {
-        let entry = notifications[handle]
-        guard entry.isSubmitted, doors.withdraw(handle, pool: entry.pool) else { return false }
-        entry.isSubmitted = false
-        hold(handle, entry, in: lane, at: now)
-        return true
     }
 
     private func resume(_ app: Int, _ lane: Int, at now: Moment) {

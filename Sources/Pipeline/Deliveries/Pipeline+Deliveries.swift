@@ -87,7 +87,7 @@ extension Pipeline {
             return false
         } else if completed.absorbs(key, at: now.instant) {
             counters.duplicatesAvoided += 1
-            doors.settle(delivery, .ack)
+            actions.append(.settle(delivery, .ack))
             return false
         }
         counters.unsettled += 1
@@ -127,7 +127,8 @@ extension Pipeline {
     func decode(_ request: InFlightRequest, at now: Moment) {
         let queue = request.delivery.queue
         if let process = settings.queues[queue].process {
-            return doors.ask(process, handle: asked.insert(request), request.delivery)
+            actions.append(.ask(process, asked.insert(request), request.delivery))
+            return
         }
         take(settings.queues[queue].decoder.decode(request.delivery, at: now.wall), of: request, at: now)
     }

@@ -1,8 +1,8 @@
-import AMQP
+package import AMQP
 import Core
 
 /// A publish that has no confirm yet.
-final class PendingPublication {
+package final class PendingPublication {
     enum Kind {
         case result(report: Report, id: NotificationID?)
         case routedResult(report: Report, id: NotificationID?)
@@ -15,8 +15,10 @@ final class PendingPublication {
     }
 
     let request: InFlightRequest
-    private(set) var publication: Publication
+    package private(set) var publication: Publication
     let kind: Kind
+    /// Whether it was made smaller, which goes once.
+    private var isFitted = false
     var lane: PublishLane
     /// When a direct reply began to wait for its connection.
     var waitingSince = Instant.distantPast
@@ -42,8 +44,9 @@ final class PendingPublication {
         switch kind {
         case .retry, .putOff: return false
         case .result, .routedResult, .feedback, .deadLetter:
-            guard let smaller = publication.fitting(limit) else { return false }
+            guard !isFitted, let smaller = publication.fitting(limit) else { return false }
             publication = smaller
+            isFitted = true
             return true
         }
     }

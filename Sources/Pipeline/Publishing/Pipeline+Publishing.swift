@@ -33,7 +33,6 @@ extension Pipeline {
         }
         pending.waitingSince = now.instant
         if pending.closes > 0 { suspect(pending) } else { outlets[lane.rawValue].unpublished.append(pending) }
-        publishWaiting(lane, at: now)
     }
 
     /// Something like this, or this, was taken out before: it goes alone, and one more close is enough to know.
@@ -45,58 +44,71 @@ extension Pipeline {
     /// Whether no more direct replies may wait for their connection. One that works takes them at once.
     private func isFull(_ lane: PublishLane, at now: Moment) -> Bool {
         let outlet = outlets[lane.rawValue]
+        guard !outlet.isOpen || !outlet.suspects.isEmpty else { return false }
         return now.instant < outlet.troubledUntil && outlet.waiting >= refusedResults.limit
     }
 
-    /// Publishes what waits for the publishing connections, as far as they take it.
-    package func publishWaiting(at now: Moment) {
-        for lane in PublishLane.allCases { publishWaiting(lane, at: now) }
-    }
-
-    private func publishWaiting(_ lane: PublishLane, at now: Moment) {
+    /// What a publishing connection that takes publishes is to be given next. ``published(_:as:)`` or
+    /// ``cannotPublish(_:_:at:)`` says what became of it.
+    package func nextPublication(on lane: PublishLane, at now: Moment) -> PendingPublication? {
         let index = lane.rawValue
-        while doors.canPublish(lane), !outlets[index].suspects.isTrying {
-            if outlets[index].suspects.isEmpty {
-                guard let pending = outlets[index].unpublished.popFirst() else { return }
-                if lane == .unprovenReplies, proven.lane(of: pending.publication) == .provenReplies {
-                    publish(pending, at: now)
-                    continue
-                }
-                switch outlets[index].suspects.verdict(on: pending, at: now.instant) {
-                case .open: write(pending, at: now)
-                case .doubtful: suspect(pending)
-                case .refused(let reply): quarantine(pending, reply, at: now)
-                }
-            } else {
+        while !outlets[index].suspects.isTrying {
+            guard outlets[index].suspects.isEmpty else {
                 // What else is outstanding has to end first.
                 guard outlets[index].unconfirmed.count == 0, let suspect = outlets[index].suspects.next() else {
-                    return
+                    return nil
                 }
-                if case .refused(let reply) = outlets[index].suspects.verdict(on: suspect, at: now.instant) {
-                    outlets[index].suspects.dropCandidate()
-                    quarantine(suspect, reply, at: now)
-                } else {
+                guard case .refused(let reply) = outlets[index].suspects.verdict(on: suspect, at: now.instant) else {
                     outlets[index].suspects.tried()
-                    write(suspect, at: now)
+                    return suspect
                 }
+                outlets[index].suspects.dropCandidate()
+                quarantine(suspect, reply, at: now)
+                continue
+            }
+            guard let pending = outlets[index].unpublished.popFirst() else { return nil }
+            if lane == .unprovenReplies, proven.lane(of: pending.publication) == .provenReplies {
+                publish(pending, at: now)
+                continue
+            }
+            switch outlets[index].suspects.verdict(on: pending, at: now.instant) {
+            case .open: return pending
+            case .doubtful: suspect(pending)
+            case .refused(let reply): quarantine(pending, reply, at: now)
             }
         }
-        if lane != .queues, outlets[index].waiting > 0 { doors.connect(lane) }
+        return nil
     }
 
-    private func write(_ pending: PendingPublication, isFitted: Bool = false, at now: Moment) {
+    /// Whether a publishing connection takes publishes now.
+    package func publisher(_ lane: PublishLane, isOpen: Bool) {
+        outlets[lane.rawValue].isOpen = isOpen
+    }
+
+    /// Whether something waits for a publishing connection.
+    package func waits(for lane: PublishLane) -> Bool {
+        outlets[lane.rawValue].waiting > 0
+    }
+
+    /// The confirm of a publish will carry this number.
+    package func published(_ pending: PendingPublication, as sequence: UInt64) {
+        outlets[pending.lane.rawValue].unconfirmed.insert(pending, at: sequence)
+    }
+
+    /// Makes a publish small enough for the broker's frames, if it can be.
+    ///
+    /// - Parameter limit: bytes that its properties may have.
+    package func fit(_ pending: PendingPublication, _ limit: Int) -> Bool {
+        guard pending.fit(limit) else { return false }
+        counters.fittedPublishes += 1
+        return true
+    }
+
+    /// It would fail for ever: no frame takes what a request brought along for its result.
+    package func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
         let index = pending.lane.rawValue
-        do throws(AMQPError) {
-            outlets[index].unconfirmed.insert(pending, at: try doors.publish(pending.publication, on: pending.lane))
-        } catch {
-            if error.code == .propertiesTooLarge, !isFitted, pending.fit(doors.maximumProperties(on: pending.lane)) {
-                counters.fittedPublishes += 1
-                return write(pending, isFitted: true, at: now)
-            }
-            // It would fail for ever: no frame takes what a request brought along for its result.
-            if outlets[index].suspects.candidate === pending { outlets[index].suspects.dropCandidate() }
-            returned(pending, error.message, at: now)
-        }
+        if outlets[index].suspects.candidate === pending { outlets[index].suspects.dropCandidate() }
+        returned(pending, error.message, at: now)
     }
 
     /// The broker has told the end of a publish.
@@ -230,7 +242,7 @@ extension Pipeline {
     /// When the next direct reply has waited too long for its connection; `nil` while none waits, or nothing else could
     /// be done with it.
     var nextOverdueReply: Instant? {
-        guard doors.canPublish(.queues) else { return nil }
+        guard outlets[PublishLane.queues.rawValue].isOpen else { return nil }
         var earliest: Instant?
         for lane in PublishLane.allCases where lane != .queues {
             let outlet = outlets[lane.rawValue]
@@ -244,7 +256,7 @@ extension Pipeline {
 
     /// Sends direct replies elsewhere that have waited too long for their connection.
     func giveUpOverdueReplies(at now: Moment) {
-        guard doors.canPublish(.queues) else { return }
+        guard outlets[PublishLane.queues.rawValue].isOpen else { return }
         for lane in PublishLane.allCases where lane != .queues {
             let index = lane.rawValue
             func isOverdue(_ since: Instant?) -> Bool {

@@ -46,6 +46,8 @@ struct PublishOutlet {
     var unconfirmed = SequenceTable<PendingPublication>()
     /// Publishes that go alone, because the broker may have closed the connection over one of them.
     var suspects = SuspectPublishes()
+    /// Whether the connection takes publishes.
+    var isOpen = false
     /// Until when its connection counts as unreliable.
     var troubledUntil = Instant.distantPast
 

@@ -107,6 +107,6 @@ extension Pipeline {
         timings.request.record(from: request.arrived.instant, to: now.instant)
         guard !request.isOrphan else { return completed.completedTooLate(orphans.remove(request)) }
         if let key = request.namedKey { completed.completed(key) }
-        doors.settle(request.delivery, .ack)
+        actions.append(.settle(request.delivery, .ack))
     }
 }

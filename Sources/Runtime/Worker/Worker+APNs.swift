@@ -21,6 +21,7 @@ extension Worker {
             while let event = pool.nextEvent() {
                 guard isWorking else { continue }
                 take(event, from: number, pool)
+                performActions()
             }
         }
     }
@@ -36,6 +37,7 @@ extension Worker {
     private func step(_ number: Int) -> APNsPool? {
         guard let pool = roster.pools[number] else { return nil }
         pool.step(at: now)
+        pipeline.pool(number, isConnected: pool.isConnected)
         agenda.schedule(number, at: pool.nextDeadline)
         return pool
     }
@@ -104,6 +106,7 @@ extension Worker {
         for slot in pipeline.configured where !apps.contains(where: pipeline.app(in: slot).isSame) {
             roster.cancelHandover(of: slot)
             pipeline.remove(slot, at: now)
+            performActions()
         }
         pipeline.configured = apps.map { app in
             guard let slot = pipeline.configured.first(where: { pipeline.app(in: $0).isSame(app) }) else {
@@ -132,7 +135,10 @@ extension Worker {
     }
 
     private func handOver() {
-        for (slot, app) in roster.takeHandovers(at: now.instant) { pipeline.change(slot, to: app, at: now) }
+        for (slot, app) in roster.takeHandovers(at: now.instant) {
+            pipeline.change(slot, to: app, at: now)
+            performActions()
+        }
         for pool in roster.retire(besides: pipeline.configured.map(pipeline.app(in:))) {
             pool.drain(at: now.instant)
         }

@@ -53,8 +53,7 @@ package final class Worker {
     var now: Moment {
         didSet { logThrottle.advance(to: now.instant) }
     }
-    // Set once, at the end of init: the pipeline's doors are this worker's own.
-    private(set) var pipeline: Pipeline!
+    let pipeline: Pipeline
     let index: Int
     /// The programs of ``PipelineSettings/processes``.
     let decoders: [DecoderProcess]
@@ -97,10 +96,10 @@ package final class Worker {
         pace = TurnPace(plan.configuration)
         hasDelivered = Array(repeating: false, count: settings.queues.count)
         consuming = Array(repeating: false, count: settings.queues.count)
-        pipeline = Pipeline(settings: settings, apps: AppTable([]), doors: self, log: log, seed: parts.seed)
+        pipeline = Pipeline(settings: settings, apps: AppTable([]), log: log, seed: parts.seed)
         adopt(plan, contexts)
         consumer.start(at: now.instant)
-        connect(.queues)
+        publishers[PublishLane.queues.rawValue].start(at: now.instant)
     }
 
     package var counters: PipelineCounters {
@@ -120,6 +119,7 @@ package final class Worker {
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
     package func probeSoon(at now: Moment) {
         pipeline.probeSoon(at: now)
+        performActions()
     }
 
     /// How far apart turns begin at least.
@@ -138,6 +138,7 @@ package final class Worker {
         self.now = now
         if isWorking {
             pipeline.expire(at: now)
+            performActions()
             expireRamps()
         }
         takeDeliveries()
@@ -145,9 +146,9 @@ package final class Worker {
         takeReplies()
         advanceHandovers()
         takeConfirms()
-        if isWorking { pipeline.publishWaiting(at: now) }
-        stepPools()
         advanceDrain()
+        if isWorking { publishWaiting() }
+        stepPools()
     }
 
     package var nextDeadline: Instant? {
@@ -188,9 +189,11 @@ package final class Worker {
             case .engine(.delivery(let delivery)):
                 arrived(delivery)
                 pipeline.received(delivery, at: now)
+                performActions()
             case .engine(.oversize(let delivery, let size)):
                 arrived(delivery)
                 pipeline.receivedOversize(delivery, bodySize: size, at: now)
+                performActions()
             case .engine(.consuming(let queue)): consuming[queue] = true
             case .engine(.cancelled(let queue, let byBroker)):
                 consuming[queue] = false
@@ -203,6 +206,7 @@ package final class Worker {
                 consuming[queue] = false
                 // A queue that stays missing costs the others nothing.
                 if hasDelivered[queue] { pipeline.consumerLost(queue: queue, at: now) }
+                performActions()
                 hasDelivered[queue] = false
                 channelLost(pipeline.queues[queue].name, error)
             case .disconnected(_, let error, _):
@@ -211,6 +215,7 @@ package final class Worker {
                     hasDelivered[queue] = false
                 }
                 pipeline.consumerLost(at: now)
+                performActions()
                 brokerLost("consuming", error)
             case .engine, .closed: break
             }
@@ -225,6 +230,7 @@ package final class Worker {
             while let event = decoder.nextEvent() {
                 guard isWorking, case .decoded(let handle, let answer) = event else { continue }
                 pipeline.decoded(handle, answer, at: now)
+                performActions()
             }
         }
     }
@@ -278,6 +284,7 @@ package final class Worker {
             case .engine where !isWorking: break
             case .engine(.confirmed(let sequence, let confirmation)):
                 pipeline.confirmed(sequence, confirmation, on: lane, at: now)
+                performActions()
             case .engine(.opened): if lane == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
@@ -285,6 +292,7 @@ package final class Worker {
             case .disconnected(_, let error, _):
                 if lane == .queues { isPublisherOpen = false }
                 pipeline.publisherLost(lane, error, at: now)
+                performActions()
                 if error.isAboutPublish { break }
                 if lane == .queues {
                     brokerLost("publishing", error)
@@ -327,6 +335,7 @@ package final class Worker {
         guard drain.start(deadline: deadline) else { return }
         consumer.cancelConsumers(at: now.instant)
         pipeline.stopWaitingForReplyQueues(at: now)
+        performActions()
     }
 
     /// Closes everything now; what is unsettled goes back to its queue.
@@ -345,6 +354,7 @@ package final class Worker {
         case .running, .ended: return
         case .finishing:
             if pipeline.holdsOnly { pipeline.giveBackWaiting(at: now) }
+            performActions()
             if !pipeline.isIdle {
                 guard drain.isOver(at: now.instant) else { return }
                 wasCutShort = true

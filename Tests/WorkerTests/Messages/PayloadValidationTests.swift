@@ -117,14 +117,13 @@ struct PayloadValidationTests {
     @Test("The log has one line a minute about findings, with the number of those in between and no payload")
     func log() throws {
         let lines = LogLines()
-        let doors = NoDoors()
         var settings = PipelineSettings(try World.configuration(), worker: "w")
         settings.validation = .warn
         let app = PipelineApp(
             topic: "com.example.app", environment: .production,
             pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
         let pipeline = Pipeline(
-            settings: settings, apps: AppTable([app]), doors: doors, log: Logger(label: "test") { _ in lines }, seed: 1)
+            settings: settings, apps: AppTable([app]), log: Logger(label: "test") { _ in lines }, seed: 1)
         var tag: UInt64 = 0
         func receive(at seconds: Int) {
             tag += 1
@@ -162,17 +161,4 @@ struct PayloadValidationTests {
                 + "payload.aps[…]: no key of Apple's; did you mean \"badge\"?; "
                 + "payload[…]: expected an object, an array, a string, a number or a boolean, found null")
     }
-}
-
-private final class NoDoors: PipelineDoors {
-    func canPublish(_ lane: PublishLane) -> Bool { false }
-    func connect(_ lane: PublishLane) {}
-    func maximumProperties(on lane: PublishLane) -> Int { .max }
-    func publish(_ publication: Publication, on lane: PublishLane) throws(AMQPError) -> UInt64 { 0 }
-    func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool, pool: Int, at now: Moment) {}
-    func withdraw(_ handle: UInt32, pool: Int) -> Bool { false }
-    func isConnected(pool: Int) -> Bool { true }
-    func take(_ intake: Intake) {}
-    func ask(_ process: Int, handle: UInt32, _ delivery: Delivery) {}
-    func settle(_ delivery: Delivery, _ settlement: Settlement) {}
 }
