@@ -4,7 +4,7 @@ package import Core
 /// A delivery from its arrival to its settlement.
 package final class InFlightRequest {
     var delivery: Delivery
-    let arrived: Moment
+    package let arrived: Moment
     /// Notifications without an outcome and publications without a confirm; at zero the delivery is settled.
     var open = 0
     /// Its connection is gone, so that its tag means nothing any more: a redelivery may adopt it.
@@ -88,6 +88,7 @@ package final class InFlightNotification {
     let position: Int?
     let id: NotificationID
     let app: Int
+    let environment: Environment
     /// Which of the app's lanes it takes.
     let lane: Int
     /// The full topic that goes into `apns-topic`.
@@ -120,6 +121,7 @@ package final class InFlightNotification {
         self.position = position
         self.id = id
         app = match.app
+        environment = match.environment
         lane = AppLane.index(of: notification)
         topic = match.topic
         attempts = request.history.attempts

@@ -2,7 +2,7 @@ package import Configuration
 package import Core
 package import Decoding
 
-/// A queue as the pipeline sees it.
+/// A queue as a worker sees it.
 package struct PipelineQueue: Sendable {
     package let name: String
     package let decoder: any Decoder
@@ -32,7 +32,7 @@ package struct PipelineProcess: Sendable {
     package let options: ProcessDecoder.Options
 }
 
-/// What the pipeline needs of the configuration.
+/// What a worker needs of the configuration.
 package struct PipelineSettings: Sendable {
     package var queues: [PipelineQueue]
     /// The decoders that are programs.
@@ -64,6 +64,9 @@ package struct PipelineSettings: Sendable {
     /// How long nothing goes where the broker closed the connection over it.
     package var quarantine = Duration.seconds(60)
 
+    /// What all queues together may have unsettled here.
+    package var prefetch: Int { queues.reduce(0) { $0 + Int($1.prefetch) } }
+
     /// Where the result of a request without `reply_to` goes.
     package func results(for outcome: Outcome) -> PublishRoute? {
         switch publishResults {
@@ -79,6 +82,11 @@ package struct PipelineSettings: Sendable {
         case .rejected, .invalid, .undelivered: true
         case .accepted, .unregistered, .expired: false
         }
+    }
+
+    /// What the results of a message that is no request are told apart by.
+    package func notificationID(of delivery: Delivery) -> NotificationID {
+        RequestKey.notificationID(own: nil, position: nil, of: delivery, queue: queues[delivery.queue].name)
     }
 
     package func pauseAfterRefusal(_ refusals: Int) -> Duration {

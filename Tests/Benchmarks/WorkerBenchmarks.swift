@@ -7,7 +7,8 @@ import Runtime
 import Simulator
 import TestSupport
 
-/// A request on its whole way: through the pipeline alone, and through a worker with both connections and APNs's.
+/// A request on its whole way: through intake, dispatch and outbox alone, and through a worker with both connections and
+/// APNs's.
 enum WorkerBenchmarks {
     static let all = [
         pipeline("pipeline, apns-json", Samples.all[2]), pipeline("pipeline, apns-headers", Samples.all[3]),
@@ -23,32 +24,30 @@ enum WorkerBenchmarks {
             let app = PipelineApp(
                 topic: "com.example.app", environment: .production,
                 pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
-            let pipeline = Pipeline(
-                settings: PipelineSettings(configuration, worker: "w"), apps: AppTable([app]), log: log, seed: 1)
-            var world = PipelineWorld()
+            var world = PipelineWorld(PipelineSettings(configuration, worker: "w"), [app], log)
             let now = BenchmarkFiles.start
             let reply = APNsReply(status: 200)
             return { operations in
                 for _ in 0..<operations / EngineBenchmarks.batch {
                     meter.measure {
                         for _ in 0..<EngineBenchmarks.batch {
-                            pipeline.received(sample.delivery, at: now)
-                            world.perform(pipeline, at: now)
+                            world.intake.received(sample.delivery, at: now)
+                            world.perform(at: now)
                         }
                         for handle in world.submitted {
-                            pipeline.timed(handle, sentAt: now.instant, at: now)
-                            pipeline.replied(handle, reply, at: now)
-                            world.perform(pipeline, at: now)
+                            world.dispatch.timed(handle, sentAt: now.instant, at: now)
+                            world.dispatch.replied(handle, reply, at: now)
+                            world.perform(at: now)
                         }
                         while world.confirmed < world.published {
                             world.confirmed += 1
-                            pipeline.confirmed(world.confirmed, .acked, on: .queues, at: now)
-                            world.perform(pipeline, at: now)
+                            world.outbox.confirmed(world.confirmed, .acked, on: .queues, at: now)
+                            world.perform(at: now)
                         }
                     }
                     meter.result += world.settled
                     world.submitted.removeAll(keepingCapacity: true)
-                    precondition(pipeline.isIdle, "every request is settled")
+                    precondition(world.intake.unsettled == 0, "every request is settled")
                 }
             }
         }
@@ -98,26 +97,40 @@ private final class NoPrograms: ProgramHost {
     func stop(_ engine: any ProgramEngine, within grace: Duration) { preconditionFailure("no decoder is a program") }
 }
 
-/// A world that takes everything from a pipeline, and remembers what it took.
+/// Intake, dispatch and outbox in a world that takes everything, and remembers what it took.
 private struct PipelineWorld {
+    private let actions = ActionQueue()
+    var intake: Intake
+    var dispatch: Dispatch
+    var outbox: Outbox
     var submitted: [UInt32] = []
     private(set) var published: UInt64 = 0
     var confirmed: UInt64 = 0
     private(set) var settled = 0
 
-    mutating func perform(_ pipeline: Pipeline, at now: Moment) {
-        while let action = pipeline.nextAction() {
+    init(_ settings: PipelineSettings, _ apps: [PipelineApp], _ log: Logger) {
+        intake = Intake(settings, actions, log: log)
+        dispatch = Dispatch(settings, apps: AppTable(apps), actions, log: log, seed: 1)
+        outbox = Outbox(settings, actions, log: log)
+    }
+
+    mutating func perform(at now: Moment) {
+        while let action = actions.next() {
             switch action {
+            case .start(let decoded, let request): dispatch.start(decoded, of: request, at: now)
             case .submit(let handle, let notification, _):
                 _ = notification.apnsRequest
                 submitted.append(handle)
+            case .finish(let notification, let report, let givesFeedback):
+                outbox.finish(notification, report, givesFeedback: givesFeedback, at: now)
+            case .complete(let request): intake.complete(request, at: now)
             case .settle: settled += 1
-            case .ask, .take, .withdraw: preconditionFailure("the worker is asked for nothing else")
+            default: preconditionFailure("everything is accepted")
             }
         }
-        while let pending = pipeline.nextPublication(on: .queues, at: now) {
+        while let pending = outbox.nextPublication(on: .queues, at: now) {
             published += 1
-            pipeline.published(pending, as: published)
+            outbox.published(pending, as: published)
         }
     }
 }

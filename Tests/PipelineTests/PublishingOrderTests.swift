@@ -20,28 +20,31 @@ struct PublishingOrderTests {
 
     @Test("What waits is published in order, however often the door closes in the middle, and before what comes later")
     func order() throws {
-        let pipeline = Pipeline(
-            settings: PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([]),
-            log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() }, seed: 1)
+        var outbox = Outbox(
+            PipelineSettings(try World.configuration(), worker: "w"), ActionQueue(),
+            log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() })
         var expected: [String] = []
         var published: [String] = []
         /// Takes only so many publishes.
         func publish(atMost room: Int) {
             for _ in 0..<room {
-                guard let pending = pipeline.nextPublication(on: .queues, at: Self.now) else { return }
+                guard let pending = outbox.nextPublication(on: .queues, at: Self.now) else { return }
                 published.append(String(decoding: pending.publication.routingKey, as: UTF8.self))
-                pipeline.published(pending, as: UInt64(published.count))
+                outbox.published(pending, as: UInt64(published.count))
             }
         }
         for number in 0..<100 {
             expected.append("r\(number)")
-            pipeline.received(Self.delivery("r\(number)"), at: Self.now)
+            outbox.refuse(
+                InFlightRequest(delivery: Self.delivery("r\(number)"), arrived: Self.now),
+                DecodingFailure("no request"),
+                id: nil, at: Self.now)
             // Two steps forward, one back: something waits all the time.
             if number % 2 == 0 { publish(atMost: number % 3) }
         }
         #expect(published.count < 100)
         publish(atMost: .max)
         #expect(published == expected)
-        #expect(pipeline.counters.unconfirmed == 100)
+        #expect(outbox.counters.unconfirmed == 100)
     }
 }

@@ -3,7 +3,7 @@ import Settings
 
 /// `process`: a program beside the worker reads the messages. See docs/decoders/process.md.
 ///
-/// It cannot answer at once: a pipeline asks a ``DecoderProcess`` in its place.
+/// It cannot answer at once: a worker asks a ``DecoderProcess`` in its place.
 package struct ProcessDecoder: Decoder {
     package let name = "process"
     package let options: Options

@@ -10,9 +10,9 @@ package import TLS
 
 /// One handmade request straight to APNs, and its result.
 ///
-/// It goes through a pipeline of its own, as a delivery that no broker brought: what is checked before anything is
-/// sent, and how a result is written, cannot differ from what a worker does. Only the way to APNs is another: one
-/// exchange, and no retry that a person would have to wait for. Sans-IO like a worker.
+/// It goes through a ``Dispatch`` and an ``Outbox`` as in a worker: what is checked before anything is sent, and how a
+/// result is written, cannot differ. Only the way to APNs is another: one exchange, and no retry that a person would
+/// have to wait for. Sans-IO like a worker.
 package final class DirectNotification {
     /// Where the result goes: nowhere, but it is asked for.
     private static let replyTo = "result"
@@ -21,7 +21,9 @@ package final class DirectNotification {
     private let network: any Network
     private let patience: Duration?
     private let seed: UInt64
-    private let pipeline: Pipeline
+    private let actions = ActionQueue()
+    private var dispatch: Dispatch
+    private var outbox: Outbox
     private var exchange: (DirectExchange, handle: UInt32)?
     private var failure: TLSError?
     package private(set) var result: HandmadeResult?
@@ -37,15 +39,24 @@ package final class DirectNotification {
         self.patience = patience
         self.seed = seed
         var settings = PipelineSettings(configuration, worker: "")
-        settings.queues = [PipelineQueue(name: "", decoder: APNsHeadersDecoder(), prefetch: 1)]
+        let decoder = APNsHeadersDecoder()
+        settings.queues = [PipelineQueue(name: "", decoder: decoder, prefetch: 1)]
         settings.feedback = nil
         var apps: [PipelineApp] = []
         for (index, app) in configuration.apps.enumerated() {
             let pools = PipelineApp.Pools(notifications: index, broadcasts: index, management: index)
             apps.append(try PipelineApp(app, pools: pools))
         }
-        pipeline = Pipeline(settings: settings, apps: AppTable(apps), log: log, seed: seed)
-        pipeline.received(request.delivery(replyTo: Self.replyTo), at: now)
+        dispatch = Dispatch(settings, apps: AppTable(apps), actions, log: log, seed: seed)
+        outbox = Outbox(settings, actions, log: log)
+        let delivery = request.delivery(replyTo: Self.replyTo)
+        let request = InFlightRequest(delivery: delivery, arrived: now)
+        switch decoder.decode(delivery, at: now.wall) {
+        case .request(let decoded): dispatch.start(decoded, of: request, at: now)
+        case .reject(let failure):
+            outbox.refuse(request, failure, id: settings.notificationID(of: delivery), at: now)
+        case .ignore, .later: preconditionFailure("\(decoder.name) takes or rejects a message")
+        }
         performActions(at: now)
         if let failure { throw failure }
     }
@@ -61,7 +72,7 @@ package final class DirectNotification {
         guard let (exchange, handle) = exchange else { return }
         exchange.step(at: now)
         guard result == nil, let end = exchange.end else { return }
-        pipeline.finish(handle, end.report, at: now)
+        dispatch.finish(handle, end.report)
         performActions(at: now)
     }
 
@@ -73,12 +84,16 @@ package final class DirectNotification {
 
     /// The result is never confirmed, so nothing comes after it: no dead letter, no settlement.
     private func performActions(at now: Moment) {
-        while let action = pipeline.nextAction() {
-            if case .submit(let handle, let notification, _) = action {
+        while let action = actions.next() {
+            switch action {
+            case .submit(let handle, let notification, _):
                 submit(notification.apnsRequest, handle, app: notification.pool, at: now)
+            case .finish(let notification, let report, _): outbox.finish(notification, report, at: now)
+            case .conclude(let end): outbox.conclude(end, at: now)
+            default: preconditionFailure("one try is all that is asked for")
             }
         }
-        while let pending = pipeline.nextPublication(on: .queues, at: now) {
+        while let pending = outbox.nextPublication(on: .queues, at: now) {
             result = HandmadeResult(pending.publication)
         }
     }

@@ -2,7 +2,7 @@ package import Configuration
 package import Core
 package import TLS
 
-/// One configured app as the pipeline sees it: what names it, where its notifications go, and whether they may.
+/// One configured app as a worker sees it: what names it, where its notifications go, and whether they may.
 package struct PipelineApp {
     /// The configured topic: the app's bundle ID, or the UID of an MDM certificate.
     package let topic: [UInt8]
@@ -150,6 +150,7 @@ package struct AppTable {
 
     package struct Match {
         package let app: Int
+        package let environment: Environment
         /// What goes into `apns-topic`, or for all but devices the bundle ID.
         package let topic: ArraySlice<UInt8>
     }
@@ -216,6 +217,6 @@ package struct AppTable {
         let topic =
             notification.target.namesBundleID
             ? apps[app].topic[...] : apps[app].topics[Int(notification.pushType.rawValue)]
-        return .success(Match(app: app, topic: topic))
+        return .success(Match(app: app, environment: apps[app].environment, topic: topic))
     }
 }

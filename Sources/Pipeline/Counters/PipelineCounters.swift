@@ -1,6 +1,6 @@
 package import Core
 
-/// What a pipeline has done since it started, and what it holds. Plain numbers: a worker is one thread.
+/// What a worker has done since it started, and what it holds. Plain numbers: a worker is one thread.
 package struct PipelineCounters: Sendable {
     /// Deliveries received, by queue.
     package var deliveries: [UInt64]

@@ -37,7 +37,7 @@ extension Worker {
     private func step(_ number: Int) -> APNsPool? {
         guard let pool = roster.pools[number] else { return nil }
         pool.step(at: now)
-        pipeline.pool(number, isConnected: pool.isConnected)
+        dispatch.pool(number, isConnected: pool.isConnected)
         agenda.schedule(number, at: pool.nextDeadline)
         return pool
     }
@@ -45,27 +45,27 @@ extension Worker {
     private func take(_ event: APNsPool.Event, from number: Int, _ pool: APNsPool) {
         switch event {
         case .replied(let handle, let reply, let sentAt):
-            pipeline.timed(handle, sentAt: sentAt, at: now)
-            pipeline.replied(handle, reply, at: now)
-        case .lost(let handle, let loss, _): pipeline.lost(handle, loss, at: now)
-        case .expired(let handle): pipeline.expired(handle, at: now)
+            dispatch.timed(handle, sentAt: sentAt, at: now)
+            dispatch.replied(handle, reply, at: now)
+        case .lost(let handle, let loss, _): dispatch.lost(handle, loss, at: now)
+        case .expired(let handle): dispatch.expired(handle, at: now)
         case .connected:
             roster.connected(number)
             log.info("connected to APNs", metadata: metadata(pool))
-            pipeline.mayRecover(at: now)
-            if refusedPools.remove(number) != nil { pipeline.certificateTaken(pool: number, at: now) }
+            dispatch.mayRecover(at: now)
+            if refusedPools.remove(number) != nil { dispatch.certificateTaken(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
             // The pool goes on trying; once is enough to be told.
             if refusedPools.insert(number).inserted {
                 log.error("APNs refuses a certificate", metadata: metadata(pool, "error", error))
             }
-            pipeline.certificateRefused(pool: number, at: now)
+            dispatch.certificateRefused(pool: number, at: now)
         case .disconnected(let error):
             guard let error else { break }
             log.warning("a connection to APNs ended", metadata: metadata(pool, "error", error))
         case .goaway(let reason):
             log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
-            pipeline.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
+            dispatch.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
         case .alarm(.reachable): log.notice("\(APNsPool.Alarm.reachable)", metadata: metadata(pool))
         case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(pool))
         }
@@ -91,7 +91,12 @@ extension Worker {
     package func reload(_ plan: AppPlan, contexts: AppPlan.Contexts, at now: Moment) {
         guard drain.stage == .running else { return }
         self.now = now
-        pipeline.change(to: PipelineSettings(plan.configuration, worker: WorkerName.text(index: index)))
+        var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
+        // The queues stay.
+        settings.queues = intake.settings.queues
+        intake.settings = settings
+        dispatch.settings = settings
+        outbox.settings = settings
         pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
         handOver()
@@ -103,14 +108,16 @@ extension Worker {
             return roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
         }
         let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0] }) }
-        for slot in pipeline.configured where !apps.contains(where: pipeline.app(in: slot).isSame) {
+        for slot in dispatch.configured where !apps.contains(where: dispatch.app(in: slot).isSame) {
             roster.cancelHandover(of: slot)
-            pipeline.remove(slot, at: now)
+            dispatch.remove(slot, at: now)
             performActions()
         }
-        pipeline.configured = apps.map { app in
-            guard let slot = pipeline.configured.first(where: { pipeline.app(in: $0).isSame(app) }) else {
-                return pipeline.add(app)
+        dispatch.configured = apps.map { app in
+            guard let slot = dispatch.configured.first(where: { dispatch.app(in: $0).isSame(app) }) else {
+                let (slot, wasAnothers) = dispatch.add(app)
+                if wasAnothers { outbox.tally.forget(app: slot) }
+                return slot
             }
             roster.handOver(slot, to: app)
             return slot
@@ -136,10 +143,10 @@ extension Worker {
 
     private func handOver() {
         for (slot, app) in roster.takeHandovers(at: now.instant) {
-            pipeline.change(slot, to: app, at: now)
+            dispatch.change(slot, to: app, at: now)
             performActions()
         }
-        for pool in roster.retire(besides: pipeline.configured.map(pipeline.app(in:))) {
+        for pool in roster.retire(besides: dispatch.configured.map(dispatch.app(in:))) {
             pool.drain(at: now.instant)
         }
         roster.removeLeaving { pool in

@@ -4,36 +4,53 @@ import Core
 import Decoding
 import Pipeline
 
-/// What the pipeline asks for, done.
+/// What intake, dispatch and outbox ask for, done.
 extension Worker {
-    /// Does what the pipeline asks for, and what follows from that, until it asks for nothing more.
+    /// Does what is asked for, and what follows from that, until nothing more is.
     func performActions() {
-        while let action = pipeline.nextAction() { perform(action) }
+        while let action = actions.next() { perform(action) }
     }
 
     private func perform(_ action: PipelineAction) {
         switch action {
+        case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
+        case .start(let decoded, let request): dispatch.start(decoded, of: request, at: now)
+        case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
+        case .putOff(let request, let pause): outbox.putOff(request, for: pause, at: now)
+
         case .submit(let handle, let notification, let isProbe):
             self[notification.pool].submit(
                 notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
         case .withdraw(let handle, let pool, let purpose):
             if self[pool].cancel(handle) {
-                pipeline.tookBack(handle, purpose, at: now)
+                dispatch.tookBack(handle, purpose, at: now)
             } else {
-                pipeline.wasSent(handle)
+                dispatch.wasSent(handle)
             }
-        case .take(let intake): take(intake)
-        case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
+        case .finish(let notification, let report, let givesFeedback):
+            outbox.finish(notification, report, givesFeedback: givesFeedback, at: now)
+        case .conclude(let end): outbox.conclude(end, at: now)
+        case .park(let parked, let givesBack): outbox.park(parked, givesBack: givesBack, at: now)
+        case .hold(let request, let pause): intake.hold(request, for: pause, at: now)
+
+        case .complete(let request): intake.complete(request, at: now)
+        case .giveBack(let request): intake.giveBack(request)
+        case .drop(let request): intake.drop(request)
         case .settle(let delivery, let settlement): settle(delivery, settlement)
+
+        case .suspend: intake.suspend()
+        case .staySuspended(let isProbeWanted): intake.stays(isProbeWanted: isProbeWanted)
+        case .resume: intake.resume()
+        case .take(let level): take(level)
         }
     }
 
-    private func take(_ intake: Intake) {
+    private func take(_ level: Intake.Level) {
         guard drain.stage == .running else { return }
-        self.intake = intake
-        guard intake != .none else { return consumer.cancelConsumers(at: now.instant) }
+        intakeLevel = level
+        guard level != .none else { return consumer.cancelConsumers(at: now.instant) }
         for queue in ramps.indices {
-            consumer.setPrefetch(intake == .one ? 1 : ramps[queue].prefetch, queue: queue, at: now.instant)
+            consumer.setPrefetch(level == .one ? 1 : ramps[queue].prefetch, queue: queue, at: now.instant)
         }
         consumer.resumeConsumers(at: now.instant)
     }
@@ -52,23 +69,23 @@ extension Worker {
         // What one lane cannot take may go to one before it.
         for lane in PublishLane.allCases.reversed() {
             let publisher = publishers[lane.rawValue]
-            while publisher.canPublish, let pending = pipeline.nextPublication(on: lane, at: now) {
+            while publisher.canPublish, let pending = outbox.nextPublication(on: lane, at: now) {
                 publish(pending, on: publisher)
                 performActions()
             }
-            pipeline.publisher(lane, isOpen: publisher.canPublish)
-            if lane != .queues, pipeline.waits(for: lane) { publisher.start(at: now.instant) }
+            outbox.publisher(lane, isOpen: publisher.canPublish)
+            if lane != .queues, outbox.waits(for: lane) { publisher.start(at: now.instant) }
         }
     }
 
     private func publish(_ pending: PendingPublication, on publisher: AMQPConnection) {
         do throws(AMQPError) {
-            pipeline.published(pending, as: try publisher.publish(pending.publication))
+            outbox.published(pending, as: try publisher.publish(pending.publication))
         } catch {
-            if error.code == .propertiesTooLarge, pipeline.fit(pending, publisher.maximumProperties) {
+            if error.code == .propertiesTooLarge, outbox.fit(pending, publisher.maximumProperties) {
                 return publish(pending, on: publisher)
             }
-            pipeline.cannotPublish(pending, error, at: now)
+            outbox.cannotPublish(pending, error, at: now)
         }
     }
 

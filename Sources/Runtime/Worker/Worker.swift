@@ -37,23 +37,27 @@ package final class Worker {
     private var events = Deque<Event>()
     private(set) var consuming: [Bool]
     /// Whether the channel of a queue has delivered anything.
-    private var hasDelivered: [Bool]
+    var hasDelivered: [Bool]
     var ramps: [PrefetchRamp]
-    var intake = Intake.full
+    var intakeLevel = Intake.Level.full
     var pace: TurnPace
     private var nextCount = Instant.distantPast
     private(set) var isPublisherOpen = false
     private var isReady = false
     private var wasReady = false
-    private(set) var drain = DrainMachine()
-    private var flush: AcknowledgementFlush?
+    var drain = DrainMachine()
+    var flush: AcknowledgementFlush?
     /// Whether the end came before everything was settled that could be.
-    package private(set) var wasCutShort = false
+    package internal(set) var wasCutShort = false
     /// When the turn began that is going on.
     var now: Moment {
         didSet { logThrottle.advance(to: now.instant) }
     }
-    let pipeline: Pipeline
+    // A message's way: intake, dispatch, outbox, and back to the intake. Each returns actions, see `perform(_:)`.
+    let actions = ActionQueue()
+    var intake: Intake
+    var dispatch: Dispatch
+    var outbox: Outbox
     let index: Int
     /// The programs of ``PipelineSettings/processes``.
     let decoders: [DecoderProcess]
@@ -96,35 +100,40 @@ package final class Worker {
         pace = TurnPace(plan.configuration)
         hasDelivered = Array(repeating: false, count: settings.queues.count)
         consuming = Array(repeating: false, count: settings.queues.count)
-        pipeline = Pipeline(settings: settings, apps: AppTable([]), log: log, seed: parts.seed)
+        intake = Intake(settings, actions, log: log)
+        dispatch = Dispatch(settings, apps: AppTable([]), actions, log: log, seed: parts.seed)
+        outbox = Outbox(settings, actions, log: log)
         adopt(plan, contexts)
         consumer.start(at: now.instant)
         publishers[PublishLane.queues.rawValue].start(at: now.instant)
     }
 
     package var counters: PipelineCounters {
-        pipeline.snapshot.counters
+        var sum = intake.counters
+        sum.add(dispatch.counters)
+        sum.add(outbox.counters)
+        return sum
     }
 
     /// What APNs refuses now, and how much waits for it.
     package var paused: [PausedTopic] {
-        pipeline.paused
+        dispatch.paused
     }
 
     /// Whether nothing is consumed because no app can send.
     package var isSuspended: Bool {
-        pipeline.isSuspended
+        dispatch.isSuspended
     }
 
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
     package func probeSoon(at now: Moment) {
-        pipeline.probeSoon(at: now)
+        dispatch.probeSoon(at: now)
         performActions()
     }
 
     /// How far apart turns begin at least.
     package var turnInterval: Duration {
-        pace.interval(unsettled: pipeline.unsettled)
+        pace.interval(unsettled: intake.unsettled)
     }
 
     package func nextEvent() -> Event? {
@@ -137,7 +146,9 @@ package final class Worker {
     package func step(at now: Moment) {
         self.now = now
         if isWorking {
-            pipeline.expire(at: now)
+            intake.expire(at: now)
+            dispatch.expire(hasRoom: intake.hasRoom, at: now)
+            outbox.expire(at: now)
             performActions()
             expireRamps()
         }
@@ -152,7 +163,7 @@ package final class Worker {
     }
 
     package var nextDeadline: Instant? {
-        var earliest = isWorking ? pipeline.nextDeadline : nil
+        var earliest: Instant?
         func consider(_ deadline: Instant?) {
             guard let deadline else { return }
             earliest = earliest.map { min($0, deadline) } ?? deadline
@@ -161,6 +172,9 @@ package final class Worker {
         for publisher in publishers { consider(publisher.nextDeadline) }
         consider(agenda.nextDeadline)
         if isWorking {
+            consider(intake.nextDeadline)
+            consider(dispatch.nextDeadline)
+            consider(outbox.nextDeadline)
             consider(roster.nextDeadline)
             for ramp in ramps { consider(ramp.deadline) }
         }
@@ -188,11 +202,11 @@ package final class Worker {
             case .engine where !isWorking: break
             case .engine(.delivery(let delivery)):
                 arrived(delivery)
-                pipeline.received(delivery, at: now)
+                intake.received(delivery, at: now)
                 performActions()
             case .engine(.oversize(let delivery, let size)):
                 arrived(delivery)
-                pipeline.receivedOversize(delivery, bodySize: size, at: now)
+                intake.receivedOversize(delivery, bodySize: size, at: now)
                 performActions()
             case .engine(.consuming(let queue)): consuming[queue] = true
             case .engine(.cancelled(let queue, let byBroker)):
@@ -200,22 +214,20 @@ package final class Worker {
                 if byBroker {
                     log.warning(
                         "the broker cancelled the consumer; it is registered again shortly",
-                        metadata: ["queue": "\(pipeline.queues[queue].name)"])
+                        metadata: ["queue": "\(intake.settings.queues[queue].name)"])
                 }
             case .engine(.channelClosed(let queue, let error)):
                 consuming[queue] = false
                 // A queue that stays missing costs the others nothing.
-                if hasDelivered[queue] { pipeline.consumerLost(queue: queue, at: now) }
-                performActions()
+                if hasDelivered[queue] { consumerLost(queue: queue) }
                 hasDelivered[queue] = false
-                channelLost(pipeline.queues[queue].name, error)
+                channelLost(intake.settings.queues[queue].name, error)
             case .disconnected(_, let error, _):
                 for queue in consuming.indices {
                     consuming[queue] = false
                     hasDelivered[queue] = false
                 }
-                pipeline.consumerLost(at: now)
-                performActions()
+                consumerLost()
                 brokerLost("consuming", error)
             case .engine, .closed: break
             }
@@ -229,23 +241,29 @@ package final class Worker {
             decoder.step(at: now)
             while let event = decoder.nextEvent() {
                 guard isWorking, case .decoded(let handle, let answer) = event else { continue }
-                pipeline.decoded(handle, answer, at: now)
+                intake.decoded(handle, answer, at: now)
                 performActions()
             }
         }
     }
 
+    private func consumerLost(queue: Int? = nil) {
+        intake.consumerLost(queue: queue, dispatch.requests + outbox.requests, at: now)
+        dispatch.dropUnsentOrphans(at: now)
+        performActions()
+    }
+
     private func arrived(_ delivery: Delivery) {
         let queue = delivery.queue
         hasDelivered[queue] = true
-        guard ramps[queue].delivered(isRedelivered: delivery.redelivered, at: now.instant), intake == .full
+        guard ramps[queue].delivered(isRedelivered: delivery.redelivered, at: now.instant), intakeLevel == .full
         else { return }
         consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
     }
 
     /// How many deliveries of a queue the broker may have unsettled here now.
     func prefetch(inForceOf queue: Int) -> UInt16 {
-        switch intake {
+        switch intakeLevel {
         case .full: ramps[queue].prefetch
         case .one: 1
         case .none: 0
@@ -267,7 +285,7 @@ package final class Worker {
     }
 
     private func expireRamps() {
-        for queue in ramps.indices where ramps[queue].expire(at: now.instant) && intake == .full {
+        for queue in ramps.indices where ramps[queue].expire(at: now.instant) && intakeLevel == .full {
             consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
         }
     }
@@ -283,7 +301,7 @@ package final class Worker {
             switch event {
             case .engine where !isWorking: break
             case .engine(.confirmed(let sequence, let confirmation)):
-                pipeline.confirmed(sequence, confirmation, on: lane, at: now)
+                outbox.confirmed(sequence, confirmation, on: lane, at: now)
                 performActions()
             case .engine(.opened): if lane == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):
@@ -291,7 +309,7 @@ package final class Worker {
             case .engine(.unblocked): log.notice("the broker takes publishes again")
             case .disconnected(_, let error, _):
                 if lane == .queues { isPublisherOpen = false }
-                pipeline.publisherLost(lane, error, at: now)
+                outbox.publisherLost(lane, error, at: now)
                 performActions()
                 if error.isAboutPublish { break }
                 if lane == .queues {
@@ -321,67 +339,10 @@ package final class Worker {
     }
 
     private func updateReadiness() {
-        let ready = isPublisherOpen && consuming.allSatisfy { $0 } && !pipeline.isSuspended
+        let ready = isPublisherOpen && consuming.allSatisfy { $0 } && !dispatch.isSuspended
         guard ready != isReady else { return }
         isReady = ready
         wasReady = wasReady || ready
         events.append(ready ? .ready : .notReady)
-    }
-
-    // MARK: Drain
-
-    /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
-    package func startDrain(deadline: Instant) {
-        guard drain.start(deadline: deadline) else { return }
-        consumer.cancelConsumers(at: now.instant)
-        pipeline.stopWaitingForReplyQueues(at: now)
-        performActions()
-    }
-
-    /// Closes everything now; what is unsettled goes back to its queue.
-    package func stop() {
-        if !pipeline.isIdle { wasCutShort = true }
-        end()
-    }
-
-    /// Whether everything is closed in order, or given up.
-    package var hasEnded: Bool {
-        drain.stage == .ended
-    }
-
-    private func advanceDrain() {
-        switch drain.stage {
-        case .running, .ended: return
-        case .finishing:
-            if pipeline.holdsOnly { pipeline.giveBackWaiting(at: now) }
-            performActions()
-            if !pipeline.isIdle {
-                guard drain.isOver(at: now.instant) else { return }
-                wasCutShort = true
-            }
-            drain.settled(at: now.instant)
-            for publisher in publishers { publisher.close(at: now.instant) }
-            for case let pool? in roster.pools { pool.drain(at: now.instant) }
-            for decoder in decoders { decoder.stop() }
-            let queues = hasDelivered.indices.filter { hasDelivered[$0] && !wasCutShort }
-            flush = AcknowledgementFlush(queues, on: consumer, at: now.instant)
-            advanceDrain()
-        case .flushing:
-            guard flush?.isOver ?? true || drain.isOver(at: now.instant) else { return }
-            drain.flushed(at: now.instant)
-            consumer.close(at: now.instant)
-        case .closing:
-            // What APNs has not answered by the deadline is given up: its connections are not waited for.
-            let isClosed =
-                consumer.isClosed && publishers.allSatisfy(\.isClosed) && decoders.allSatisfy(\.hasStopped)
-                && (wasCutShort || roster.pools.allSatisfy { $0?.isDrained ?? true })
-            guard isClosed || drain.isOver(at: now.instant) else { return }
-            end()
-        }
-    }
-
-    private func end() {
-        drain.closed()
-        logThrottle.finish()
     }
 }

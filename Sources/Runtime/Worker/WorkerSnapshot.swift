@@ -100,24 +100,30 @@ extension [WorkerSnapshot] {
 }
 
 extension Worker {
+    /// When the delivery arrived that has been unsettled for longest; `nil` if there is none.
+    private var oldestArrival: Instant? {
+        (intake.requests + dispatch.requests + outbox.requests).map(\.arrived.instant).min()
+    }
+
     /// Takes time in proportion to what is in flight, connected and configured, and nothing from the message path but
     /// that.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
-        let seen = pipeline.snapshot
-        let apps = seen.configured.map { seen.apps[$0] }
+        let apps = dispatch.configured.map(dispatch.app(in:))
+        var timings = intake.timings
+        timings.add(dispatch.timings)
         let statistics = roster.pools.map { $0?.statistics(at: now.instant) }
         return WorkerSnapshot(
-            takenAt: now, isDraining: drain.stage != .running, counters: seen.counters, timings: seen.timings,
-            tally: seen.tally, topics: seen.apps.map { String(decoding: $0.topic, as: UTF8.self) },
-            oldestUnsettled: pipeline.oldestArrival,
-            queues: pipeline.queues.enumerated().map { index, queue in
+            takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: timings,
+            tally: outbox.tally, topics: dispatch.apps.apps.map { String(decoding: $0.topic, as: UTF8.self) },
+            oldestUnsettled: oldestArrival,
+            queues: intake.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: index),
                     isConsuming: consuming[index], messages: messages(inQueue: index))
             },
-            isSuspended: pipeline.isSuspended, remembered: seen.remembered, orphans: seen.orphans,
-            suspects: pipeline.suspects, isPublisherOpen: isPublisherOpen,
-            refused: seen.refused, refusing: seen.refusing, isBlocked: isBlocked,
+            isSuspended: dispatch.isSuspended, remembered: intake.remembered, orphans: intake.orphaned,
+            suspects: outbox.suspects, isPublisherOpen: isPublisherOpen,
+            refused: outbox.refused, refusing: outbox.refusing, isBlocked: isBlocked,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications]
                 return WorkerSnapshot.App(

@@ -124,6 +124,6 @@ struct CredentialPauseTests {
         }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(worker.counters[.expired] == 1500)
-        #expect(most == UInt64(Pipeline.maximumDuePerTurn) - 1)
+        #expect(most == UInt64(Dispatch.maximumDuePerTurn) - 1)
     }
 }

@@ -122,18 +122,22 @@ struct PayloadValidationTests {
         let app = PipelineApp(
             topic: "com.example.app", environment: .production,
             pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
-        let pipeline = Pipeline(
-            settings: settings, apps: AppTable([app]), log: Logger(label: "test") { _ in lines }, seed: 1)
+        var dispatch = Dispatch(
+            settings, apps: AppTable([app]), ActionQueue(), log: Logger(label: "test") { _ in lines }, seed: 1)
         var tag: UInt64 = 0
         func receive(at seconds: Int) {
             tag += 1
             let body = Array(Self.body().utf8)
             var layout = Delivery.Layout()
             layout.body = Delivery.Field(0..<body.count)
-            pipeline.received(
-                Delivery(epoch: 1, tag: tag, redelivered: false, queue: 0, storage: body, layout: layout),
-                at: Moment(
-                    instant: Instant(nanoseconds: Int64(seconds) * 1_000_000_000), wall: WallTime(milliseconds: 0)))
+            let now = Moment(
+                instant: Instant(nanoseconds: Int64(seconds) * 1_000_000_000), wall: WallTime(milliseconds: 0))
+            let delivery = Delivery(epoch: 1, tag: tag, redelivered: false, queue: 0, storage: body, layout: layout)
+            guard case .request(let decoded) = settings.queues[0].decoder.decode(delivery, at: now.wall) else {
+                Issue.record("it is a request")
+                return
+            }
+            dispatch.start(decoded, of: InFlightRequest(delivery: delivery, arrived: now), at: now)
         }
         for second in [0, 1, 59, 60, 119, 120] { receive(at: second) }
         #expect(
@@ -143,7 +147,7 @@ struct PayloadValidationTests {
             #expect(line.metadata["topic"]?.description == "com.example.app")
             #expect(line.metadata.count == 3)
         }
-        #expect(pipeline.counters.payloadFindings == 6)
+        #expect(dispatch.counters.payloadFindings == 6)
     }
 
     @Test("The sender's own keys stand in the result, and not in the log")

@@ -106,7 +106,7 @@ final class Checker {
         if let worker = world.worker, worker.counters.unsettled > limit {
             complain("the worker holds \(worker.counters.unsettled) deliveries, \(limit) are allowed")
         }
-        if let worker = world.worker, worker.drain.stage == .running, let since = worker.pipeline.oldestHeld,
+        if let worker = world.worker, worker.drain.stage == .running, let since = worker.dispatch.oldestHeld,
             world.network.now - since > limits.hold
         {
             complain("a notification has waited for its app for \(world.network.now - since)")
@@ -425,7 +425,7 @@ final class Checker {
     }
 }
 
-extension Pipeline {
+extension Dispatch {
     /// The start of the longest wait for a paused app; `nil` if no notification is held.
     var oldestHeld: Instant? {
         notifications.handles.map { (handle: $0, entry: notifications[$0]) }

@@ -2,10 +2,10 @@ package import APNs
 package import Core
 import Logging
 
-/// From a notification to its outcome.
-extension Pipeline {
+/// From a notification that is sent to its outcome.
+extension Dispatch {
     /// Sends a notification, or holds it while its app or its topic is paused.
-    func send(_ handle: UInt32, at now: Moment) {
+    mutating func send(_ handle: UInt32, at now: Moment) {
         let entry = notifications[handle]
         if hasExpired(entry, at: now) {
             finishExpired(handle, entry, at: now)
@@ -31,8 +31,23 @@ extension Pipeline {
         actions.append(.submit(handle, entry, isProbe: isProbe(handle, entry)))
     }
 
-    func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
-        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed), at: now)
+    /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
+    package mutating func finish(_ handle: UInt32, _ report: consuming Report, givesFeedback: Bool = true) {
+        actions.append(.finish(notifications.remove(handle), report, givesFeedback: givesFeedback))
+    }
+
+    /// Leaves a notification to a later round.
+    ///
+    /// - Parameter givesBack: whether it goes back to its queue if nothing of its request was sent.
+    mutating func park(
+        _ handle: UInt32, _ report: Report, _ trouble: RetryLadder.Trouble?, givesBack: Bool = false
+    ) {
+        let parked = ParkedNotification(entry: notifications.remove(handle), report: report, trouble: trouble)
+        actions.append(.park(parked, givesBack: givesBack))
+    }
+
+    mutating func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed))
     }
 
     /// Whether its `apns-expiration` has passed; 0 means one attempt, whenever that is.
@@ -43,13 +58,13 @@ extension Pipeline {
     }
 
     /// A notification was answered that was sent at `sentAt`.
-    package func timed(_ handle: UInt32, sentAt: Instant, at now: Moment) {
+    package mutating func timed(_ handle: UInt32, sentAt: Instant, at now: Moment) {
         timings.limiterWait.record(from: notifications[handle].submittedAt, to: sentAt)
         timings.apns.record(from: sentAt, to: now.instant)
     }
 
     /// APNs answered a notification.
-    package func replied(_ handle: UInt32, _ reply: APNsReply, at now: Moment) {
+    package mutating func replied(_ handle: UInt32, _ reply: APNsReply, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
         answered(entry.pool, at: now)
@@ -78,13 +93,13 @@ extension Pipeline {
         }
     }
 
-    private func answered(_ pool: Int, at now: Moment) {
+    private mutating func answered(_ pool: Int, at now: Moment) {
         while poolAnswers.count <= pool { poolAnswers.append(nil) }
         poolAnswers[pool] = now.instant
     }
 
     /// An answer that may be another one later.
-    private func unsuccessful(
+    private mutating func unsuccessful(
         _ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, _ processed: Processed, _ trouble: Trouble,
         at now: Moment
     ) {
@@ -102,7 +117,7 @@ extension Pipeline {
     }
 
     /// An answer that is final, and shows what the app is refused or not refused for.
-    private func finish(
+    private mutating func finish(
         _ handle: UInt32, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsReply, _ rule: ReplyRule,
         at now: Moment
     ) {
@@ -115,7 +130,7 @@ extension Pipeline {
         ended(handle, entry, showing: rule.proof, at: now)
         var report = report(outcome, entry, reply)
         if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier try" }
-        finish(handle, report, at: now)
+        finish(handle, report)
     }
 
     func report(_ outcome: Outcome, _ entry: InFlightNotification, _ reply: APNsReply) -> Report {
@@ -127,7 +142,7 @@ extension Pipeline {
     }
 
     /// A notification ended without an answer.
-    package func lost(_ handle: UInt32, _ loss: Loss, at now: Moment) {
+    package mutating func lost(_ handle: UInt32, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
         if loss.processed == .no, isOutdated(entry) {
@@ -165,7 +180,7 @@ extension Pipeline {
     /// A try ended in vain.
     ///
     /// - Returns: Whether it is tried again in this process.
-    private func isTriedAgain(
+    private mutating func isTriedAgain(
         _ handle: UInt32, _ entry: InFlightNotification, after processed: Processed, _ trouble: Trouble, at now: Moment
     ) -> Bool {
         if processed == .unknown { counters.uncertain += 1 }
@@ -176,7 +191,7 @@ extension Pipeline {
     }
 
     /// A round of tries in this process was in vain: the next one begins from a retry queue, unless this was the last.
-    private func tryLater(
+    private mutating func tryLater(
         _ handle: UInt32, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
         _ trouble: Trouble, at now: Moment
     ) {
@@ -185,13 +200,13 @@ extension Pipeline {
             entry.roundEnded()
             report.attempts = entry.attempts
             if entry.attempts < settings.ladder.maximumAttempts {
-                return park(handle, report, whatFor(trouble, entry), at: now)
+                return park(handle, report, whatFor(trouble, entry))
             }
         }
         if report.detail == nil {
             report.detail = "given up after \(entry.attempts) \(entry.attempts == 1 ? "attempt" : "attempts")"
         }
-        finish(handle, report, at: now)
+        finish(handle, report)
     }
 
     private func whatFor(_ trouble: Trouble, _ entry: InFlightNotification) -> RetryLadder.Trouble {
@@ -201,7 +216,7 @@ extension Pipeline {
     }
 
     /// A notification expired in the line for APNs.
-    package func expired(_ handle: UInt32, at now: Moment) {
+    package mutating func expired(_ handle: UInt32, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
         withdrawn(handle, entry)
@@ -210,7 +225,7 @@ extension Pipeline {
 
     /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a
     ///   device that is asked too often must not be the app's only probe for ever.
-    private func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+    private mutating func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         if let closed = apps.apps[entry.app].closedLane(of: entry.lane) {
             guard entry.troubles < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed, at: now)
@@ -238,7 +253,7 @@ extension Pipeline {
     private static let maximumAnnounced = 100
 
     /// Says once for each reason what an operator should know about it.
-    private func announce(_ reply: APNsReply, _ rule: ReplyRule, _ app: Int) {
+    private mutating func announce(_ reply: APNsReply, _ rule: ReplyRule, _ app: Int) {
         if !rule.isKnown { counters.unknownReasons += 1 }
         let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"
         guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }

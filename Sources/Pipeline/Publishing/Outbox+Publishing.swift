@@ -4,8 +4,8 @@ import DequeModule
 import Logging
 
 /// Publishes until the broker has confirmed.
-extension Pipeline {
-    func publish(
+extension Outbox {
+    mutating func publish(
         _ publication: consuming Publication, for request: InFlightRequest, _ kind: consuming PendingPublication.Kind,
         at now: Moment
     ) {
@@ -21,7 +21,7 @@ extension Pipeline {
     }
 
     /// Publishes after what waits already.
-    func publish(_ pending: PendingPublication, at now: Moment) {
+    mutating func publish(_ pending: PendingPublication, at now: Moment) {
         pending.isWaiting = false
         if pending.lane != .queues { pending.lane = proven.lane(of: pending.publication) ?? pending.lane }
         let lane = pending.lane
@@ -36,7 +36,7 @@ extension Pipeline {
     }
 
     /// Something like this, or this, was taken out before: it goes alone, and one more close is enough to know.
-    private func suspect(_ pending: PendingPublication) {
+    private mutating func suspect(_ pending: PendingPublication) {
         pending.closes = SuspectPublishes.closesUntilQuarantine - 1
         outlets[pending.lane.rawValue].suspects.append(pending)
     }
@@ -50,7 +50,7 @@ extension Pipeline {
 
     /// What a publishing connection that takes publishes is to be given next. ``published(_:as:)`` or
     /// ``cannotPublish(_:_:at:)`` says what became of it.
-    package func nextPublication(on lane: PublishLane, at now: Moment) -> PendingPublication? {
+    package mutating func nextPublication(on lane: PublishLane, at now: Moment) -> PendingPublication? {
         let index = lane.rawValue
         while !outlets[index].suspects.isTrying {
             guard outlets[index].suspects.isEmpty else {
@@ -81,7 +81,7 @@ extension Pipeline {
     }
 
     /// Whether a publishing connection takes publishes now.
-    package func publisher(_ lane: PublishLane, isOpen: Bool) {
+    package mutating func publisher(_ lane: PublishLane, isOpen: Bool) {
         outlets[lane.rawValue].isOpen = isOpen
     }
 
@@ -91,28 +91,30 @@ extension Pipeline {
     }
 
     /// The confirm of a publish will carry this number.
-    package func published(_ pending: PendingPublication, as sequence: UInt64) {
+    package mutating func published(_ pending: PendingPublication, as sequence: UInt64) {
         outlets[pending.lane.rawValue].unconfirmed.insert(pending, at: sequence)
     }
 
     /// Makes a publish small enough for the broker's frames, if it can be.
     ///
     /// - Parameter limit: bytes that its properties may have.
-    package func fit(_ pending: PendingPublication, _ limit: Int) -> Bool {
+    package mutating func fit(_ pending: PendingPublication, _ limit: Int) -> Bool {
         guard pending.fit(limit) else { return false }
         counters.fittedPublishes += 1
         return true
     }
 
     /// It would fail for ever: no frame takes what a request brought along for its result.
-    package func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
+    package mutating func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
         let index = pending.lane.rawValue
         if outlets[index].suspects.candidate === pending { outlets[index].suspects.dropCandidate() }
         returned(pending, error.message, at: now)
     }
 
     /// The broker has told the end of a publish.
-    package func confirmed(_ sequence: UInt64, _ confirmation: Confirmation, on lane: PublishLane, at now: Moment) {
+    package mutating func confirmed(
+        _ sequence: UInt64, _ confirmation: Confirmation, on lane: PublishLane, at now: Moment
+    ) {
         let index = lane.rawValue
         let pending = outlets[index].unconfirmed.remove(sequence)
         guard confirmation != .lost else { return outlets[index].suspects.lost(pending) }
@@ -139,7 +141,7 @@ extension Pipeline {
 
     /// The queue of a publish refuses it for now. A result goes elsewhere if its reply queue keeps refusing it;
     /// anything else has nowhere else to go.
-    private func refused(_ pending: PendingPublication, at now: Moment) {
+    private mutating func refused(_ pending: PendingPublication, at now: Moment) {
         counters.refusedPublishes += 1
         pending.refusals += 1
         let pause = settings.pauseAfterRefusal(pending.refusals)
@@ -149,24 +151,24 @@ extension Pipeline {
                     "a queue of the configuration refuses publishes: their requests are held until it accepts them",
                     metadata: ["exchange": "\(pending.exchange)", "routing_key": "\(pending.routingKey)"])
             }
-            later.insert(.republish(pending), due: now.instant + pause)
+            waiting.insert(pending, due: now.instant + pause)
             return
         }
         let hopeless = refusedResults.refused(pending, at: now.instant)
         if !hopeless.contains(where: { $0 === pending }) {
             let due = refusedResults.nextTry(of: pending, after: pause, at: now.instant)
-            later.insert(.republish(pending), due: due)
+            waiting.insert(pending, due: due)
         }
         giveUp(hopeless, areQueued: hopeless.count > 1 || hopeless.first !== pending, at: now)
     }
 
     /// The queue of a publish no longer counts as refusing, because it is gone or the broker rejects the publish
     /// itself.
-    private func forgetRefusal(of pending: PendingPublication) {
+    private mutating func forgetRefusal(of pending: PendingPublication) {
         if !pending.isReply { _ = refusing.accepted(pending.publication) }
     }
 
-    private func accepted(_ pending: PendingPublication) {
+    private mutating func accepted(_ pending: PendingPublication) {
         guard refusing.accepted(pending.publication) else { return }
         log.notice(
             "a queue of the configuration accepts publishes again",
@@ -174,7 +176,7 @@ extension Pipeline {
     }
 
     /// What was refused before is due to be published again.
-    func republish(_ pending: PendingPublication, at now: Moment) {
+    mutating func republish(_ pending: PendingPublication, at now: Moment) {
         if refusedResults.isOverdue(pending, at: now.instant) {
             giveUp([pending], areQueued: false, at: now)
         } else {
@@ -186,13 +188,11 @@ extension Pipeline {
     ///
     /// - Parameter areQueued: whether some of them wait for their next try. Looking for them costs as much as all that
     ///   waits.
-    private func giveUp(_ results: [PendingPublication], areQueued: Bool = true, at now: Moment) {
+    private mutating func giveUp(_ results: [PendingPublication], areQueued: Bool = true, at now: Moment) {
         guard !results.isEmpty else { return }
         if areQueued {
             let all = Set(results.map(ObjectIdentifier.init))
-            later.removeAll { entry in
-                if case .republish(let pending) = entry { all.contains(ObjectIdentifier(pending)) } else { false }
-            }
+            waiting.removeAll { all.contains(ObjectIdentifier($0)) }
         }
         for result in results {
             divert(
@@ -201,7 +201,7 @@ extension Pipeline {
         }
     }
 
-    private func divertReplies(_ replies: [PendingPublication], at now: Moment) {
+    private mutating func divertReplies(_ replies: [PendingPublication], at now: Moment) {
         for reply in replies {
             divert(
                 reply, because: "direct replies cannot be published now",
@@ -211,22 +211,22 @@ extension Pipeline {
     }
 
     /// A result does not reach the place that its request names.
-    private func divert(
+    private mutating func divert(
         _ result: PendingPublication, because reason: String, _ message: Logger.Message, at now: Moment
     ) {
         counters.divertedResults += 1
         if let heldBack = refusalLog.admit(at: now.instant) {
             log.warning(
                 message,
-                metadata: traced(
-                    result.request.delivery, ["routing_key": "\(result.routingKey)", "held_back": "\(heldBack)"]))
+                metadata: result.request.delivery.traced(
+                    ["routing_key": "\(result.routingKey)", "held_back": "\(heldBack)"]))
         }
         returned(result, reason, at: now)
     }
 
     /// The worker drains: results wait neither for reply queues that refuse them nor, for long, for the connections of
     /// direct replies.
-    package func stopWaitingForReplyQueues(at now: Moment) {
+    package mutating func stopWaitingForReplyQueues(at now: Moment) {
         giveUp(refusedResults.stop(), at: now)
     }
 
@@ -255,7 +255,7 @@ extension Pipeline {
     }
 
     /// Sends direct replies elsewhere that have waited too long for their connection.
-    func giveUpOverdueReplies(at now: Moment) {
+    mutating func giveUpOverdueReplies(at now: Moment) {
         guard outlets[PublishLane.queues.rawValue].isOpen else { return }
         for lane in PublishLane.allCases where lane != .queues {
             let index = lane.rawValue
@@ -277,7 +277,7 @@ extension Pipeline {
 
     /// A publishing connection is gone: what had no confirm is published again. If the broker closed it over a publish,
     /// each goes alone, until it is known which one that was.
-    package func publisherLost(_ lane: PublishLane, _ error: AMQPError, at now: Moment) {
+    package mutating func publisherLost(_ lane: PublishLane, _ error: AMQPError, at now: Moment) {
         let index = lane.rawValue
         outlets[index].troubledUntil = now.instant + settings.quarantine
         let (lost, wasAlone) = outlets[index].suspects.takeLost()
@@ -302,14 +302,13 @@ extension Pipeline {
         outlets[index].suspects.refused(suspect.publication, error, until: now.instant + settings.quarantine)
         log.error(
             "the broker closes the connection over one publish: it is taken out",
-            metadata: traced(
-                suspect.request.delivery,
+            metadata: suspect.request.delivery.traced(
                 ["error": "\(error)", "exchange": "\(suspect.exchange)", "routing_key": "\(suspect.routingKey)"]))
         quarantine(suspect, error.message, at: now)
     }
 
     /// Sends direct replies elsewhere that would hold more than a tenth of the prefetch while each is tried alone.
-    private func dropExcess(_ lane: PublishLane, at now: Moment) {
+    private mutating func dropExcess(_ lane: PublishLane, at now: Moment) {
         let index = lane.rawValue
         var excess: [PendingPublication] = []
         while outlets[index].waiting > refusedResults.limit,
@@ -321,21 +320,20 @@ extension Pipeline {
     }
 
     /// The broker does not stand this publish. A result goes another way; a dead letter waits, for there is none.
-    private func quarantine(_ pending: PendingPublication, _ reply: String, at now: Moment) {
+    private mutating func quarantine(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         counters.quarantined += 1
         forgetRefusal(of: pending)
         guard case .deadLetter = pending.kind else { return returned(pending, reply, at: now) }
         log.error(
             "the broker does not take a dead letter: the request is held, and it is tried again",
-            metadata: traced(
-                pending.request.delivery,
+            metadata: pending.request.delivery.traced(
                 ["error": "\(reply)", "pause_seconds": "\(settings.quarantine.components.seconds)"]))
-        later.insert(.republish(pending), due: now.instant + settings.quarantine)
+        waiting.insert(pending, due: now.instant + settings.quarantine)
     }
 
     /// No queue took a publish. A result goes where the configuration sends results, then to the dead letters with its
     /// request; what should have been parked ends; a dead letter waits until somebody makes its queue.
-    func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
+    mutating func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         refusedResults.ended(pending)
         forgetRefusal(of: pending)
         switch pending.kind {
@@ -354,7 +352,7 @@ extension Pipeline {
         case .feedback:
             log.error(
                 "the feedback queue does not exist: an unregistered result went only to its own queue",
-                metadata: traced(pending.request.delivery, ["reply": "\(reply)"]))
+                metadata: pending.request.delivery.traced(["reply": "\(reply)"]))
             counters.unconfirmed -= 1
             closeOne(of: pending.request, at: now)
         case .retry, .putOff: retryReturned(pending, reply, at: now)
@@ -365,13 +363,13 @@ extension Pipeline {
                 no queue takes dead letters: the request is held until one does ('harebell topology --apply' \
                 makes it)
                 """,
-                metadata: traced(pending.request.delivery, ["reply": "\(reply)"]))
-            later.insert(.republish(pending), due: now.instant + settings.pauseAfterRefusal(pending.refusals))
+                metadata: pending.request.delivery.traced(["reply": "\(reply)"]))
+            waiting.insert(pending, due: now.instant + settings.pauseAfterRefusal(pending.refusals))
         }
     }
 
     /// The request becomes a dead letter that holds its result.
-    func abandonResult(
+    mutating func abandonResult(
         _ pending: PendingPublication, _ report: Report, _ id: NotificationID?, _ reply: String, at now: Moment
     ) {
         counters.unconfirmed -= 1

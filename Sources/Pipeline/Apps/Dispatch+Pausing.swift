@@ -3,7 +3,7 @@ package import Core
 import Logging
 
 /// What happens to the notifications of an app that APNs refuses.
-extension Pipeline {
+extension Dispatch {
     /// What is paused now.
     package var paused: [PausedTopic] {
         apps.apps.flatMap { app in
@@ -20,11 +20,11 @@ extension Pipeline {
     }
 
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
-    package func probeSoon(at now: Moment) {
+    package mutating func probeSoon(at now: Moment) {
         for app in apps.apps.indices { probeSoon(app, at: now) }
     }
 
-    func probeSoon(_ app: Int, at now: Moment) {
+    mutating func probeSoon(_ app: Int, at now: Moment) {
         for lane in apps.apps[app].lanes.indices where !apps.apps[app].lanes[lane].gate.isOpen {
             apps.apps[app].lanes[lane].gate.probeSoon(at: now.instant)
             mayRecover(at: now)
@@ -33,7 +33,7 @@ extension Pipeline {
     }
 
     /// A notification waits for its app. That is not trouble of its own, so its time for retries begins anew.
-    func hold(_ handle: UInt32, _ entry: InFlightNotification, in lane: Int, at now: Moment) {
+    mutating func hold(_ handle: UInt32, _ entry: InFlightNotification, in lane: Int, at now: Moment) {
         entry.firstTry = nil
         waits(entry, at: now)
         apps.apps[entry.app].lanes[lane].held.append(handle)
@@ -41,7 +41,7 @@ extension Pipeline {
 
     /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is
     /// held.
-    func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+    mutating func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard apps.apps[entry.app].lanes[entry.lane].gate.admits(at: now.instant) else {
             hold(handle, entry, in: entry.lane, at: now)
             limitHeld(entry.app, entry.lane, at: now)
@@ -67,7 +67,7 @@ extension Pipeline {
     // MARK: What APNs refuses
 
     /// APNs refused credential, topic or environment: the notification waits with all others.
-    func refused(
+    mutating func refused(
         _ handle: UInt32, _ entry: InFlightNotification, _ rule: ReplyRule, _ reason: RejectionReason, at now: Moment
     ) {
         switch rule.action.pause {
@@ -85,20 +85,20 @@ extension Pipeline {
 
     /// APNs closes a connection of a pool. If that is for the credential, the apps pause that it carries notifications
     /// of: each of those would take another connection with it.
-    package func goaway(_ reason: RejectionReason, pool: Int, at now: Moment) {
+    package mutating func goaway(_ reason: RejectionReason, pool: Int, at now: Moment) {
         guard ReplyRule.rule(goaway: reason)?.action.pause == .app else { return }
         refused(appsServed(by: pool), reason, pool, at: now)
     }
 
     /// APNs refused the certificate of a pool when a connection was opened, and no other is open. The apps that it is
     /// for pause as for an answer that says so, also where nothing waits.
-    package func certificateRefused(pool: Int, at now: Moment) {
+    package mutating func certificateRefused(pool: Int, at now: Moment) {
         let configured = apps.configured.filter { apps.apps[$0].pools.notifications == pool }
         refused(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
     }
 
     /// APNs has opened a connection to a certificate that it had refused.
-    package func certificateTaken(pool: Int, at now: Moment) {
+    package mutating func certificateTaken(pool: Int, at now: Moment) {
         for app in apps.configured where apps.apps[app].pools.all.contains(pool) {
             guard apps.apps[app].lanes[AppLane.credential].gate.pause?.cause == .credential(.badCertificate) else {
                 continue
@@ -116,7 +116,7 @@ extension Pipeline {
             }.map(\.app))
     }
 
-    private func refused(_ refusedApps: Set<Int>, _ reason: RejectionReason, _ pool: Int, at now: Moment) {
+    private mutating func refused(_ refusedApps: Set<Int>, _ reason: RejectionReason, _ pool: Int, at now: Moment) {
         for app in refusedApps.sorted() {
             let cause = AppGate.Cause.credential(reason)
             if let pause = apps.apps[app].lanes[AppLane.credential].gate.pause {
@@ -134,7 +134,7 @@ extension Pipeline {
     /// What is in flight when the app pauses waits as well: that many are refused is what the pause is about. A probe
     /// ends with its own result, so that a queue of dead tokens is used up instead of standing for ever; but nobody is
     /// told by feedback to forget a token that may be good.
-    func refusedToken(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
+    mutating func refusedToken(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
         if let cause = apps.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
             guard apps.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {
                 hold(handle, entry, in: entry.lane, at: now)
@@ -143,7 +143,7 @@ extension Pipeline {
             ended(handle, entry.app, AppLane.credential, showing: .topic, at: now)
             refused(handle, entry.app, entry.lane, cause, at: now)
             entry.tried(.yes)
-            finish(handle, doubt(entry, reply, cause), givesFeedback: false, at: now)
+            finish(handle, doubt(entry, reply, cause), givesFeedback: false)
             return
         }
         ended(handle, entry, showing: .topic, at: now)
@@ -155,7 +155,7 @@ extension Pipeline {
             refused(handle, entry.app, entry.lane, cause, at: now)
         } else {
             entry.tried(.yes)
-            finish(handle, doubt(entry, reply, cause), at: now)
+            finish(handle, doubt(entry, reply, cause))
         }
     }
 
@@ -168,20 +168,20 @@ extension Pipeline {
 
     /// APNs answered about a device token. Returns true if so many were refused that it is not the devices.
     @discardableResult
-    func answeredToken(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
+    mutating func answeredToken(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
         else { return false }
         return apps.apps[entry.app].lanes[entry.lane].refusals.answered(isRefusal: isRefusal, limit: limit)
     }
 
     /// A notification ended without a refusal of its app.
-    func ended(_ handle: UInt32, _ entry: InFlightNotification, showing proof: ReplyProof, at now: Moment) {
+    mutating func ended(_ handle: UInt32, _ entry: InFlightNotification, showing proof: ReplyProof, at now: Moment) {
         guard !isOutdated(entry) else { return }
         ended(handle, entry.app, AppLane.credential, showing: proof, at: now)
         ended(handle, entry.app, entry.lane, showing: proof, at: now)
     }
 
-    private func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
+    private mutating func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
         switch apps.apps[app].lanes[lane].gate.ended(handle, showing: proof, at: now.instant) {
         case .opens: resume(app, lane, at: now)
         case .repeatsPause: pauses(app, lane, at: now)
@@ -190,18 +190,18 @@ extension Pipeline {
     }
 
     /// A notification is not sent any more.
-    func withdrawn(_ handle: UInt32, _ entry: InFlightNotification) {
+    mutating func withdrawn(_ handle: UInt32, _ entry: InFlightNotification) {
         withdrawn(handle, entry.app, AppLane.credential)
         withdrawn(handle, entry.app, entry.lane)
     }
 
-    func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
+    mutating func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
         if apps.apps[app].lanes[lane].gate.withdrawn(handle) { scheduleProbe(app, lane) }
     }
 
     // MARK: Pause and resumption
 
-    func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+    mutating func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
         switch apps.apps[app].lanes[lane].gate.refused(handle, cause, at: now.instant) {
         case .closes: closed(app, lane, cause, at: now)
         case .prolongs: pauses(app, lane, at: now)
@@ -210,12 +210,12 @@ extension Pipeline {
     }
 
     /// A pause begins anew after a probe.
-    private func pauses(_ app: Int, _ lane: Int, at now: Moment) {
+    private mutating func pauses(_ app: Int, _ lane: Int, at now: Moment) {
         scheduleProbe(app, lane)
         limitHeld(app, lane, at: now)
     }
 
-    private func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+    private mutating func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
         scheduleProbe(app, lane)
         withdraw(app, lane)
         let refused =
@@ -230,7 +230,7 @@ extension Pipeline {
     }
 
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
-    private func withdraw(_ app: Int, _ lane: Int) {
+    private mutating func withdraw(_ app: Int, _ lane: Int) {
         let submitted = notifications.handles.map { (handle: $0, entry: notifications[$0]) }.filter {
             $0.entry.app == app && $0.entry.isSubmitted && (lane == AppLane.credential || lane == $0.entry.lane)
         }
@@ -239,14 +239,14 @@ extension Pipeline {
         }
     }
 
-    private func resume(_ app: Int, _ lane: Int, at now: Moment) {
+    private mutating func resume(_ app: Int, _ lane: Int, at now: Moment) {
         log.notice("APNs answers this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
         apps.apps[app].lanes[lane].refusals.reset()
         mayRecover(at: now)
         later.insert(.release(app: app, lane: lane), due: now.instant)
     }
 
-    private func scheduleProbe(_ app: Int, _ lane: Int) {
+    private mutating func scheduleProbe(_ app: Int, _ lane: Int) {
         if let probe = apps.apps[app].lanes[lane].gate.nextProbe {
             later.insert(.release(app: app, lane: lane), due: probe)
         }
@@ -257,7 +257,7 @@ extension Pipeline {
     ///
     /// - Parameter limit: the most that is looked at; the rest is for the next turn.
     /// - Returns: How much was looked at.
-    func release(_ app: Int, _ lane: Int, atMost limit: Int, at now: Moment) -> Int {
+    mutating func release(_ app: Int, _ lane: Int, atMost limit: Int, at now: Moment) -> Int {
         for count in 0..<limit {
             guard apps.apps[app].lanes[lane].gate.admits(at: now.instant),
                 let handle = apps.apps[app].lanes[lane].held.popFirst()

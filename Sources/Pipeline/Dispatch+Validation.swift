@@ -4,9 +4,9 @@ import Decoding
 import Logging
 
 /// Payloads held to Apple's tables, if the configuration asks for it.
-extension Pipeline {
+extension Dispatch {
     /// What is wrong with a notification's payload; `nil` if nothing is, or nobody asks.
-    func finding(in notification: Notification, at now: Moment) -> String? {
+    mutating func finding(in notification: Notification, at now: Moment) -> String? {
         guard settings.validation != .off, let isBroadcast = notification.isBroadcast else { return nil }
         let findings = PayloadCheck.findings(
             in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)

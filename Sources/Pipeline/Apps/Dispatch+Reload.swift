@@ -5,14 +5,7 @@ package import Core
 ///
 /// A notification in flight means its app by the slot that it has in the table, and its pool by a number of its own:
 /// the table may change meanwhile.
-extension Pipeline {
-    /// Goes over to other settings. The queues stay.
-    package func change(to settings: PipelineSettings) {
-        var settings = settings
-        settings.queues = self.settings.queues
-        self.settings = settings
-    }
-
+extension Dispatch {
     /// The slots of the apps that are configured, in the configuration's order.
     package var configured: [Int] {
         get { apps.configured }
@@ -24,25 +17,26 @@ extension Pipeline {
     }
 
     /// Takes an app in: into the slot that it had, while something still means it, or else into one that nothing means.
-    package func add(_ app: PipelineApp) -> Int {
+    ///
+    /// - Returns: its slot, and whether that was another app's before.
+    package mutating func add(_ app: PipelineApp) -> (slot: Int, wasAnothers: Bool) {
         if let slot = apps.apps.firstIndex(where: { $0.isSame(app) }) {
             apps.apps[slot].change(to: app)
-            return slot
+            return (slot, false)
         }
         let used = Set(notifications.handles.map { notifications[$0].app })
         if let free = apps.apps.indices.first(where: { apps.apps[$0].isRemoved && !used.contains($0) }) {
             apps.apps[free] = app
-            tally.forget(app: free)
-            return free
+            return (free, true)
         }
         apps.apps.append(app)
-        return apps.apps.count - 1
+        return (apps.apps.count - 1, false)
     }
 
     /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones. If it
     /// is paused, that is tried at once, also where nothing else changed: the reason may have been mended in the
     /// developer account.
-    package func change(_ slot: Int, to app: PipelineApp, at now: Moment) {
+    package mutating func change(_ slot: Int, to app: PipelineApp, at now: Moment) {
         let old = apps.apps[slot].pools
         apps.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
@@ -58,7 +52,7 @@ extension Pipeline {
     }
 
     /// An app is not configured any more. What is in flight ends as it ends; what waits ends now.
-    package func remove(_ slot: Int, at now: Moment) {
+    package mutating func remove(_ slot: Int, at now: Moment) {
         var waiting: [UInt32] = []
         for lane in apps.apps[slot].lanes.indices {
             while let handle = apps.apps[slot].lanes[lane].held.popFirst() { waiting.append(handle) }
@@ -70,7 +64,7 @@ extension Pipeline {
     }
 
     /// What a pool that the app does not use has not sent yet is sent again, oldest first.
-    private func takeBack(from slot: Int) {
+    private mutating func takeBack(from slot: Int) {
         let submitted = notifications.handles.filter {
             notifications[$0].app == slot && notifications[$0].isSubmitted
         }
@@ -91,16 +85,16 @@ extension Pipeline {
     }
 
     /// Sends a notification again that its old pool can do nothing for, uncounted.
-    func resend(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+    mutating func resend(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
         withdrawn(handle, entry)
         send(handle, at: now)
     }
 
-    func finishRemoved(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+    mutating func finishRemoved(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
         let report = Report(
             outcome: .invalid, attempts: entry.attempts, processed: entry.processed,
             detail: "the app was removed from the configuration")
-        finish(handle, report, at: now)
+        finish(handle, report)
     }
 
     /// Whether a notification went to a pool that its app does not use any more: what that says about the credential is

@@ -1,9 +1,9 @@
 import AMQP
-import Core
+package import Core
 import Logging
 
 /// A notification that has not ended and is not to be tried before a while.
-struct ParkedNotification {
+package struct ParkedNotification {
     let entry: InFlightNotification
     /// How it ends if it cannot wait.
     let report: Report
@@ -15,17 +15,18 @@ struct ParkedNotification {
 ///
 /// A copy holds all notifications of its request that wait, and is published when the others have ended: so a fan-out
 /// has one copy at a time, and what the copy leaves out has its result.
-extension Pipeline {
+extension Outbox {
     /// Leaves a notification to a later round.
-    func park(_ handle: UInt32, _ report: Report, _ trouble: RetryLadder.Trouble?, at now: Moment) {
-        let entry = notifications.remove(handle)
-        entry.request.parked.append(ParkedNotification(entry: entry, report: report, trouble: trouble))
-        closeOne(of: entry.request, at: now)
+    ///
+    /// - Parameter givesBack: whether it goes back to its queue if nothing of its request was sent.
+    package mutating func park(_ parked: ParkedNotification, givesBack: Bool = false, at now: Moment) {
+        let request = parked.entry.request
+        request.parked.append(parked)
+        closeOne(of: request, givesBack: givesBack, at: now)
     }
 
     /// Everything of a request has ended but what is parked.
-    func publishRetry(_ request: InFlightRequest, at now: Moment) {
-        guard !giveBack(request) else { return }
+    mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
         let queue = settings.queues[request.delivery.queue].name
         let trouble = request.parked.compactMap(\.trouble).max() ?? .service
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
@@ -81,7 +82,7 @@ extension Pipeline {
 
     /// No queue took a copy, so that its notifications end here; but what was not tried waits on, lest the pause of one
     /// app put its queue into the dead letters.
-    func retryReturned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
+    mutating func retryReturned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         let queue = String(decoding: pending.publication.routingKey, as: UTF8.self)
         if missingRetryQueues.insert(queue).inserted {
             log.error(
@@ -94,12 +95,14 @@ extension Pipeline {
         counters.unconfirmed -= 1
         if case .putOff(let pause) = pending.kind {
             pending.request.open -= 1
-            return hold(pending.request, for: pause, at: now)
+            actions.append(.hold(pending.request, pause))
+            return
         }
         guard !pending.request.isUntouched else {
             pending.request.open -= 1
             pending.request.parked = []
-            return hold(pending.request, for: settings.hold, at: now)
+            actions.append(.hold(pending.request, settings.hold))
+            return
         }
         // The publish keeps the request open until all of them have ended.
         endParked(pending.request, at: now) { parked in
@@ -109,13 +112,13 @@ extension Pipeline {
         closeOne(of: pending.request, at: now)
     }
 
-    private func endParked(
+    private mutating func endParked(
         _ request: InFlightRequest, at now: Moment, _ report: (ParkedNotification) -> Report
     ) {
         let all = request.parked
         request.parked = []
         request.open += all.count
-        for parked in all { conclude(parked.entry, report(parked), at: now) }
+        for parked in all { finish(parked.entry, report(parked), at: now) }
     }
 }
 

@@ -1,13 +1,16 @@
 import AMQP
-import Core
+package import Core
 import Logging
 
 /// Messages that their decoder wants to see again later: a copy waits in the retry queue with the longest delay that
 /// ends in time, and the rest of the pause, shorter than any of them, passes here.
-extension Pipeline {
-    func putOff(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
+extension Outbox {
+    package mutating func putOff(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         counters.deferred += 1
-        guard let delay = settings.ladder.level(within: pause) else { return hold(request, for: pause, at: now) }
+        guard let delay = settings.ladder.level(within: pause) else {
+            actions.append(.hold(request, pause))
+            return
+        }
         var note = RetryEncoder.Note(attempts: request.history.attempts)
         note.processed = request.history.processed
         note.expiresAt = request.expiresAt
@@ -15,13 +18,10 @@ extension Pipeline {
         let copy = RetryEncoder.encode(
             request.delivery, note, queue: settings.queues[request.delivery.queue].name,
             firstSeen: request.arrived.wall, delay: delay)
-        guard let copy else { return hold(request, for: pause, at: now) }
+        guard let copy else {
+            actions.append(.hold(request, pause))
+            return
+        }
         publish(copy, for: request, .putOff(pause), at: now)
-    }
-
-    /// Keeps a delivery of which nothing was tried for as long as the broker may be left without an answer, then asks
-    /// its decoder again.
-    func hold(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
-        later.insert(.decode(request), due: now.instant + min(pause, settings.longestDeferral))
     }
 }

@@ -1,0 +1,98 @@
+import Configuration
+package import Core
+import Logging
+
+/// From a request to its notifications.
+extension Dispatch {
+    /// Sends the notifications of a request.
+    package mutating func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
+        request.notifications = decoded.count
+        var done: DoneBitmap?
+        if let text = request.history.done {
+            done = DoneBitmap(text, notifications: decoded.count)
+            guard done != nil else {
+                let failure = DecodingFailure("harebell-done: says nothing of \(decoded.count) notifications")
+                actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
+                return
+            }
+        }
+        request.started = decoded.count - (done?.count ?? 0)
+        request.open = request.started
+        let all = decoded.notifications
+        var next = 0
+        var refusals = decoded.refusals[...]
+        var finding: String?
+        var checked: Int?
+        for place in 0..<decoded.count {
+            let position = decoded.count == 1 ? nil : place
+            if let refusal = refusals.first, refusal.position == place {
+                refusals.removeFirst()
+                if let limit = refusal.failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
+                if done?.contains(place) != true {
+                    let id = notificationID(refusal.id, position: position, of: request, key: decoded.key)
+                    let report = Report(outcome: .invalid, detail: refusal.failure.detail)
+                    actions.append(
+                        .conclude(Conclusion(request: request, position: position, id: id, report: report)))
+                }
+                continue
+            }
+            let index = next
+            next += 1
+            if done?.contains(place) == true { continue }
+            let notification = all[index]
+            // The payload of a fan-out is one: it is checked once.
+            if checked.map({ !notification.isForPayload(of: all[$0]) }) ?? true {
+                finding = self.finding(in: notification, at: now)
+            }
+            checked = index
+            let id = notificationID(notification.id, position: position, of: request, key: decoded.key)
+            start(notification, position: position, id: id, finding: finding, of: request, at: now)
+        }
+    }
+
+    private func notificationID(
+        _ own: NotificationID?, position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?
+    ) -> NotificationID {
+        RequestKey.notificationID(
+            own: own, position: position, of: request.delivery, queue: settings.queues[request.delivery.queue].name,
+            key: key)
+    }
+
+    mutating func start(
+        _ notification: consuming Notification, position: Int?, id: NotificationID, finding: String?,
+        of request: InFlightRequest, at now: Moment
+    ) {
+        switch apps.resolve(notification) {
+        case .failure(let failure):
+            let report = Report(outcome: .invalid, detail: failure.detail)
+            actions.append(
+                .conclude(
+                    Conclusion(
+                        request: request, notification: notification, position: position, id: id, report: report)))
+        case .success(let match):
+            if let report = refusal(of: notification, finding: finding, request) {
+                actions.append(
+                    .conclude(
+                        Conclusion(
+                            request: request, notification: notification, position: position, id: id, report: report)))
+                return
+            }
+            let entry = InFlightNotification(
+                request: request, notification: notification, position: position, id: id, match: match)
+            entry.finding = finding
+            send(notifications.insert(entry), at: now)
+        }
+    }
+
+    /// Why a notification is not sent though its app is known; `nil` if it is.
+    private func refusal(
+        of notification: borrowing Notification, finding: String?, _ request: InFlightRequest
+    ) -> Report? {
+        if let finding, settings.validation == .strict { return Report(outcome: .invalid, detail: finding) }
+        guard request.delivery.redelivered, !notification.target.maySendAgain else { return nil }
+        // Whoever had it before us may have sent it.
+        return Report(
+            outcome: .undelivered, processed: .unknown,
+            detail: "redelivered: the channel may have been created already; list the channels before asking again")
+    }
+}

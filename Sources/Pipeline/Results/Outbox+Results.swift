@@ -1,0 +1,101 @@
+package import Core
+
+/// From an outcome to the settlement.
+extension Outbox {
+    /// A notification has its outcome.
+    ///
+    /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
+    package mutating func finish(
+        _ entry: InFlightNotification, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
+    ) {
+        if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
+        conclude(
+            Conclusion(
+                request: entry.request, notification: entry.notification, position: entry.position, id: entry.id,
+                entry: entry, report: report, givesFeedback: givesFeedback), at: now)
+    }
+
+    /// A message that is no request gets one result and a dead letter.
+    package mutating func refuse(
+        _ request: InFlightRequest, _ failure: DecodingFailure, id: NotificationID?, at now: Moment
+    ) {
+        request.open = 1
+        if let limit = failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
+        let report = Report(outcome: .invalid, detail: failure.detail)
+        conclude(Conclusion(request: request, id: id, report: report), at: now)
+    }
+
+    /// A notification ended, or a message that is none.
+    package mutating func conclude(_ end: consuming Conclusion, at now: Moment) {
+        let (request, report) = (end.request, end.report)
+        counters.outcomes[Int(report.outcome.rawValue)] += 1
+        tally.count(app: end.entry?.app, end.notification?.pushType, report.outcome, report.reason)
+        let delivery = request.delivery
+        let route = resultRoute(for: delivery, outcome: report.outcome)
+        let feedback = report.outcome == .unregistered && end.givesFeedback ? settings.feedback : nil
+        if route != nil || feedback != nil {
+            let result = encoder.encode(
+                report, id: end.id, position: end.position, notification: end.notification, topic: end.entry?.topic,
+                environment: end.entry?.environment ?? end.notification?.environment, delivery: delivery,
+                format: settings.queues[delivery.queue].resultFormat)
+            if let route {
+                publish(result.publication(to: route), for: request, .result(report: report, id: end.id), at: now)
+            }
+            if let feedback {
+                publish(result.publication(to: feedback), for: request, .feedback, at: now)
+            }
+        }
+        if settings.callsForDeadLetter(report.outcome) {
+            request.failures += 1
+            if let position = end.position { request.failed.append(position) }
+            if request.firstFailure == nil {
+                request.firstFailure = InFlightRequest.Failure(id: end.id, report: report)
+            }
+        }
+        closeOne(of: request, at: now)
+    }
+
+    /// `reply_to` through the default exchange; without it, what the configuration says.
+    private func resultRoute(for delivery: Delivery, outcome: Outcome) -> PublishRoute? {
+        if let replyTo = delivery.replyTo, !replyTo.isEmpty {
+            return PublishRoute(exchange: [], routingKey: replyTo)
+        }
+        return settings.results(for: outcome)
+    }
+
+    /// One notification or publication of the request has ended.
+    ///
+    /// - Parameter givesBack: whether what was not sent goes back to its queue instead of a retry queue.
+    mutating func closeOne(of request: InFlightRequest, givesBack: Bool = false, at now: Moment) {
+        request.open -= 1
+        guard request.open == 0 else { return }
+        if let failure = request.firstFailure {
+            request.firstFailure = nil
+            deadLetter(request, failure, at: now)
+        } else if request.parked.isEmpty {
+            actions.append(.complete(request))
+        } else if givesBack || request.isOrphan, request.isUntouched {
+            actions.append(.giveBack(request))
+        } else {
+            publishRetry(request, at: now)
+        }
+    }
+
+    mutating func deadLetter(_ request: InFlightRequest, _ failure: InFlightRequest.Failure, at now: Moment) {
+        counters.deadLetters += 1
+        var report = failure.report
+        if request.notifications > 1 {
+            let first = report.detail.map { ", first: \($0)" } ?? ""
+            report.detail = "\(request.failures) of \(request.notifications) notifications failed\(first)"
+        }
+        let publication = settings.deadLetters.encode(
+            request.delivery, report: report, results: failure.results, id: failure.id,
+            queue: settings.queues[request.delivery.queue].name,
+            decoder: settings.queues[request.delivery.queue].decoderName, firstSeen: request.arrived.wall,
+            done: request.doneBitmap(leaving: request.failed), now: now.wall)
+        // What is parked may fail as well, and then has a dead letter of its own.
+        request.failures = 0
+        request.failed = []
+        publish(publication, for: request, .deadLetter, at: now)
+    }
+}

@@ -1,0 +1,77 @@
+import AMQP
+import APNs
+package import Core
+import Decoding
+import Pipeline
+
+/// How a worker ends.
+extension Worker {
+    /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
+    package func startDrain(deadline: Instant) {
+        guard drain.start(deadline: deadline) else { return }
+        consumer.cancelConsumers(at: now.instant)
+        outbox.stopWaitingForReplyQueues(at: now)
+        performActions()
+    }
+
+    /// Closes everything now; what is unsettled goes back to its queue.
+    package func stop() {
+        if !isIdle { wasCutShort = true }
+        end()
+    }
+
+    /// Whether everything is closed in order, or given up.
+    package var hasEnded: Bool {
+        drain.stage == .ended
+    }
+
+    func advanceDrain() {
+        switch drain.stage {
+        case .running, .ended: return
+        case .finishing:
+            if holdsOnly { giveBackWaiting() }
+            if !isIdle {
+                guard drain.isOver(at: now.instant) else { return }
+                wasCutShort = true
+            }
+            drain.settled(at: now.instant)
+            for publisher in publishers { publisher.close(at: now.instant) }
+            for case let pool? in roster.pools { pool.drain(at: now.instant) }
+            for decoder in decoders { decoder.stop() }
+            let queues = hasDelivered.indices.filter { hasDelivered[$0] && !wasCutShort }
+            flush = AcknowledgementFlush(queues, on: consumer, at: now.instant)
+            advanceDrain()
+        case .flushing:
+            guard flush?.isOver ?? true || drain.isOver(at: now.instant) else { return }
+            drain.flushed(at: now.instant)
+            consumer.close(at: now.instant)
+        case .closing:
+            // What APNs has not answered by the deadline is given up: its connections are not waited for.
+            let isClosed =
+                consumer.isClosed && publishers.allSatisfy(\.isClosed) && decoders.allSatisfy(\.hasStopped)
+                && (wasCutShort || roster.pools.allSatisfy { $0?.isDrained ?? true })
+            guard isClosed || drain.isOver(at: now.instant) else { return }
+            end()
+        }
+    }
+
+    /// Whether nothing is left to do for any delivery.
+    private var isIdle: Bool { intake.unsettled == 0 }
+
+    /// Whether all that is left belongs to paused apps, or is put off: waiting longer changes nothing.
+    private var holdsOnly: Bool {
+        outbox.counters.unconfirmed == 0 && !intake.isAsking && dispatch.holdsOnly
+    }
+
+    /// Nobody waits any more for what only waits.
+    private func giveBackWaiting() {
+        intake.giveBackDeferred()
+        dispatch.giveBackWaiting(at: now)
+        performActions()
+    }
+
+    private func end() {
+        drain.closed()
+        logThrottle.finish()
+    }
+}
