@@ -23,12 +23,7 @@ enum DirectRequest {
             complain(error.description)
             throw Status.configuration
         }
-        try runner.run(
-            nextDeadline: { exchange.nextDeadline }, expire: { _ in }, interrupted: { exchange.stop(at: runner.now) }
-        ) { now in
-            exchange.step(at: now)
-            return exchange.isOver
-        }
+        try runner.run(exchange)
         for alarm in exchange.alarms { complain("\(alarm)") }
         guard let end = exchange.end else { preconditionFailure("what is over has an end") }
         return end

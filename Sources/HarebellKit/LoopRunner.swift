@@ -1,19 +1,21 @@
 import Core
 import Glibc
+import Operations
 import System
 
-/// Runs one sans-IO run (a load, a topology) on a loop with sockets until it says that it is over.
+/// Carries out a ``Run`` on a loop with sockets until it is finished.
 final class LoopRunner: LoopOwner {
-    let loop: EventLoop
-    private var signals: SignalSource?
-    private var nextDeadlineOfRun: () -> Instant? = { nil }
-    private var expireRun: (Instant) -> Void = { _ in }
-    private var stepRun: (Moment) -> Bool = { _ in true }
-    let network: SocketNetwork
-    private let resolver: Resolver
-
     private static let handled: [Int32] = [SIGINT, SIGTERM]
 
+    let loop: EventLoop
+    let network: SocketNetwork
+    private let resolver: Resolver
+    private var run: (any Run)?
+    private var interval: Duration?
+    private var afterStep: (Moment) -> Void = { _ in }
+
+    /// From now on the calling thread takes SIGINT and SIGTERM only in ``run(_:every:_:)``.
+    ///
     /// - Parameters:
     ///   - options: of the sockets that it connects.
     ///   - lookUp: what answers for names; it runs on a thread of its own.
@@ -36,29 +38,33 @@ final class LoopRunner: LoopOwner {
 
     var now: Instant { loop.now.instant }
 
-    /// Turns until `step` returns true.
+    /// Turns until the run is finished. SIGINT and SIGTERM stop it.
     ///
-    /// - Parameter interrupted: called on SIGINT and SIGTERM
+    /// - Parameters:
+    ///   - interval: the longest time between two steps; `nil` for as long as nothing happens.
+    ///   - afterStep: called after each step, the last one too.
     func run(
-        nextDeadline: @escaping () -> Instant?, expire: @escaping (Instant) -> Void,
-        interrupted: @escaping () -> Void, step: @escaping (Moment) -> Bool
+        _ run: any Run, every interval: Duration? = nil, _ afterStep: @escaping (Moment) -> Void = { _ in }
     ) throws {
-        nextDeadlineOfRun = nextDeadline
-        expireRun = expire
-        stepRun = step
-        signals = try SignalSource(loop: loop, signals: Self.handled) { _ in interrupted() }
+        self.run = run
+        self.interval = interval
+        self.afterStep = afterStep
+        _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run.stop(at: loop.now) }
         try loop.run(owner: self)
     }
 
+    // MARK: LoopOwner
+
     var nextDeadline: Instant? {
-        nextDeadlineOfRun()
+        [run?.nextDeadline, interval.map { now + $0 }].compactMap(\.self).min()
     }
 
-    func expire(at now: Moment) {
-        expireRun(now.instant)
-    }
+    /// The end of the turn does what is due.
+    func expire(at now: Moment) {}
 
     func endTurn(at now: Moment) {
-        if stepRun(now) { loop.stop() }
+        run?.step(at: now)
+        afterStep(now)
+        if run?.isFinished ?? true { loop.stop() }
     }
 }

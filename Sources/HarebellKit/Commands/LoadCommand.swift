@@ -4,7 +4,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 
 struct LoadCommand: ConfiguredCommand {
@@ -68,15 +67,7 @@ struct LoadCommand: ConfiguredCommand {
                 run: name, topic: topic ?? settings.apps[0].topic, mix: LoadPlan.Mix(rawValue: mix) ?? .accepted,
                 bodySize: bodySize),
             replies: replies, at: runner.now)
-        let progress = ProgressBar(total: count, isShown: !json && isatty(STDERR_FILENO) == 1)
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
-        ) { now in
-            run.step(at: now.instant)
-            progress.show(run.ledger.answered, at: now.instant)
-            return run.isClosed
-        }
-        progress.clear()
+        try runner.run(run, showing: ProgressBar(isWanted: !json))
         try report(run)
     }
 

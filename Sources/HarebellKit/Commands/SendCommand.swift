@@ -110,13 +110,7 @@ struct SendCommand: ConfiguredCommand {
             complain(error.description)
             throw Status.configuration
         }
-        try runner.run(
-            nextDeadline: { notification.nextDeadline }, expire: { _ in },
-            interrupted: { notification.stop(at: SystemClock.now()) }
-        ) { now in
-            notification.step(at: now)
-            return notification.isOver
-        }
+        try runner.run(notification)
         for alarm in notification.alarms { complain("\(alarm)") }
         guard let result = notification.result else { preconditionFailure("what is over has a result") }
         return result
@@ -139,13 +133,7 @@ struct SendCommand: ConfiguredCommand {
         }
         let notification = QueuedNotification(
             request, to: queue, form, replies: replies, timeout: .seconds(timeout ?? 60), at: runner.now)
-        try runner.run(
-            nextDeadline: { notification.nextDeadline }, expire: notification.expire(at:),
-            interrupted: { notification.stop(at: runner.now) }
-        ) { now in
-            notification.step(at: now.instant)
-            return notification.isOver
-        }
+        try runner.run(notification)
         switch notification.end {
         case .result(let result): return result
         case .failed(let text):

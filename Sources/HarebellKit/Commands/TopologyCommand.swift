@@ -4,7 +4,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 
 struct TopologyCommand: ConfiguredCommand {
@@ -74,10 +73,7 @@ struct TopologyCommand: ConfiguredCommand {
         let run = TopologyRun(plan, purpose, control: control, at: runner.now)
         var reports: [TopologyReport] = []
         var failed = false
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop(at: runner.now) }
-        ) { now in
-            run.step(at: now.instant)
+        try runner.run(run) { _ in
             while let event = run.nextEvent() {
                 let report: TopologyReport
                 switch event {
@@ -92,7 +88,6 @@ struct TopologyCommand: ConfiguredCommand {
                 reports.append(report)
                 if !json { say(lines: report.lines) }
             }
-            return run.isClosed
         }
         if failed || reports.count < plan.steps.count { throw Status.unavailable }
         return reports
@@ -115,20 +110,12 @@ struct TopologyCommand: ConfiguredCommand {
                 role, name: "harebell topology", broker, network: runner.network,
                 seed: UInt64.random(in: 0 ... .max))
         }
-        let progress = ProgressBar(
-            total: Int(run.longest.components.seconds), isShown: !json && isatty(STDERR_FILENO) == 1)
-        let start = runner.now
+        let bar = ProgressBar(isWanted: !json)
         var reports: [ProbeReport] = run.left.map { ProbeReport($0, .left) }
         var failed = false
-        try runner.run(
-            nextDeadline: {
-                let tick = progress.isShown ? runner.now + .seconds(1) : nil
-                return [run.nextDeadline, tick].compactMap(\.self).min()
-            }, expire: run.expire(at:), interrupted: { run.stop(at: runner.now) }
-        ) { now in
-            run.step(at: now.instant)
+        try runner.run(run, showing: bar) {
             while let event = run.nextEvent() {
-                progress.clear()
+                bar.clear()
                 if let report = ProbeReport(event) {
                     reports.append(report)
                     if !json { say(lines: report.lines) }
@@ -137,10 +124,7 @@ struct TopologyCommand: ConfiguredCommand {
                     complain(error?.description ?? "the broker does not answer")
                 }
             }
-            if !run.isClosed { progress.show(Int((now.instant - start).components.seconds), at: now.instant) }
-            return run.isClosed
         }
-        progress.clear()
         if failed { throw Status.unavailable }
         if json {
             say(

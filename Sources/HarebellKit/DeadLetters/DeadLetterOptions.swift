@@ -103,15 +103,7 @@ final class DeadLetterDesk {
             chosen += 1
             return visit(delivery, letter) && chosen < limit ?? .max
         }
-        let progress = Progress(options)
-        try runner.run(
-            nextDeadline: { scan.nextDeadline }, expire: scan.expire(at:), interrupted: { scan.stop() }
-        ) { now in
-            scan.step(at: now.instant)
-            progress.show(scan.seen, of: scan.atStart, at: now.instant)
-            return scan.isClosed
-        }
-        progress.clear()
+        try runner.run(scan, showing: ProgressBar(isWanted: !options.json))
         switch scan.end {
         case .failed(let message)?:
             complain(message)
@@ -139,15 +131,7 @@ final class DeadLetterDesk {
         let run = try DeadLetterRun(
             action, settings, reader: reader, id: NotificationID.random(using: &random).description, at: runner.now,
             connect: connect(runner))
-        let progress = Progress(options)
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
-        ) { now in
-            run.step(at: now.instant)
-            progress.show(run.tally.done, of: min(run.tally.atStart, settings.limit), at: now.instant)
-            return run.isClosed
-        }
-        progress.clear()
+        try runner.run(run, showing: ProgressBar(isWanted: !options.json))
         return run
     }
 
@@ -206,27 +190,6 @@ final class DeadLetterDesk {
             throw Status.unavailable
         }
         if tally.refused > 0 || tally.uncertain > 0 || run.end == .stopped { throw Status.refused }
-    }
-
-    /// A bar on a terminal, as long as the queue turns out to be.
-    private final class Progress {
-        private let isShown: Bool
-        private var bar: ProgressBar?
-
-        init(_ options: DeadLetterOptions) {
-            isShown = !options.json && isatty(STDERR_FILENO) == 1
-        }
-
-        func show(_ done: Int, of total: Int, at now: Instant) {
-            guard total > 0 else { return }
-            let bar = bar ?? ProgressBar(total: total, isShown: isShown)
-            self.bar = bar
-            bar.show(done, at: now)
-        }
-
-        func clear() {
-            bar?.clear()
-        }
     }
 }
 

@@ -4,7 +4,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 import System
 
@@ -128,18 +127,10 @@ struct DeadLettersImport: ConfiguredCommand {
         let publisher = try BrokerConnections.connection(
             .publisher, name: "harebell dead-letters import", settings.broker, network: runner.network,
             seed: UInt64.random(in: 0 ... .max))
-        let run = ArchiveImport(to: queue, rate: rate, publisher: publisher, at: runner.now) {
+        let run = ArchiveImport(to: queue, count: count, rate: rate, publisher: publisher, at: runner.now) {
             try lines.next().map { try ArchivedMessage(line: $0) }
         }
-        let progress = ProgressBar(total: count, isShown: !json && isatty(STDERR_FILENO) == 1)
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
-        ) { now in
-            run.step(at: now.instant)
-            progress.show(run.confirmed, at: now.instant)
-            return run.isClosed
-        }
-        progress.clear()
+        try runner.run(run, showing: ProgressBar(isWanted: !json))
         report(queue, count, run)
         if let complaint = run.complaint { complain(complaint) }
         if case .failed(let message) = run.end {

@@ -2,7 +2,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 import System
 
@@ -24,16 +23,7 @@ struct ConnectionsReport {
             configuration, broker: runner.network, apns: try runner.makeNetwork(configuration.apns.socketOptions),
             lookedUp: { endpoint in answers.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
             at: SystemClock.now())
-        let progress = ProgressBar(
-            total: check.progress.of, isShown: showsProgress && isatty(STDERR_FILENO) == 1)
-        try runner.run(
-            nextDeadline: { check.nextDeadline }, expire: { _ in }, interrupted: { check.stop(at: runner.now) }
-        ) { now in
-            check.step(at: now)
-            progress.show(check.progress.done, at: now.instant)
-            return check.isOver
-        }
-        progress.clear()
+        try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
         reports = check.reports
     }
 

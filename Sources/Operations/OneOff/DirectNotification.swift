@@ -13,7 +13,7 @@ package import TLS
 /// It goes through a pipeline of its own, as a delivery that no broker brought: what is checked before anything is
 /// sent, and how a result is written, cannot differ from what a worker does. Only the way to APNs is another: one
 /// exchange, and no retry that a person would have to wait for. Sans-IO like a worker.
-package final class DirectNotification: PipelineDoors {
+package final class DirectNotification: Run, PipelineDoors {
     /// Where the result goes: nowhere, but it is asked for.
     private static let replyTo = "result"
 
@@ -53,7 +53,7 @@ package final class DirectNotification: PipelineDoors {
     /// What else the operator should know.
     package var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
 
-    package var isOver: Bool { exchange?.0.isOver ?? true }
+    package var isFinished: Bool { exchange?.0.isFinished ?? true }
 
     package var nextDeadline: Instant? { exchange?.0.nextDeadline }
 
@@ -63,9 +63,8 @@ package final class DirectNotification: PipelineDoors {
         if result == nil, let end = exchange.end { pipeline.finish(handle, end.report, at: now) }
     }
 
-    /// Ends it where it is.
     package func stop(at now: Moment) {
-        exchange?.0.stop(at: now.instant)
+        exchange?.0.stop(at: now)
         step(at: now)
     }
 
