@@ -1,14 +1,13 @@
-import Core
+package import Core
 import Glibc
-import Operations
-import System
+package import System
 
 /// Carries out a ``Run`` on a loop with sockets until it is finished.
-final class LoopRunner: LoopOwner {
+package final class LoopRunner: LoopOwner {
     private static let handled: [Int32] = [SIGINT, SIGTERM]
 
-    let loop: EventLoop
-    let network: SocketNetwork
+    package let loop: EventLoop
+    package let network: SocketNetwork
     private let resolver: Resolver
     private var run: (any Run)?
     private var interval: Duration?
@@ -19,7 +18,7 @@ final class LoopRunner: LoopOwner {
     /// - Parameters:
     ///   - options: of the sockets that it connects.
     ///   - lookUp: what answers for names; it runs on a thread of its own.
-    init(
+    package init(
         _ options: SocketOptions = SocketOptions(),
         lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
     ) throws {
@@ -32,18 +31,18 @@ final class LoopRunner: LoopOwner {
     }
 
     /// One more network on the same loop.
-    func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
+    package func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
         try SocketNetwork(loop: loop, resolver: resolver, options: options)
     }
 
-    var now: Instant { loop.now.instant }
+    package var now: Instant { loop.now.instant }
 
     /// Turns until the run is finished. SIGINT and SIGTERM stop it.
     ///
     /// - Parameters:
     ///   - interval: the longest time between two steps; `nil` for as long as nothing happens.
     ///   - afterStep: called after each step, the last one too.
-    func run(
+    package func run(
         _ run: any Run, every interval: Duration? = nil, _ afterStep: @escaping (Moment) -> Void = { _ in }
     ) throws {
         self.run = run
@@ -55,14 +54,14 @@ final class LoopRunner: LoopOwner {
 
     // MARK: LoopOwner
 
-    var nextDeadline: Instant? {
+    package var nextDeadline: Instant? {
         [run?.nextDeadline, interval.map { now + $0 }].compactMap(\.self).min()
     }
 
     /// The end of the turn does what is due.
-    func expire(at now: Moment) {}
+    package func expire(at now: Moment) {}
 
-    func endTurn(at now: Moment) {
+    package func endTurn(at now: Moment) {
         run?.step(at: now)
         afterStep(now)
         if run?.isFinished ?? true { loop.stop() }
