@@ -54,11 +54,9 @@ struct LoadCommand: ConfiguredCommand {
         let settings = try configuration.load(registry).configuration
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let replies = try ReplyQueue(name: "harebell.\(name)", prefetch: 1000, at: runner.now) { role in
-            try BrokerConnections.connection(
-                role, name: "harebell load", settings.broker, network: runner.network,
-                seed: UInt64.random(in: 0 ... .max))
-        }
+        let replies = try ReplyQueue(
+            name: "harebell.\(name)", prefetch: 1000, at: runner.now,
+            connect: runner.connections("harebell load", settings.broker))
         var options = LoadRun.Settings(queue: queue, count: count, rate: rate)
         options.patience = .seconds(patience)
         let run = LoadRun(
@@ -81,17 +79,16 @@ struct LoadCommand: ConfiguredCommand {
         }
         let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
         if json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
-                    ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
-                    ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
-                    ("per_second", .number(throughput)),
-                    ("p50_ms", .number(milliseconds(0.5))), ("p90_ms", .number(milliseconds(0.9))),
-                    ("p99_ms", .number(milliseconds(0.99))), ("p999_ms", .number(milliseconds(0.999))),
-                    ("max_ms", .number(milliseconds(1))),
-                    ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
-                ]))
+            say(json: [
+                ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
+                ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
+                ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
+                ("per_second", .number(throughput)),
+                ("p50_ms", .number(milliseconds(0.5))), ("p90_ms", .number(milliseconds(0.9))),
+                ("p99_ms", .number(milliseconds(0.99))), ("p999_ms", .number(milliseconds(0.999))),
+                ("max_ms", .number(milliseconds(1))),
+                ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
+            ])
         } else {
             say("published    \(ledger.published)")
             say("answered     \(ledger.answered) in \(fixed(seconds, 2)) s, \(fixed(throughput, 0)) a second")

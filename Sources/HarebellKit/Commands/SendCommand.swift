@@ -105,7 +105,7 @@ struct SendCommand: ConfiguredCommand {
         do throws(TLSError) {
             notification = try DirectNotification(
                 request, settings, network: runner.network, patience: timeout.map { .seconds($0) },
-                log: settings.log.logger("harebell"), seed: random(), at: SystemClock.now())
+                log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         } catch {
             complain(error.description)
             throw Status.configuration
@@ -127,10 +127,8 @@ struct SendCommand: ConfiguredCommand {
         }
         let runner = try LoopRunner()
         let name = "harebell.send-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let replies = try ReplyQueue(name: name, prefetch: 1, at: runner.now) { role in
-            try BrokerConnections.connection(
-                role, name: "harebell send", settings.broker, network: runner.network, seed: random())
-        }
+        let replies = try ReplyQueue(
+            name: name, prefetch: 1, at: runner.now, connect: runner.connections("harebell send", settings.broker))
         let notification = QueuedNotification(
             request, to: queue, form, replies: replies, timeout: .seconds(timeout ?? 60), at: runner.now)
         try runner.run(notification)
@@ -141,9 +139,5 @@ struct SendCommand: ConfiguredCommand {
             throw Status.unavailable
         case nil: preconditionFailure("what is over has an end")
         }
-    }
-
-    private func random() -> UInt64 {
-        UInt64.random(in: 0 ... .max)
     }
 }

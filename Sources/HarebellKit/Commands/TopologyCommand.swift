@@ -67,9 +67,7 @@ struct TopologyCommand: ConfiguredCommand {
         _ purpose: TopologyRun.Purpose, _ plan: TopologyPlan, _ broker: Configuration.Broker
     ) throws -> [TopologyReport] {
         let runner = try LoopRunner()
-        let control = try BrokerConnections.connection(
-            .control, name: "harebell topology", broker, network: runner.network,
-            seed: UInt64.random(in: 0 ... .max))
+        let control = try runner.connections("harebell topology", broker)(.control)
         let run = TopologyRun(plan, purpose, control: control, at: runner.now)
         var reports: [TopologyReport] = []
         var failed = false
@@ -94,10 +92,9 @@ struct TopologyCommand: ConfiguredCommand {
     }
 
     private func sayJSON(_ reports: [TopologyReport]) {
-        say(
-            json: JSONAnswer.text(of: [
-                ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
-            ]))
+        say(json: [
+            ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
+        ])
     }
 
     // MARK: Probing
@@ -105,11 +102,9 @@ struct TopologyCommand: ConfiguredCommand {
     private func probe(_ plan: TopologyPlan, _ broker: Configuration.Broker) throws {
         let runner = try LoopRunner()
         let name = "harebell.probe-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let run = try RetryProbe(plan, within: .seconds(within), name: name, at: runner.now) { role in
-            try BrokerConnections.connection(
-                role, name: "harebell topology", broker, network: runner.network,
-                seed: UInt64.random(in: 0 ... .max))
-        }
+        let run = try RetryProbe(
+            plan, within: .seconds(within), name: name, at: runner.now,
+            connect: runner.connections("harebell topology", broker))
         let bar = ProgressBar(isWanted: !json)
         var reports: [ProbeReport] = run.left.map { ProbeReport($0, .left) }
         var failed = false
@@ -127,10 +122,9 @@ struct TopologyCommand: ConfiguredCommand {
         }
         if failed { throw Status.unavailable }
         if json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("ok", .boolean(!reports.contains(where: \.isWrong))), ("levels", .array(reports.map(\.json))),
-                ]))
+            say(json: [
+                ("ok", .boolean(!reports.contains(where: \.isWrong))), ("levels", .array(reports.map(\.json))),
+            ])
         } else {
             for report in reports where report.state == .left { say(lines: report.lines) }
         }

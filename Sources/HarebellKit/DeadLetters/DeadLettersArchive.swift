@@ -72,11 +72,10 @@ struct DeadLettersExport: ConfiguredCommand {
             throw Status.internal
         }
         if options.json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
-                    ("exported", .integer(exported)), ("refused", .integer(unreadable)),
-                ]))
+            say(json: [
+                ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
+                ("exported", .integer(exported)), ("refused", .integer(unreadable)),
+            ])
         } else {
             say("exported    \(exported) of \(scan.atStart) messages")
         }
@@ -124,9 +123,7 @@ struct DeadLettersImport: ConfiguredCommand {
         guard !dryRun else { return report(queue, count, nil) }
         let runner = try LoopRunner()
         let lines = try open(settings)
-        let publisher = try BrokerConnections.connection(
-            .publisher, name: "harebell dead-letters import", settings.broker, network: runner.network,
-            seed: UInt64.random(in: 0 ... .max))
+        let publisher = try runner.connections("harebell dead-letters import", settings.broker)(.publisher)
         let run = ArchiveImport(to: queue, count: count, rate: rate, publisher: publisher, at: runner.now) {
             try lines.next().map { try ArchivedMessage(line: $0) }
         }
@@ -142,12 +139,11 @@ struct DeadLettersImport: ConfiguredCommand {
 
     private func report(_ queue: String, _ count: Int, _ run: ArchiveImport?) {
         if json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("queue", .text(queue)), ("messages", .integer(count)),
-                    ("imported", .integer(run?.confirmed ?? 0)), ("refused", .integer(run?.refused ?? 0)),
-                    ("uncertain", .integer(run?.uncertain ?? 0)),
-                ]))
+            say(json: [
+                ("queue", .text(queue)), ("messages", .integer(count)),
+                ("imported", .integer(run?.confirmed ?? 0)), ("refused", .integer(run?.refused ?? 0)),
+                ("uncertain", .integer(run?.uncertain ?? 0)),
+            ])
         } else {
             say("imported    \(run?.confirmed ?? 0) of \(count) messages into \(queue)")
         }

@@ -52,8 +52,8 @@ struct ConnectionsReport {
     }
 
     private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> [Painted] {
-        let severity = padded(finding.severity.rawValue, severityWidth)
-        let subject = padded(finding.subject, width)
+        let severity = finding.severity.rawValue.padded(to: severityWidth)
+        let subject = finding.subject.padded(to: width)
         let line =
             Painted("    ") + Painted(severity, colour(of: finding.severity)) + "  \(subject)  \(finding.text)"
         guard showsHint, let hint = finding.hint else { return [line] }
@@ -68,10 +68,6 @@ struct ConnectionsReport {
         case .warning: .yellow
         case .unreachable, .wrong: .red
         }
-    }
-
-    private static func padded(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
     }
 
     // MARK: Programs
@@ -89,7 +85,7 @@ struct ConnectionsReport {
     private static func object(_ finding: ConnectionFinding) -> JSONAnswer {
         .object([
             ("severity", .text(finding.severity.rawValue)), ("subject", .text(finding.subject)),
-            ("text", .text(finding.text)), ("hint", finding.hint.map { .text($0) } ?? .null),
+            ("text", .text(finding.text)), ("hint", .optional(finding.hint)),
         ])
     }
 }

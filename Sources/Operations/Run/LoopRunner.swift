@@ -1,5 +1,8 @@
+package import AMQP
+package import Configuration
 package import Core
 import Glibc
+import Runtime
 package import System
 
 /// Carries out a ``Run`` on a loop with sockets until it is finished.
@@ -33,6 +36,18 @@ package final class LoopRunner: LoopOwner {
     /// One more network on the same loop.
     package func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
         try SocketNetwork(loop: loop, resolver: resolver, options: options)
+    }
+
+    /// Makes the connections of a command with a broker.
+    ///
+    /// - Parameter name: what the broker shows of them.
+    package func connections(
+        _ name: String, _ broker: Configuration.Broker
+    ) -> (AMQPRole) throws -> AMQPConnection {
+        { [network] role in
+            try BrokerConnections.connection(
+                role, name: name, broker, network: network, seed: UInt64.random(in: 0 ... .max))
+        }
     }
 
     package var now: Instant { loop.now.instant }
