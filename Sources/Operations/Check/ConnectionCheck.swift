@@ -67,16 +67,22 @@ package final class ConnectionCheck: Run {
     private func look(at address: BrokerAddress, _ secret: Secret, over network: any Network, _ now: Instant) -> Look {
         var settings = configuration.broker
         settings.endpoints = [secret]
+        return begin("tls") {
+            try BrokerCheck(address, configuration, lookedUp: lookedUp, at: now) { role in
+                try BrokerConnections.connection(
+                    role, name: "harebell check", settings, network: network, seed: random.next())
+            }
+        }
+    }
+
+    /// - Parameter subject: of the finding where it cannot begin.
+    private func begin(_ subject: String, _ check: () throws -> any PlaceCheck) -> Look {
         do {
-            return .begun(
-                try BrokerCheck(address, configuration, lookedUp: lookedUp, at: now) { role in
-                    try BrokerConnections.connection(
-                        role, name: "harebell check", settings, network: network, seed: random.next())
-                })
+            return .begun(try check())
         } catch let error as any ComponentError {
-            return .failed(.failure("tls", error))
+            return .failed(.failure(subject, error))
         } catch {
-            return .failed(ConnectionFinding(.wrong, "tls", "\(error)"))
+            return .failed(ConnectionFinding(.wrong, subject, "\(error)"))
         }
     }
 
@@ -117,16 +123,11 @@ package final class ConnectionCheck: Run {
     }
 
     private func look(at target: APNsTarget, _ now: Instant) -> Look {
-        do {
-            return .begun(
-                try APNsCheck(
-                    target, configuration.apns, context: try target.identity.makeContext(),
-                    tokens: try ProviderTokens([target.app]), network: network, lookedUp: lookedUp,
-                    requestID: .random(using: &random), at: now))
-        } catch let error as any ComponentError {
-            return .failed(.failure("credential", error))
-        } catch {
-            return .failed(ConnectionFinding(.wrong, "credential", "\(error)"))
+        begin("credential") {
+            try APNsCheck(
+                target, configuration.apns, context: try target.identity.makeContext(),
+                tokens: try ProviderTokens([target.app]), network: network, lookedUp: lookedUp,
+                requestID: .random(using: &random), at: now)
         }
     }
 
