@@ -1,5 +1,6 @@
 import ArgumentParser
 import Core
+import Decoding
 import Glibc
 import TLS
 
@@ -17,6 +18,17 @@ enum Status {
     }
 }
 
+extension Outcome {
+    /// How a command ends whose request ended so; `nil` for done.
+    var status: ExitCode? {
+        switch self {
+        case .accepted: nil
+        case .unregistered, .rejected, .invalid, .expired: Status.refused
+        case .undelivered: Status.unavailable
+        }
+    }
+}
+
 /// Writes a line to standard error.
 func complain(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDERR_FILENO)
@@ -30,6 +42,11 @@ func say(_ text: String) {
 /// Writes several lines likewise. A line feed within one of them is a peer's, and does not begin another.
 func say(lines: [String]) {
     for line in lines { say(line) }
+}
+
+/// Writes a JSON object likewise, on one line.
+func say(json members: [(String, JSONAnswer)]) {
+    say(json: JSONAnswer.text(of: members))
 }
 
 /// Writes JSON likewise, on one line.

@@ -7,8 +7,8 @@ import Runtime
 import Simulator
 import TestSupport
 
-/// A request on its whole way: through intake, dispatch and outbox alone, and through a worker with both connections and
-/// APNs's.
+/// A request on its whole way: through intake, dispatch and outbox alone, and through a worker with connections to the
+/// broker and to APNs.
 enum WorkerBenchmarks {
     static let all = [
         pipeline("pipeline, apns-json", Samples.all[2]), pipeline("pipeline, apns-headers", Samples.all[3]),

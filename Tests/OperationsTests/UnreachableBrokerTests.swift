@@ -22,8 +22,7 @@ struct UnreachableBrokerTests {
         let run = TopologyRun(
             TopologyPlan(try World.configuration { _ in }), .apply, control: connection(.control), at: network.now)
         var failures: [AMQPError?] = []
-        network.advance(by: TopologyRun.patience + .seconds(1), deadline: { run.nextDeadline }) {
-            run.expire(at: network.now)
+        network.advance(by: TopologyRun.patience + .seconds(1), run) {
             var isNew = false
             while case .failed(let error)? = run.nextEvent() {
                 failures.append(error)
@@ -32,7 +31,7 @@ struct UnreachableBrokerTests {
             return isNew
         }
         #expect(failures.map { $0?.code } == [.transport])
-        #expect(run.isClosed && run.nextDeadline == nil)
+        #expect(run.isFinished && run.nextDeadline == nil)
         #expect(network.attempts > 1)
     }
 
@@ -42,16 +41,12 @@ struct UnreachableBrokerTests {
             settings: LoadRun.Settings(queue: "push.requests", count: 10, rate: nil),
             plan: LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0),
             replies: ReplyQueue(name: "replies", prefetch: 10, at: network.now, connect: connection), at: network.now)
-        network.advance(by: .seconds(31), deadline: { run.nextDeadline }) {
-            let before = run.end
-            run.expire(at: network.now)
-            return run.end != before
-        }
+        network.advance(by: .seconds(31), run)
         guard case .failed(let message) = run.end else {
             Issue.record("\(String(describing: run.end))")
             return
         }
         #expect(message.contains("cannot connect to broker:5672"))
-        #expect(run.isClosed)
+        #expect(run.isFinished)
     }
 }

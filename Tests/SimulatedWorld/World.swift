@@ -2,7 +2,7 @@ package import AMQP
 package import Configuration
 package import Core
 package import Logging
-import Operations
+package import Operations
 import Pipeline
 package import Runtime
 package import Simulator
@@ -48,17 +48,8 @@ package final class World {
     /// Refuse connections.
     package var isBrokerDown = false
     package var isAPNsDown = false
-    /// What else lives on this network's time, such as a command's run.
-    package struct Guest {
-        let nextDeadline: () -> Instant?
-        let turn: (Moment) -> Void
-
-        package init(nextDeadline: @escaping () -> Instant?, turn: @escaping (Moment) -> Void) {
-            self.nextDeadline = nextDeadline
-            self.turn = turn
-        }
-    }
-    package var guests: [Guest] = []
+    /// What else lives on this network's time.
+    package var guests: [any Run] = []
     /// Called after each of the worker's turns.
     package var check: () -> Void = {}
     private let folder: TemporaryDirectory
@@ -309,7 +300,7 @@ package final class World {
     }
 
     private var nextDeadline: Instant? {
-        (running.map { $0.hasEnded ? nil : $0.nextDeadline } + guests.map { $0.nextDeadline() }).compactMap(\.self)
+        (running.map { $0.hasEnded ? nil : $0.nextDeadline } + guests.map(\.nextDeadline)).compactMap(\.self)
             .min()
     }
 
@@ -323,7 +314,7 @@ package final class World {
             while let event = worker.nextEvent() { events.append(event) }
             check()
         }
-        for guest in guests { guest.turn(moment) }
+        for guest in guests { guest.step(at: moment) }
         let hasEnded = programs.endStopped()
         return hasEnded || nextDeadline.map { $0 <= network.now } ?? false
     }

@@ -10,6 +10,11 @@ package indirect enum JSONAnswer {
     /// Is JSON already.
     case json(String)
 
+    /// A text, or null.
+    package static func optional(_ text: String?) -> JSONAnswer {
+        text.map { .text($0) } ?? .null
+    }
+
     /// An object with these members, as text.
     package static func text(of members: [(String, JSONAnswer)]) -> String {
         JSONAnswer.object(members).description

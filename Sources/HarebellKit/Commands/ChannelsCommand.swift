@@ -5,6 +5,9 @@ import Core
 import Decoding
 import Operations
 import Pipeline
+import Runtime
+import System
+import TLS
 
 struct ChannelsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -99,7 +102,19 @@ struct ChannelOptions: ParsableArguments {
         let id = NotificationID.random(using: &random)
         let request = APNsRequest(
             operation, bundleID: ArraySlice(app.topic.utf8), id: id)
-        let end = try DirectRequest.run(request, for: app, settings.apns)
+        let runner = try LoopRunner(settings.apns.socketOptions)
+        let exchange: DirectExchange
+        do throws(TLSError) {
+            exchange = try DirectExchange(
+                request, for: app, settings.apns, tokens: ProviderTokens([app]), network: runner.network,
+                seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
+        } catch {
+            complain(error.description)
+            throw Status.configuration
+        }
+        try runner.run(exchange)
+        for alarm in exchange.alarms { complain("\(alarm)") }
+        guard let end = exchange.end else { preconditionFailure("what is finished has an end") }
         return ChannelResult(operation: operation, id: id, report: end.report(about: operation))
     }
 }
@@ -172,7 +187,7 @@ struct ChannelResult {
             ("status", report.status.map { .integer(Int($0)) } ?? .null),
             ("reason", report.reason.map { .text($0.rawValue) } ?? .null),
             ("processed", .text(report.processed.name.description)),
-            ("detail", report.detail.map { .text($0) } ?? .null),
+            ("detail", .optional(report.detail)),
         ])
     }
 }

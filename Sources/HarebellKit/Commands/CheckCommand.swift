@@ -55,7 +55,7 @@ struct CheckCommand: ConfiguredCommand {
                 ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
             ]
             if let connections { members.append(("connections", connections.json)) }
-            say(json: JSONAnswer.text(of: members))
+            say(json: members)
         } else {
             for problem in problems { say(Self.line(problem)) }
             for app in apps { say(lines: CredentialReport(app, at: now).lines) }
@@ -84,7 +84,7 @@ struct CheckCommand: ConfiguredCommand {
         .object([
             ("severity", .text(problem.severity == .error ? "error" : "warning")), ("file", .text(problem.file)),
             ("line", .integer(problem.location.line)), ("column", .integer(problem.location.column)),
-            ("message", .text(problem.message)), ("hint", problem.hint.map { .text($0) } ?? .null),
+            ("message", .text(problem.message)), ("hint", .optional(problem.hint)),
         ])
     }
 }

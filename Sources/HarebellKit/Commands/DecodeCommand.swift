@@ -74,12 +74,7 @@ struct DecodeCommand: ConfiguredCommand {
         let trial = ProcessTrial(
             delivery, decoder: decoder, process, host: ProgramProcesses(runner.network),
             log: log?.logger("harebell") ?? Logger(label: "harebell"), at: runner.now)
-        try runner.run(
-            nextDeadline: { trial.nextDeadline }, expire: { _ in }, interrupted: { trial.stop() },
-            step: { now in
-                trial.step(at: now)
-                return trial.isOver
-            })
+        try runner.run(trial)
         guard let answer = trial.answer else {
             complain("the decoder's program \(process.options.program.name): \(trial.failure)")
             throw Status.unavailable

@@ -4,7 +4,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 
 struct LoadCommand: ConfiguredCommand {
@@ -55,11 +54,9 @@ struct LoadCommand: ConfiguredCommand {
         let settings = try configuration.load(registry).configuration
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let replies = try ReplyQueue(name: "harebell.\(name)", prefetch: 1000, at: runner.now) { role in
-            try BrokerConnections.connection(
-                role, name: "harebell load", settings.broker, network: runner.network,
-                seed: UInt64.random(in: 0 ... .max))
-        }
+        let replies = try ReplyQueue(
+            name: "harebell.\(name)", prefetch: 1000, at: runner.now,
+            connect: runner.connections("harebell load", settings.broker))
         var options = LoadRun.Settings(queue: queue, count: count, rate: rate)
         options.patience = .seconds(patience)
         let run = LoadRun(
@@ -68,15 +65,7 @@ struct LoadCommand: ConfiguredCommand {
                 run: name, topic: topic ?? settings.apps[0].topic, mix: LoadPlan.Mix(rawValue: mix) ?? .accepted,
                 bodySize: bodySize),
             replies: replies, at: runner.now)
-        let progress = ProgressBar(total: count, isShown: !json && isatty(STDERR_FILENO) == 1)
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
-        ) { now in
-            run.step(at: now.instant)
-            progress.show(run.ledger.answered, at: now.instant)
-            return run.isClosed
-        }
-        progress.clear()
+        try runner.run(run, showing: ProgressBar(isWanted: !json))
         try report(run)
     }
 
@@ -90,17 +79,16 @@ struct LoadCommand: ConfiguredCommand {
         }
         let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
         if json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
-                    ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
-                    ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
-                    ("per_second", .number(throughput)),
-                    ("p50_ms", .number(milliseconds(0.5))), ("p90_ms", .number(milliseconds(0.9))),
-                    ("p99_ms", .number(milliseconds(0.99))), ("p999_ms", .number(milliseconds(0.999))),
-                    ("max_ms", .number(milliseconds(1))),
-                    ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
-                ]))
+            say(json: [
+                ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
+                ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
+                ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
+                ("per_second", .number(throughput)),
+                ("p50_ms", .number(milliseconds(0.5))), ("p90_ms", .number(milliseconds(0.9))),
+                ("p99_ms", .number(milliseconds(0.99))), ("p999_ms", .number(milliseconds(0.999))),
+                ("max_ms", .number(milliseconds(1))),
+                ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
+            ])
         } else {
             say("published    \(ledger.published)")
             say("answered     \(ledger.answered) in \(fixed(seconds, 2)) s, \(fixed(throughput, 0)) a second")

@@ -105,18 +105,12 @@ struct SendCommand: ConfiguredCommand {
         do throws(TLSError) {
             notification = try DirectNotification(
                 request, settings, network: runner.network, patience: timeout.map { .seconds($0) },
-                log: settings.log.logger("harebell"), seed: random(), at: SystemClock.now())
+                log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         } catch {
             complain(error.description)
             throw Status.configuration
         }
-        try runner.run(
-            nextDeadline: { notification.nextDeadline }, expire: { _ in },
-            interrupted: { notification.stop(at: SystemClock.now()) }
-        ) { now in
-            notification.step(at: now)
-            return notification.isOver
-        }
+        try runner.run(notification)
         for alarm in notification.alarms { complain("\(alarm)") }
         guard let result = notification.result else { preconditionFailure("what is over has a result") }
         return result
@@ -133,19 +127,11 @@ struct SendCommand: ConfiguredCommand {
         }
         let runner = try LoopRunner()
         let name = "harebell.send-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let replies = try ReplyQueue(name: name, prefetch: 1, at: runner.now) { role in
-            try BrokerConnections.connection(
-                role, name: "harebell send", settings.broker, network: runner.network, seed: random())
-        }
+        let replies = try ReplyQueue(
+            name: name, prefetch: 1, at: runner.now, connect: runner.connections("harebell send", settings.broker))
         let notification = QueuedNotification(
             request, to: queue, form, replies: replies, timeout: .seconds(timeout ?? 60), at: runner.now)
-        try runner.run(
-            nextDeadline: { notification.nextDeadline }, expire: notification.expire(at:),
-            interrupted: { notification.stop(at: runner.now) }
-        ) { now in
-            notification.step(at: now.instant)
-            return notification.isOver
-        }
+        try runner.run(notification)
         switch notification.end {
         case .result(let result): return result
         case .failed(let text):
@@ -153,9 +139,5 @@ struct SendCommand: ConfiguredCommand {
             throw Status.unavailable
         case nil: preconditionFailure("what is over has an end")
         }
-    }
-
-    private func random() -> UInt64 {
-        UInt64.random(in: 0 ... .max)
     }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Core
-import Glibc
+import Operations
 import Simulator
 import System
 import TLS
@@ -101,12 +101,28 @@ struct SimulateCommand: ParsableCommand {
         if port == 0 { say("port \(service.port)") }
         if managementPort == 0, let port = service.managementPort { say("management-port \(port)") }
         say("ready")
-        var isOver = false
-        try runner.run(nextDeadline: { nil }, expire: { _ in }, interrupted: { isOver = true }) { now in
-            service.context.synchronize(at: now)
-            return isOver
-        }
+        try runner.run(Simulation(service))
         let summary = SimulatorSummary(service.context.ledger.statistics)
         if json { say(json: summary.json) } else { say(lines: summary.lines) }
+    }
+}
+
+/// Goes on until it is stopped.
+private final class Simulation: Run {
+    private let service: SimulatorService
+    private(set) var isFinished = false
+
+    init(_ service: SimulatorService) {
+        self.service = service
+    }
+
+    var nextDeadline: Instant? { nil }
+
+    func step(at now: Moment) {
+        service.context.synchronize(at: now)
+    }
+
+    func stop(at now: Moment) {
+        isFinished = true
     }
 }

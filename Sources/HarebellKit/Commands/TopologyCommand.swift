@@ -4,7 +4,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 
 struct TopologyCommand: ConfiguredCommand {
@@ -68,16 +67,11 @@ struct TopologyCommand: ConfiguredCommand {
         _ purpose: TopologyRun.Purpose, _ plan: TopologyPlan, _ broker: Configuration.Broker
     ) throws -> [TopologyReport] {
         let runner = try LoopRunner()
-        let control = try BrokerConnections.connection(
-            .control, name: "harebell topology", broker, network: runner.network,
-            seed: UInt64.random(in: 0 ... .max))
+        let control = try runner.connections("harebell topology", broker)(.control)
         let run = TopologyRun(plan, purpose, control: control, at: runner.now)
         var reports: [TopologyReport] = []
         var failed = false
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop(at: runner.now) }
-        ) { now in
-            run.step(at: now.instant)
+        try runner.run(run) { _ in
             while let event = run.nextEvent() {
                 let report: TopologyReport
                 switch event {
@@ -92,17 +86,15 @@ struct TopologyCommand: ConfiguredCommand {
                 reports.append(report)
                 if !json { say(lines: report.lines) }
             }
-            return run.isClosed
         }
         if failed || reports.count < plan.steps.count { throw Status.unavailable }
         return reports
     }
 
     private func sayJSON(_ reports: [TopologyReport]) {
-        say(
-            json: JSONAnswer.text(of: [
-                ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
-            ]))
+        say(json: [
+            ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
+        ])
     }
 
     // MARK: Probing
@@ -110,25 +102,15 @@ struct TopologyCommand: ConfiguredCommand {
     private func probe(_ plan: TopologyPlan, _ broker: Configuration.Broker) throws {
         let runner = try LoopRunner()
         let name = "harebell.probe-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let run = try RetryProbe(plan, within: .seconds(within), name: name, at: runner.now) { role in
-            try BrokerConnections.connection(
-                role, name: "harebell topology", broker, network: runner.network,
-                seed: UInt64.random(in: 0 ... .max))
-        }
-        let progress = ProgressBar(
-            total: Int(run.longest.components.seconds), isShown: !json && isatty(STDERR_FILENO) == 1)
-        let start = runner.now
+        let run = try RetryProbe(
+            plan, within: .seconds(within), name: name, at: runner.now,
+            connect: runner.connections("harebell topology", broker))
+        let bar = ProgressBar(isWanted: !json)
         var reports: [ProbeReport] = run.left.map { ProbeReport($0, .left) }
         var failed = false
-        try runner.run(
-            nextDeadline: {
-                let tick = progress.isShown ? runner.now + .seconds(1) : nil
-                return [run.nextDeadline, tick].compactMap(\.self).min()
-            }, expire: run.expire(at:), interrupted: { run.stop(at: runner.now) }
-        ) { now in
-            run.step(at: now.instant)
+        try runner.run(run, showing: bar) {
             while let event = run.nextEvent() {
-                progress.clear()
+                bar.clear()
                 if let report = ProbeReport(event) {
                     reports.append(report)
                     if !json { say(lines: report.lines) }
@@ -137,16 +119,12 @@ struct TopologyCommand: ConfiguredCommand {
                     complain(error?.description ?? "the broker does not answer")
                 }
             }
-            if !run.isClosed { progress.show(Int((now.instant - start).components.seconds), at: now.instant) }
-            return run.isClosed
         }
-        progress.clear()
         if failed { throw Status.unavailable }
         if json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("ok", .boolean(!reports.contains(where: \.isWrong))), ("levels", .array(reports.map(\.json))),
-                ]))
+            say(json: [
+                ("ok", .boolean(!reports.contains(where: \.isWrong))), ("levels", .array(reports.map(\.json))),
+            ])
         } else {
             for report in reports where report.state == .left { say(lines: report.lines) }
         }

@@ -82,13 +82,6 @@ final class DeadLetterDesk {
         name = "harebell dead-letters \(verb) on \(WorkerName.text(index: 0))"
     }
 
-    func connect(_ runner: LoopRunner) -> (AMQPRole) throws -> AMQPConnection {
-        { [settings, name] role in
-            try BrokerConnections.connection(
-                role, name: name, settings.broker, network: runner.network, seed: UInt64.random(in: 0 ... .max))
-        }
-    }
-
     /// Looks at the queue; ends the command where that is not possible.
     ///
     /// - Parameter visit: called with each message that the filter chooses, up to the limit; false ends it.
@@ -98,20 +91,13 @@ final class DeadLetterDesk {
     ) throws -> DeadLetterScan {
         let runner = try LoopRunner()
         var chosen = 0
-        let scan = try DeadLetterScan(queue, at: runner.now, connect: connect(runner)) { [reader] delivery, letter in
+        let scan = try DeadLetterScan(queue, at: runner.now, connect: runner.connections(name, settings.broker)) {
+            [reader] delivery, letter in
             guard filter.matches(letter, delivery, reader) else { return true }
             chosen += 1
             return visit(delivery, letter) && chosen < limit ?? .max
         }
-        let progress = Progress(options)
-        try runner.run(
-            nextDeadline: { scan.nextDeadline }, expire: scan.expire(at:), interrupted: { scan.stop() }
-        ) { now in
-            scan.step(at: now.instant)
-            progress.show(scan.seen, of: scan.atStart, at: now.instant)
-            return scan.isClosed
-        }
-        progress.clear()
+        try runner.run(scan, showing: ProgressBar(isWanted: !options.json))
         switch scan.end {
         case .failed(let message)?:
             complain(message)
@@ -138,16 +124,8 @@ final class DeadLetterDesk {
         var random = SystemRandomNumberGenerator()
         let run = try DeadLetterRun(
             action, settings, reader: reader, id: NotificationID.random(using: &random).description, at: runner.now,
-            connect: connect(runner))
-        let progress = Progress(options)
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
-        ) { now in
-            run.step(at: now.instant)
-            progress.show(run.tally.done, of: min(run.tally.atStart, settings.limit), at: now.instant)
-            return run.isClosed
-        }
-        progress.clear()
+            connect: runner.connections(name, self.settings.broker))
+        try runner.run(run, showing: ProgressBar(isWanted: !options.json))
         return run
     }
 
@@ -172,17 +150,11 @@ final class DeadLetterDesk {
     func report(_ run: DeadLetterRun, _ verb: String) throws {
         let tally = run.tally
         if options.json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("queue", .text(queue)), ("end", .text(run.end?.name ?? "failed")),
-                    ("detail", run.end == .complete ? .null : .text(run.explanation)),
-                    ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)),
-                    ("chosen", .integer(tally.chosen)), (verb, .integer(tally.done)),
-                    ("left", .integer(tally.left)), ("refused", .integer(tally.refused)),
-                    ("complaints", .array(tally.complaints.map { .text($0) })),
-                    ("moved_to_end", .integer(tally.renewed)), ("uncertain", .integer(tally.uncertain)),
-                    ("arrived", .integer(tally.arrivals)),
-                ]))
+            let members: [(String, JSONAnswer)] = [
+                ("queue", .text(queue)), ("end", .text(run.end?.name ?? "failed")),
+                ("detail", run.end == .complete ? .null : .text(run.explanation)),
+            ]
+            say(json: members + tally.members(verb))
         } else if tally.seen > 0 || run.end == .complete {
             let verb = verb.padded(to: 10)
             say("\(verb)  \(tally.done)")
@@ -206,27 +178,6 @@ final class DeadLetterDesk {
             throw Status.unavailable
         }
         if tally.refused > 0 || tally.uncertain > 0 || run.end == .stopped { throw Status.refused }
-    }
-
-    /// A bar on a terminal, as long as the queue turns out to be.
-    private final class Progress {
-        private let isShown: Bool
-        private var bar: ProgressBar?
-
-        init(_ options: DeadLetterOptions) {
-            isShown = !options.json && isatty(STDERR_FILENO) == 1
-        }
-
-        func show(_ done: Int, of total: Int, at now: Instant) {
-            guard total > 0 else { return }
-            let bar = bar ?? ProgressBar(total: total, isShown: isShown)
-            self.bar = bar
-            bar.show(done, at: now)
-        }
-
-        func clear() {
-            bar?.clear()
-        }
     }
 }
 

@@ -2,18 +2,42 @@ import Operations
 import Core
 import Decoding
 
-/// Groups of dead letters, for a person or a program.
+/// The dead letters that a filter chooses, in groups, for a person or a program.
 struct DeadLetterTable {
-    let groups: DeadLetterGroups
+    private let queue: String
+    private let atStart: Int
+    private let seen: Int
+    private let groups: DeadLetterGroups
     /// Where each group would go; `nil` leaves that out.
-    var target: ((DeadLetterGroups.Key) -> String?)?
+    private let target: ((DeadLetterGroups.Key) -> String?)?
 
-    func answer(_ more: [(String, JSONAnswer)]) -> String {
-        JSONAnswer.text(of: more + groups.members(target: target))
+    /// Looks at the queue.
+    init(
+        _ desk: DeadLetterDesk, _ options: DeadLetterOptions, target: ((DeadLetterGroups.Key) -> String?)? = nil
+    ) throws {
+        var groups = DeadLetterGroups()
+        let scan = try desk.scan(options.filter, limit: options.limit) { _, letter in
+            groups.add(letter)
+            return true
+        }
+        (queue, atStart, seen) = (desk.queue, scan.atStart, scan.seen)
+        self.groups = groups
+        self.target = target
+    }
+
+    func show(asJSON: Bool, withSeen: Bool = false) {
+        if asJSON {
+            var members: [(String, JSONAnswer)] = [("queue", .text(queue)), ("messages", .integer(atStart))]
+            if withSeen { members.append(("seen", .integer(seen))) }
+            say(json: members + [("chosen", .integer(groups.total))] + groups.members(target: target))
+        } else {
+            if groups.total > 0 { say(lines: lines) }
+            say("\(groups.total) of \(atStart) messages in \(queue)")
+        }
     }
 
     /// Columns with their titles. What stands in them is escaped first: a producer may have chosen it.
-    var lines: [String] {
+    private var lines: [String] {
         var rows = [["COUNT", "OUTCOME", "REASON", "QUEUE", "FIRST FAILED AT", "LAST FAILED AT", "REPLAYED"]]
         if target != nil { rows[0].append("TARGET") }
         for (key, group) in groups.sorted {

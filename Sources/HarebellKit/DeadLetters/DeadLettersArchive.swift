@@ -4,7 +4,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 import System
 
@@ -73,11 +72,10 @@ struct DeadLettersExport: ConfiguredCommand {
             throw Status.internal
         }
         if options.json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
-                    ("exported", .integer(exported)), ("refused", .integer(unreadable)),
-                ]))
+            say(json: [
+                ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
+                ("exported", .integer(exported)), ("refused", .integer(unreadable)),
+            ])
         } else {
             say("exported    \(exported) of \(scan.atStart) messages")
         }
@@ -125,21 +123,11 @@ struct DeadLettersImport: ConfiguredCommand {
         guard !dryRun else { return report(queue, count, nil) }
         let runner = try LoopRunner()
         let lines = try open(settings)
-        let publisher = try BrokerConnections.connection(
-            .publisher, name: "harebell dead-letters import", settings.broker, network: runner.network,
-            seed: UInt64.random(in: 0 ... .max))
-        let run = ArchiveImport(to: queue, rate: rate, publisher: publisher, at: runner.now) {
+        let publisher = try runner.connections("harebell dead-letters import", settings.broker)(.publisher)
+        let run = ArchiveImport(to: queue, count: count, rate: rate, publisher: publisher, at: runner.now) {
             try lines.next().map { try ArchivedMessage(line: $0) }
         }
-        let progress = ProgressBar(total: count, isShown: !json && isatty(STDERR_FILENO) == 1)
-        try runner.run(
-            nextDeadline: { run.nextDeadline }, expire: run.expire(at:), interrupted: { run.stop() }
-        ) { now in
-            run.step(at: now.instant)
-            progress.show(run.confirmed, at: now.instant)
-            return run.isClosed
-        }
-        progress.clear()
+        try runner.run(run, showing: ProgressBar(isWanted: !json))
         report(queue, count, run)
         if let complaint = run.complaint { complain(complaint) }
         if case .failed(let message) = run.end {
@@ -151,12 +139,11 @@ struct DeadLettersImport: ConfiguredCommand {
 
     private func report(_ queue: String, _ count: Int, _ run: ArchiveImport?) {
         if json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("queue", .text(queue)), ("messages", .integer(count)),
-                    ("imported", .integer(run?.confirmed ?? 0)), ("refused", .integer(run?.refused ?? 0)),
-                    ("uncertain", .integer(run?.uncertain ?? 0)),
-                ]))
+            say(json: [
+                ("queue", .text(queue)), ("messages", .integer(count)),
+                ("imported", .integer(run?.confirmed ?? 0)), ("refused", .integer(run?.refused ?? 0)),
+                ("uncertain", .integer(run?.uncertain ?? 0)),
+            ])
         } else {
             say("imported    \(run?.confirmed ?? 0) of \(count) messages into \(queue)")
         }

@@ -13,22 +13,7 @@ struct DeadLettersList: ConfiguredCommand {
 
     func run(_ registry: DecoderRegistry) throws {
         let desk = try DeadLetterDesk(options, registry, verb: "list")
-        var groups = DeadLetterGroups()
-        let scan = try desk.scan(options.filter, limit: options.limit) { _, letter in
-            groups.add(letter)
-            return true
-        }
-        let table = DeadLetterTable(groups: groups)
-        if options.json {
-            say(
-                json: table.answer([
-                    ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)), ("seen", .integer(scan.seen)),
-                    ("chosen", .integer(groups.total)),
-                ]))
-        } else {
-            if groups.total > 0 { for line in table.lines { say(line) } }
-            say("\(groups.total) of \(scan.atStart) messages in \(desk.queue)")
-        }
+        try DeadLetterTable(desk, options).show(asJSON: options.json, withSeen: true)
     }
 }
 
@@ -60,11 +45,10 @@ struct DeadLettersShow: ConfiguredCommand {
             return true
         }
         if options.json {
-            say(
-                json: JSONAnswer.text(of: [
-                    ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
-                    ("dead_letters", .array(views.map(\.answer))),
-                ]))
+            say(json: [
+                ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
+                ("dead_letters", .array(views.map(\.answer))),
+            ])
         } else {
             for view in views { say(lines: view.lines + [""]) }
             say("\(views.count) of \(scan.atStart) messages in \(desk.queue)")
@@ -80,26 +64,23 @@ struct DeadLetterView {
     private let body: (String, JSONAnswer)
 
     init(_ delivery: Delivery, _ letter: DeadLetter, _ reader: RequestReader, showsPayloads: Bool) {
-        func text(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
-            bytes.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
-        }
         let request = reader.request(of: delivery, from: letter.queue)
         let tokens: [JSONAnswer] = (request?.notifications ?? []).compactMap { notification in
             guard case .device(let token) = notification.target else { return nil }
             return .text(showsPayloads ? String(decoding: token.hex, as: UTF8.self) : token.description)
         }
         members = [
-            ("maker", .text(letter.maker.rawValue)), ("message-id", text(delivery.messageID)),
-            ("correlation-id", text(delivery.correlationID)), ("reply-to", text(delivery.replyTo)),
-            ("content-type", text(delivery.contentType)), ("type", text(delivery.type)),
+            ("maker", .text(letter.maker.rawValue)), ("message-id", .bytes(delivery.messageID)),
+            ("correlation-id", .bytes(delivery.correlationID)), ("reply-to", .bytes(delivery.replyTo)),
+            ("content-type", .bytes(delivery.contentType)), ("type", .bytes(delivery.type)),
             ("timestamp", delivery.timestamp.map { .integer(Int(clamping: $0)) } ?? .null),
-            ("apns-topic", reader.topic(of: delivery, from: letter.queue).map { .text($0) } ?? .null),
+            ("apns-topic", .optional(reader.topic(of: delivery, from: letter.queue))),
             ("device-tokens", .array(tokens)),
         ].filter { if case .null = $0.1 { false } else { true } }
         headers = Self.headers(of: delivery, showsPayloads: showsPayloads)
         body =
             showsPayloads
-            ? ("body", text(delivery.body))
+            ? ("body", .bytes(delivery.body))
             : ("body", .text("\(delivery.body.count) bytes; --show-payloads shows them"))
     }
 
@@ -133,6 +114,11 @@ struct DeadLetterView {
 }
 
 extension JSONAnswer {
+    /// Bytes as a text, or null.
+    static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
+        .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
+    }
+
     /// A header's value, for a reader: what JSON has no type for becomes the nearest that it has.
     init(_ value: FieldValue) {
         switch value {

@@ -51,7 +51,8 @@ struct DeadLettersReplay: ConfiguredCommand {
         let asks = !yes && isatty(STDIN_FILENO) == 1
         let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(desk.settings)
         if dryRun || asks {
-            try DeadLetterPreview(desk, options).show(asJSON: dryRun && options.json) { target.queue(from: $0.queue) }
+            let table = try DeadLetterTable(desk, options) { target.queue(from: $0.queue) }
+            table.show(asJSON: dryRun && options.json)
             if dryRun { return }
             try desk.confirm("Replay them?", yes: yes)
         }
@@ -90,42 +91,10 @@ struct DeadLettersDiscard: ConfiguredCommand {
         }
         let desk = try DeadLetterDesk(options, registry, verb: "discard")
         if dryRun || !yes {
-            try DeadLetterPreview(desk, options).show(asJSON: dryRun && options.json)
+            try DeadLetterTable(desk, options).show(asJSON: dryRun && options.json)
             if dryRun { return }
             try desk.confirm("Discard them for good?", yes: yes)
         }
         try desk.report(try desk.run(.discard, desk.runSettings), "discarded")
-    }
-}
-
-/// What would happen.
-private struct DeadLetterPreview {
-    private let queue: String
-    private let atStart: Int
-    private let groups: DeadLetterGroups
-
-    init(_ desk: DeadLetterDesk, _ options: DeadLetterOptions) throws {
-        var groups = DeadLetterGroups()
-        let scan = try desk.scan(options.filter, limit: options.limit) { _, letter in
-            groups.add(letter)
-            return true
-        }
-        self.groups = groups
-        queue = desk.queue
-        atStart = scan.atStart
-    }
-
-    /// - Parameter target: where each group goes; `nil` for nowhere.
-    func show(asJSON: Bool, target: ((DeadLetterGroups.Key) -> String?)? = nil) {
-        let table = DeadLetterTable(groups: groups, target: target)
-        if asJSON {
-            say(
-                json: table.answer([
-                    ("queue", .text(queue)), ("messages", .integer(atStart)), ("chosen", .integer(groups.total)),
-                ]))
-        } else {
-            if groups.total > 0 { for line in table.lines { say(line) } }
-            say("\(groups.total) of \(atStart) messages in \(queue)")
-        }
     }
 }

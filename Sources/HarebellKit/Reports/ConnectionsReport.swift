@@ -2,7 +2,6 @@ import Operations
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
 import System
 
@@ -24,16 +23,7 @@ struct ConnectionsReport {
             configuration, broker: runner.network, apns: try runner.makeNetwork(configuration.apns.socketOptions),
             lookedUp: { endpoint in answers.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
             at: SystemClock.now())
-        let progress = ProgressBar(
-            total: check.progress.of, isShown: showsProgress && isatty(STDERR_FILENO) == 1)
-        try runner.run(
-            nextDeadline: { check.nextDeadline }, expire: { _ in }, interrupted: { check.stop(at: runner.now) }
-        ) { now in
-            check.step(at: now)
-            progress.show(check.progress.done, at: now.instant)
-            return check.isOver
-        }
-        progress.clear()
+        try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
         reports = check.reports
     }
 
@@ -62,8 +52,8 @@ struct ConnectionsReport {
     }
 
     private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> [Painted] {
-        let severity = padded(finding.severity.rawValue, severityWidth)
-        let subject = padded(finding.subject, width)
+        let severity = finding.severity.rawValue.padded(to: severityWidth)
+        let subject = finding.subject.padded(to: width)
         let line =
             Painted("    ") + Painted(severity, colour(of: finding.severity)) + "  \(subject)  \(finding.text)"
         guard showsHint, let hint = finding.hint else { return [line] }
@@ -78,10 +68,6 @@ struct ConnectionsReport {
         case .warning: .yellow
         case .unreachable, .wrong: .red
         }
-    }
-
-    private static func padded(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
     }
 
     // MARK: Programs
@@ -99,7 +85,7 @@ struct ConnectionsReport {
     private static func object(_ finding: ConnectionFinding) -> JSONAnswer {
         .object([
             ("severity", .text(finding.severity.rawValue)), ("subject", .text(finding.subject)),
-            ("text", .text(finding.text)), ("hint", finding.hint.map { .text($0) } ?? .null),
+            ("text", .text(finding.text)), ("hint", .optional(finding.hint)),
         ])
     }
 }

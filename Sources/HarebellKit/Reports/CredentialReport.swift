@@ -44,9 +44,8 @@ struct CredentialReport {
         let topics = certificate.pushTopics
         let width = topics.map(\.name.count).max() ?? 0
         return topics.map { topic in
-            let padding = String(repeating: " ", count: width - topic.name.count)
             let kinds = topic.kinds.joined(separator: ", ")
-            return kinds.isEmpty ? "    \(topic.name)" : "    \(topic.name)\(padding)  \(kinds)"
+            return kinds.isEmpty ? "    \(topic.name)" : "    \(topic.name.padded(to: width))  \(kinds)"
         }
     }
 
@@ -69,8 +68,8 @@ struct CredentialReport {
             members += [
                 ("credential", .text("certificate")),
                 ("readable", .boolean(true)),
-                ("common_name", Self.text(certificate.subjectCommonName)),
-                ("user_id", Self.text(certificate.subjectUID)), ("issuer", Self.text(certificate.issuerCommonName)),
+                ("common_name", .optional(certificate.subjectCommonName)),
+                ("user_id", .optional(certificate.subjectUID)), ("issuer", .optional(certificate.issuerCommonName)),
                 ("environments", .array(Self.environments(of: certificate).map { .text($0) })),
                 ("topics", .array(certificate.pushTopics.map(Self.object))),
                 ("not_before", .text(certificate.notBefore.inUTC)), ("not_after", .text(certificate.notAfter.inUTC)),
@@ -82,10 +81,6 @@ struct CredentialReport {
 
     private static func object(_ topic: ProviderExtensions.Topic) -> JSONAnswer {
         .object([("topic", .text(topic.name)), ("kinds", .array(topic.kinds.map { .text($0) }))])
-    }
-
-    private static func text(_ text: String?) -> JSONAnswer {
-        text.map { .text($0) } ?? .null
     }
 
     /// In the order in which they are declared; empty where the certificate does not say.

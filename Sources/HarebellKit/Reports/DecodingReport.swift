@@ -13,20 +13,20 @@ struct DecodingReport {
     var json: String {
         JSONAnswer.text(
             of: [
-                ("decoder", .text(preview.decoder)), ("version", preview.version.map { .text($0) } ?? .null),
-                ("answer", .text(answer)), ("detail", detail.map { .text($0) } ?? .null),
-                ("notifications", .array(entries.map { .object(Self.members($0)) })),
+                ("decoder", .text(preview.decoder)), ("version", .optional(preview.version)),
+                ("answer", .text(answer)), ("detail", .optional(detail)),
+                ("notifications", .array(preview.entries.map { .object(Self.members($0)) })),
             ])
     }
 
     /// For people.
     var lines: [String] {
-        guard case .request(let entries) = preview.answer else {
+        guard case .request(let request) = preview.answer else {
             return ["\(answer)\(detail.map { ": \($0)" } ?? "")"]
         }
-        let invalid = preview.refusals.map { "invalid: \($0.failure.detail)" }
-        let valid = entries.enumerated().flatMap { index, entry in
-            let head = "notification \(index + 1) of \(entries.count)"
+        let invalid = request.refusals.map { "invalid: \($0.failure.detail)" }
+        let valid = preview.entries.enumerated().flatMap { index, entry in
+            let head = "notification \(index + 1) of \(preview.entries.count)"
             let lines = Self.members(entry).compactMap { name, value -> String? in
                 switch value {
                 case .null: nil
@@ -50,16 +50,12 @@ struct DecodingReport {
 
     private var detail: String? {
         switch preview.answer {
-        case .request where preview.refusals.isEmpty: nil
-        case .request: preview.refusals.map(\.failure.detail).joined(separator: "; ")
+        case .request(let request) where request.refusals.isEmpty: nil
+        case .request(let request): request.refusals.map(\.failure.detail).joined(separator: "; ")
         case .ignore(let reason): reason
         case .reject(let failure): failure.detail
         case .later(let pause): "in \(pause.components.seconds) s"
         }
-    }
-
-    private var entries: [DecodingPreview.Entry] {
-        if case .request(let entries) = preview.answer { entries } else { [] }
     }
 
     /// The fields of a request, in the order in which they are documented.
@@ -67,27 +63,23 @@ struct DecodingReport {
         let notification = entry.notification
         var members: [(String, JSONAnswer)] = []
         switch notification.target {
-        case .device(let token): members.append(("device-token", text(token.hex)))
-        case .channel(let id): members.append(("apns-channel-id", text(id)))
+        case .device(let token): members.append(("device-token", .bytes(token.hex[...])))
+        case .channel(let id): members.append(("apns-channel-id", .bytes(id)))
         case .management(let operation): members.append(("channel", .text(operation.name.description)))
         }
         members += [
-            ("apns-topic", text(notification.topic)), ("apns-push-type", .text(notification.pushType.description)),
+            ("apns-topic", .bytes(notification.topic)), ("apns-push-type", .text(notification.pushType.description)),
             ("apns-id", .text(entry.id.description)),
             ("apns-priority", notification.priority.map { .integer(Int($0.rawValue)) } ?? .null),
             ("apns-expiration", notification.expiration.map { .integer(Int($0)) } ?? .null),
-            ("apns-collapse-id", text(notification.collapseID)),
+            ("apns-collapse-id", .bytes(notification.collapseID)),
             ("environment", notification.environment.map { .text($0.rawValue) } ?? .null),
             (
                 "payload",
                 notification.payload.isEmpty ? .null : .json(String(decoding: notification.payload, as: UTF8.self))
             ),
-            ("finding", entry.finding.map { .text($0) } ?? .null),
+            ("finding", .optional(entry.finding)),
         ]
         return members
-    }
-
-    private static func text(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
-        bytes.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
     }
 }

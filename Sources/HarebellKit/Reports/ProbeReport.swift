@@ -49,7 +49,6 @@ struct ProbeReport {
     }
 
     var lines: [String] {
-        let padding = String(repeating: " ", count: 11 - state.rawValue.count)
         let delay = level.delay.components.seconds
         let rest =
             switch (state, time) {
@@ -57,7 +56,8 @@ struct ProbeReport {
             case (_, let time?): ": came out after \(tenths(time)) s, its delay is \(delay) s"
             default: ": its delay is \(delay) s"
             }
-        return [state.rawValue + padding + "queue \(level.queue)\(rest)"] + (detail.map { ["           \($0)"] } ?? [])
+        return [state.rawValue.padded(to: 11) + "queue \(level.queue)\(rest)"]
+            + (detail.map { ["           \($0)"] } ?? [])
     }
 
     private func tenths(_ time: Duration) -> String {

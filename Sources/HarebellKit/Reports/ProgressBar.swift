@@ -1,26 +1,27 @@
 import Core
 import Glibc
+import Operations
 
 /// A bar on standard error that is drawn over itself, at most ten times a second.
 final class ProgressBar {
     private static let interval = Duration.milliseconds(100)
     private static let width = 30
 
-    private let total: Int
     let isShown: Bool
     private var nextDraw = Instant(nanoseconds: 0)
 
-    init(total: Int, isShown: Bool) {
-        self.total = total
-        self.isShown = isShown
+    /// - Parameter isWanted: it is shown on a terminal only.
+    init(isWanted: Bool) {
+        isShown = isWanted && isatty(STDERR_FILENO) == 1
     }
 
-    func show(_ done: Int, at now: Instant) {
-        guard isShown, now >= nextDraw else { return }
+    /// Draws nothing where `progress` is of 0.
+    func show(_ progress: (done: Int, of: Int), at now: Instant) {
+        guard isShown, progress.of > 0, now >= nextDraw else { return }
         nextDraw = now + Self.interval
-        let filled = Self.width * min(done, total) / max(total, 1)
+        let filled = Self.width * min(progress.done, progress.of) / progress.of
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: Self.width - filled)
-        draw("\r\(bar) \(done) of \(total)")
+        draw("\r\(bar) \(progress.done) of \(progress.of)")
     }
 
     func clear() {
@@ -31,5 +32,18 @@ final class ProgressBar {
     private func draw(_ text: String) {
         // A bar that cannot be drawn is no reason to stop.
         _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+}
+
+extension LoopRunner {
+    /// Turns until the run is finished, and shows how far it is.
+    ///
+    /// - Parameter afterStep: called after each step, before the bar is drawn.
+    func run(_ run: any Run, showing bar: ProgressBar, afterStep: @escaping () -> Void = {}) throws {
+        try self.run(run, every: bar.isShown ? .seconds(1) : nil) { now in
+            afterStep()
+            bar.show(run.progress, at: now.instant)
+        }
+        bar.clear()
     }
 }

@@ -57,13 +57,10 @@ struct TopologyReport {
 
     // MARK: People
 
-    private static let width = 11
-
     /// A line for the step, and one for each thing that is to be said about it.
     var lines: [String] {
-        let indent = String(repeating: " ", count: Self.width)
-        let head = state.rawValue + indent.dropFirst(state.rawValue.count) + TopologyPlan.line(step)
-        return [head] + (differences.map(\.description) + [detail].compactMap(\.self)).map { indent + $0 }
+        let head = state.rawValue.padded(to: 11) + TopologyPlan.line(step)
+        return [head] + (differences.map(\.description) + [detail].compactMap(\.self)).map { "           " + $0 }
     }
 
     /// `3 ok, 1 missing`
@@ -92,7 +89,7 @@ struct TopologyReport {
         case .queue(let queue, let purpose):
             members = [
                 ("kind", .text("queue")), ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
-                ("arguments", .object(queue.arguments.entries.map(Self.member))), ("purpose", .text(purpose)),
+                ("arguments", JSONAnswer(.table(queue.arguments))), ("purpose", .text(purpose)),
             ]
         case .binding(let queue, let exchange, let routingKey):
             members = [
@@ -107,23 +104,10 @@ struct TopologyReport {
         return .object(members)
     }
 
-    private static func member(_ entry: FieldTable.Entry) -> (String, JSONAnswer) {
-        let value: JSONAnswer =
-            switch entry.value {
-            case .text(let text): .text(String(decoding: text, as: UTF8.self))
-            case .boolean(let value): .boolean(value)
-            case .int32(let value): .integer(Int(value))
-            case .int64(let value): .integer(Int(value))
-            default: .text("\(entry.value)")
-            }
-        return (String(decoding: entry.name, as: UTF8.self), value)
-    }
-
     private static func object(_ difference: Inequivalence) -> JSONAnswer {
-        func text(_ value: String?) -> JSONAnswer { value.map { .text($0) } ?? .null }
-        return .object([
-            ("name", .text(difference.name)), ("wanted", text(difference.wanted)),
-            ("current", text(difference.current)),
+        .object([
+            ("name", .text(difference.name)), ("wanted", .optional(difference.wanted)),
+            ("current", .optional(difference.current)),
         ])
     }
 }

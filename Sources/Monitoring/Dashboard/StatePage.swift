@@ -154,15 +154,6 @@ package struct StatePage {
     }
 }
 
-extension Health.Pause {
-    fileprivate var answer: JSONAnswer {
-        .object([
-            ("topic", .text(topic)), ("cause", .text(cause)), ("seconds", .integer(Int(seconds))),
-            ("held", .integer(held)),
-        ])
-    }
-}
-
 extension PoolPicture.Connection {
     fileprivate var answer: JSONAnswer {
         .object([
@@ -178,10 +169,6 @@ extension PoolPicture.Connection {
 extension JSONAnswer {
     fileprivate static func count(_ count: UInt64) -> JSONAnswer {
         .integer(Int(clamping: count))
-    }
-
-    fileprivate static func optional(_ text: String?) -> JSONAnswer {
-        text.map { .text($0) } ?? .null
     }
 
     fileprivate static func optional(_ duration: Duration?) -> JSONAnswer {

@@ -125,70 +125,30 @@ package struct Health: Sendable, Equatable {
 extension Health {
     /// What `/readyz` says: one object, with `ready`, `missing`, `queues`, `publishing`, `blocked` and `apps`.
     package var json: [UInt8] {
-        var text: [UInt8] = []
-        text.append("{\"ready\":")
-        text.append(isReady ? "true" : "false")
-        text.append(",\"missing\":")
-        text.appendJSON(missing) { $0.appendJSON($1) }
-        text.append(",\"workers\":")
-        text.append(decimal: workers)
-        text.append(",\"publishing\":")
-        text.append(decimal: publishing)
-        text.append(",\"blocked\":")
-        text.append(isBlocked ? "true" : "false")
-        text.append(",\"queues\":")
-        text.appendJSON(queues) { text, queue in
-            text.append("{\"name\":")
-            text.appendJSON(queue.name)
-            text.append(",\"consumers\":")
-            text.append(decimal: queue.consumers)
-            text.append("}")
+        let queues = queues.map { queue in
+            JSONAnswer.object([("name", .text(queue.name)), ("consumers", .integer(queue.consumers))])
         }
-        text.append(",\"apps\":")
-        text.appendJSON(apps) { text, app in
-            text.append("{\"topic\":")
-            text.appendJSON(app.topic)
-            text.append(",\"environment\":")
-            text.appendJSON(app.environment.rawValue)
-            text.append(",\"usable\":")
-            text.append(app.isUsable ? "true" : "false")
-            text.append(",\"connections\":")
-            text.append(decimal: app.connections)
-            text.append(",\"authenticated\":")
-            text.append(decimal: app.authenticated)
-            text.append(",\"paused\":")
-            text.appendJSON(app.pauses) { text, pause in
-                text.append("{\"topic\":")
-                text.appendJSON(pause.topic)
-                text.append(",\"cause\":")
-                text.appendJSON(pause.cause)
-                text.append(",\"seconds\":")
-                text.append(decimal: Int(pause.seconds))
-                text.append(",\"held\":")
-                text.append(decimal: pause.held)
-                text.append("}")
-            }
-            text.append("}")
+        let apps = apps.map { app in
+            JSONAnswer.object([
+                ("topic", .text(app.topic)), ("environment", .text(app.environment.rawValue)),
+                ("usable", .boolean(app.isUsable)), ("connections", .integer(app.connections)),
+                ("authenticated", .integer(app.authenticated)), ("paused", .array(app.pauses.map(\.answer))),
+            ])
         }
-        text.append("}\n")
-        return text
+        let text = JSONAnswer.text(of: [
+            ("ready", .boolean(isReady)), ("missing", .array(missing.map { .text($0) })),
+            ("workers", .integer(workers)), ("publishing", .integer(publishing)), ("blocked", .boolean(isBlocked)),
+            ("queues", .array(queues)), ("apps", .array(apps)),
+        ])
+        return Array((text + "\n").utf8)
     }
 }
 
-extension [UInt8] {
-    fileprivate mutating func appendJSON(_ text: String) {
-        appendJSON(string: ArraySlice(text.utf8))
-    }
-
-    /// An array.
-    fileprivate mutating func appendJSON<Item>(
-        _ elements: [Item], _ append: (inout [UInt8], Item) -> Void
-    ) {
-        self.append("[")
-        for (index, element) in elements.enumerated() {
-            if index > 0 { self.append(",") }
-            append(&self, element)
-        }
-        self.append("]")
+extension Health.Pause {
+    var answer: JSONAnswer {
+        .object([
+            ("topic", .text(topic)), ("cause", .text(cause)), ("seconds", .integer(Int(seconds))),
+            ("held", .integer(held)),
+        ])
     }
 }

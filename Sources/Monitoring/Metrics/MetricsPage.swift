@@ -53,29 +53,25 @@ package struct MetricsPage {
         for (label, value) in values.sorted(by: { $0.key < $1.key }) { text.sample([label], value) }
     }
 
-    private mutating func write(_ metric: Metric, perQueue value: (WorkerSnapshot, Int) -> Int) {
-        var sums: [String: Int] = [:]
-        for snapshot in snapshots {
-            for (index, queue) in snapshot.queues.enumerated() {
-                sums[queue.name, default: 0] += value(snapshot, index)
-            }
-        }
+    /// The sum of what has the same label.
+    private mutating func write(_ metric: Metric, sums parts: [(label: String, value: Int)]) {
+        let sums = Dictionary(parts.map { ($0.label, $0.value) }, uniquingKeysWith: +)
         write(metric, sums.mapValues { .integer($0) })
+    }
+
+    private mutating func write(_ metric: Metric, perQueue value: (WorkerSnapshot, Int) -> Int) {
+        let parts = snapshots.flatMap { snapshot in
+            snapshot.queues.enumerated().map { ($1.name, value(snapshot, $0)) }
+        }
+        write(metric, sums: parts)
     }
 
     private mutating func write(_ metric: Metric, perApp value: (WorkerSnapshot.Pool) -> Int) {
-        var sums: [String: Int] = [:]
-        for pool in snapshots.flatMap(\.pools) {
-            guard let topic = pool.topic else { continue }
-            sums[topic, default: 0] += value(pool)
-        }
-        write(metric, sums.mapValues { .integer($0) })
+        write(metric, sums: snapshots.flatMap(\.pools).compactMap { pool in pool.topic.map { ($0, value(pool)) } })
     }
 
     private mutating func write(_ metric: Metric, perProcess value: (WorkerSnapshot.Process) -> Int) {
-        var sums: [String: Int] = [:]
-        for process in snapshots.flatMap(\.processes) { sums[process.name, default: 0] += value(process) }
-        write(metric, sums.mapValues { .integer($0) })
+        write(metric, sums: snapshots.flatMap(\.processes).map { ($0.name, value($0)) })
     }
 
     private mutating func write(_ metric: Metric, pools value: KeyPath<PoolCounters, Int>) {
@@ -131,9 +127,7 @@ package struct MetricsPage {
         write(.refusedPublishes, sum: { $0.counters.refusedPublishes })
         write(.refusedRequests, sum: { $0.refused })
         write(.divertedResults, sum: { $0.counters.divertedResults })
-        var refusing: [String: Int] = [:]
-        for destination in snapshots.flatMap(\.refusing.since.keys) { refusing[destination.name, default: 0] += 1 }
-        write(.refusingQueues, refusing.mapValues { .integer($0) })
+        write(.refusingQueues, sums: snapshots.flatMap(\.refusing.since.keys).map { ($0.name, 1) })
         write(.fittedPublishes, sum: { $0.counters.fittedPublishes })
         write(.quarantined, sum: { $0.counters.quarantined })
         write(.unsettled, sum: { $0.counters.unsettled })
@@ -161,17 +155,13 @@ package struct MetricsPage {
         write(.permits, perApp: { $0.statistics.permits })
         write(.window, perApp: { $0.statistics.window })
         write(.waiting, perApp: { $0.statistics.waiting })
-        var goaways: [String: Int] = [:]
-        for counters in snapshots.map(\.poolCounters) { goaways.merge(counters.goaways, uniquingKeysWith: +) }
-        write(.goaways, goaways.mapValues { .integer($0) })
-        var disconnects: [String: Int] = [:]
-        for counters in snapshots.map(\.poolCounters) { disconnects.merge(counters.disconnects, uniquingKeysWith: +) }
-        write(.disconnects, disconnects.mapValues { .integer($0) })
-        var hits: [String: Int] = [:]
-        for counters in snapshots.map(\.poolCounters) {
-            for limit in PoolCounters.limits { hits[limit.name, default: 0] += counters[keyPath: limit.counter] }
+        let counters = snapshots.map(\.poolCounters)
+        write(.goaways, sums: counters.flatMap(\.goaways).map { ($0.key, $0.value) })
+        write(.disconnects, sums: counters.flatMap(\.disconnects).map { ($0.key, $0.value) })
+        let hits = counters.flatMap { counters in
+            PoolCounters.limits.map { ($0.name, counters[keyPath: $0.counter]) }
         }
-        write(.limitHits, hits.mapValues { .integer($0) })
+        write(.limitHits, sums: hits)
         write(.connects, pools: \.connects)
         write(.connectFailures, pools: \.failures)
         write(.replaced, pools: \.replaced)
@@ -192,20 +182,12 @@ package struct MetricsPage {
         for sample in samples.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
             text.sample(sample, .integer(sample[1].isEmpty ? 0 : 1))
         }
-        var held: [String: Int] = [:]
-        for topic in paused { held[topic.topic, default: 0] += topic.held }
-        write(.held, held.mapValues { .integer($0) })
+        write(.held, sums: paused.map { ($0.topic, $0.held) })
         // Where one topic is configured for both environments, the worse one counts.
-        var expiries: [String: Int64] = [:]
-        var ages: [String: Duration] = [:]
-        for credential in seen.credentials {
-            if let left = credential.expiresIn {
-                expiries[credential.topic] = min(expiries[credential.topic] ?? left, left)
-            }
-            if let age = credential.tokenAge { ages[credential.topic] = max(ages[credential.topic] ?? age, age) }
-        }
-        write(.certificateExpiry, expiries.mapValues { .integer(Int($0)) })
-        write(.providerTokenAge, ages.mapValues { .duration($0) })
+        let expiries = seen.credentials.compactMap { one in one.expiresIn.map { (one.topic, $0) } }
+        write(.certificateExpiry, Dictionary(expiries, uniquingKeysWith: min).mapValues { .integer(Int($0)) })
+        let ages = seen.credentials.compactMap { one in one.tokenAge.map { (one.topic, $0) } }
+        write(.providerTokenAge, Dictionary(ages, uniquingKeysWith: max).mapValues { .duration($0) })
     }
 
     private mutating func writeLimits() {

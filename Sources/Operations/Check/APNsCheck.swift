@@ -11,7 +11,7 @@ import TLS
 /// It asks for the list of an app's channels. Where channels are managed that is a question without a consequence, and
 /// its answer tells whether APNs takes the credential; everywhere else APNs refuses it in its own words, and it is
 /// asked without a provider token.
-final class APNsCheck {
+final class APNsCheck: PlaceCheck {
     /// For the answer.
     private static let patience = Duration.seconds(10)
     private static let handle: UInt32 = 0
@@ -27,7 +27,7 @@ final class APNsCheck {
     private var isAnswered = false
     private var lossDetail: String?
     private(set) var findings: [ConnectionFinding] = []
-    private(set) var isOver = false
+    private(set) var isFinished = false
 
     init(
         _ target: APNsTarget, _ limits: Configuration.APNs, context: TLSContext, tokens: ProviderTokens,
@@ -48,7 +48,7 @@ final class APNsCheck {
         network.connect(engine, to: target.endpoint, timeout: limits.connectTimeout)
     }
 
-    var nextDeadline: Instant? { isOver ? nil : deadline }
+    var nextDeadline: Instant? { isFinished ? nil : deadline }
 
     func step(at now: Moment) {
         while let event = engine.nextEvent() {
@@ -63,14 +63,14 @@ final class APNsCheck {
             case .closed(let error): closed(error)
             }
         }
-        if !isOver, now.instant >= deadline {
+        if !isFinished, now.instant >= deadline {
             findings.append(APNsJudge(target).silence)
-            stop()
+            stop(at: now)
         }
     }
 
-    func stop() {
-        isOver = true
+    func stop(at now: Moment) {
+        isFinished = true
         network.disconnect(engine)
     }
 
@@ -98,7 +98,7 @@ final class APNsCheck {
     }
 
     private func closed(_ error: APNsError?) {
-        isOver = true
+        isFinished = true
         guard !isAnswered else { return }
         if engine.security == nil || findings.isEmpty { addAddresses() }
         if let error {

@@ -6,7 +6,7 @@ import Core
 /// changes nothing and takes no message. Sans-IO like a worker.
 ///
 /// It connects once for questions and once for publishing; the first failure ends it.
-final class BrokerCheck {
+final class BrokerCheck: PlaceCheck {
     /// How long the broker may leave a question without an answer.
     private static let patience = Duration.seconds(15)
     /// For the goodbye after the end.
@@ -53,17 +53,17 @@ final class BrokerCheck {
     }
 
     /// Whether everything that is to be known is known, and the connections closed or given up.
-    private(set) var isOver = false
+    private(set) var isFinished = false
 
     var nextDeadline: Instant? {
-        isOver ? nil : deadline
+        isFinished ? nil : deadline
     }
 
     func step(at now: Moment) {
         while let event = control.nextEvent(at: now.instant) { take(event, at: now) }
         while let event = publisher.nextEvent(at: now.instant) { takeFromPublisher(event) }
         if isEnding {
-            if now.instant >= deadline || (control.isClosed && publisher.isClosed) { isOver = true }
+            if now.instant >= deadline || (control.isClosed && publisher.isClosed) { isFinished = true }
             return
         }
         ask(at: now.instant)
@@ -78,10 +78,9 @@ final class BrokerCheck {
         }
     }
 
-    /// Ends it where it is.
-    func stop(at now: Instant) {
-        end(at: now)
-        isOver = true
+    func stop(at now: Moment) {
+        end(at: now.instant)
+        isFinished = true
     }
 
     private func end(at now: Instant) {

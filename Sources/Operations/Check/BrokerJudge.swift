@@ -25,10 +25,10 @@ struct BrokerJudge {
 
     func version(_ server: ServerProperties) -> ConnectionFinding {
         let name = "\(server.product) \(server.version)"
-        guard server.product == "RabbitMQ", let version = Version(server.version) else {
+        guard server.product == "RabbitMQ", let version = Self.version(server) else {
             return ConnectionFinding(.note, "version", "\(name): Harebell is tested with RabbitMQ")
         }
-        guard version >= Version(major: 3, minor: 10) else {
+        guard version >= (3, 10) else {
             return ConnectionFinding(
                 .warning, "version",
                 "\(name) has no at-least-once dead lettering: what waits in a retry queue can be lost",
@@ -38,24 +38,10 @@ struct BrokerJudge {
     }
 
     /// Major and minor.
-    private struct Version: Comparable {
-        let major: Int
-        let minor: Int
-
-        init(major: Int, minor: Int) {
-            self.major = major
-            self.minor = minor
-        }
-
-        init?(_ text: String) {
-            let parts = text.split(separator: ".").prefix(2).map { Int($0) }
-            guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
-            self.init(major: major, minor: minor)
-        }
-
-        static func < (left: Version, right: Version) -> Bool {
-            (left.major, left.minor) < (right.major, right.minor)
-        }
+    private static func version(_ server: ServerProperties) -> (major: Int, minor: Int)? {
+        let parts = server.version.split(separator: ".").prefix(2).map { Int($0) }
+        guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
+        return (major, minor)
     }
 
     /// What holds for every broker.
@@ -134,7 +120,7 @@ struct BrokerJudge {
     private func limit(
         of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
     ) -> [ConnectionFinding] {
-        guard case .queue(let queue, _) = step, queues.contains(queue.name), let version = Version(server.version)
+        guard case .queue(let queue, _) = step, queues.contains(queue.name), let version = Self.version(server)
         else { return [] }
         func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> [ConnectionFinding] {
             [ConnectionFinding(severity, "delivery limit of \(queue.name)", text, hint: hint)]

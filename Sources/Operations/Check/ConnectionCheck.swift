@@ -8,18 +8,15 @@ import TLS
 
 /// Looks at every broker and every service of APNs that a configuration names, side by side, and changes nothing there.
 /// Sans-IO like a worker.
-///
-/// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed, until ``isOver``.
-package final class ConnectionCheck {
+package final class ConnectionCheck: Run {
     /// So many services of APNs are looked at at once: to Apple, many connections in a moment look like an attack.
     private static let atOnce = 8
 
     fileprivate enum Look {
         /// It could not even begin.
         case failed(ConnectionFinding)
-        case broker(BrokerCheck)
         case waiting(APNsTarget)
-        case apns(APNsCheck)
+        case begun(any PlaceCheck)
     }
 
     fileprivate struct Place {
@@ -70,53 +67,45 @@ package final class ConnectionCheck {
     private func look(at address: BrokerAddress, _ secret: Secret, over network: any Network, _ now: Instant) -> Look {
         var settings = configuration.broker
         settings.endpoints = [secret]
+        return begin("tls") {
+            try BrokerCheck(address, configuration, lookedUp: lookedUp, at: now) { role in
+                try BrokerConnections.connection(
+                    role, name: "harebell check", settings, network: network, seed: random.next())
+            }
+        }
+    }
+
+    /// - Parameter subject: of the finding where it cannot begin.
+    private func begin(_ subject: String, _ check: () throws -> any PlaceCheck) -> Look {
         do {
-            return .broker(
-                try BrokerCheck(address, configuration, lookedUp: lookedUp, at: now) { role in
-                    try BrokerConnections.connection(
-                        role, name: "harebell check", settings, network: network, seed: random.next())
-                })
+            return .begun(try check())
         } catch let error as any ComponentError {
-            return .failed(.failure("tls", error))
+            return .failed(.failure(subject, error))
         } catch {
-            return .failed(ConnectionFinding(.wrong, "tls", "\(error)"))
+            return .failed(ConnectionFinding(.wrong, subject, "\(error)"))
         }
     }
 
     // MARK: Time
 
-    package var isOver: Bool { places.allSatisfy(\.isOver) }
+    package var isFinished: Bool { places.allSatisfy(\.isFinished) }
 
     package var nextDeadline: Instant? {
-        places.compactMap { place in
-            switch place.look {
-            case .broker(let check): check.nextDeadline
-            case .apns(let check): check.nextDeadline
-            case .failed, .waiting: nil
-            }
-        }.min()
+        places.compactMap { $0.check?.nextDeadline }.min()
     }
 
     package func step(at now: Moment) {
-        for place in places where !place.isOver {
-            switch place.look {
-            case .broker(let check): check.step(at: now)
-            case .apns(let check): check.step(at: now)
-            case .failed, .waiting: break
-            }
-        }
+        for place in places where !place.isFinished { place.check?.step(at: now) }
         start(at: now.instant)
     }
 
-    /// How many of the places are done, of how many.
-    package var progress: (done: Int, of: Int) { (places.count(where: \.isOver), places.count) }
+    /// Places.
+    package var progress: (done: Int, of: Int) { (places.count(where: \.isFinished), places.count) }
 
-    /// Ends it where it is.
-    package func stop(at now: Instant) {
-        for index in places.indices where !places[index].isOver {
+    package func stop(at now: Moment) {
+        for index in places.indices where !places[index].isFinished {
             switch places[index].look {
-            case .broker(let check): check.stop(at: now)
-            case .apns(let check): check.stop()
+            case .begun(let check): check.stop(at: now)
             case .waiting: places[index].look = .failed(ConnectionFinding(.unreachable, "connection", "stopped"))
             case .failed: break
             }
@@ -125,9 +114,7 @@ package final class ConnectionCheck {
 
     /// Begins what waits.
     private func start(at now: Instant) {
-        var running = places.count { place in
-            if case .apns(let check) = place.look { !check.isOver } else { false }
-        }
+        var running = places.count { $0.peer == .apns && $0.check?.isFinished == false }
         for index in places.indices where running < Self.atOnce {
             guard case .waiting(let target) = places[index].look else { continue }
             places[index].look = look(at: target, now)
@@ -136,16 +123,11 @@ package final class ConnectionCheck {
     }
 
     private func look(at target: APNsTarget, _ now: Instant) -> Look {
-        do {
-            return .apns(
-                try APNsCheck(
-                    target, configuration.apns, context: try target.identity.makeContext(),
-                    tokens: try ProviderTokens([target.app]), network: network, lookedUp: lookedUp,
-                    requestID: .random(using: &random), at: now))
-        } catch let error as any ComponentError {
-            return .failed(.failure("credential", error))
-        } catch {
-            return .failed(ConnectionFinding(.wrong, "credential", "\(error)"))
+        begin("credential") {
+            try APNsCheck(
+                target, configuration.apns, context: try target.identity.makeContext(),
+                tokens: try ProviderTokens([target.app]), network: network, lookedUp: lookedUp,
+                requestID: .random(using: &random), at: now)
         }
     }
 
@@ -160,12 +142,20 @@ package final class ConnectionCheck {
     }
 }
 
+/// A look at one place.
+protocol PlaceCheck: Run {
+    var findings: [ConnectionFinding] { get }
+}
+
 extension ConnectionCheck.Place {
-    var isOver: Bool {
+    var check: (any PlaceCheck)? {
+        if case .begun(let check) = look { check } else { nil }
+    }
+
+    var isFinished: Bool {
         switch look {
         case .failed: true
-        case .broker(let check): check.isOver
-        case .apns(let check): check.isOver
+        case .begun(let check): check.isFinished
         case .waiting: false
         }
     }
@@ -173,8 +163,7 @@ extension ConnectionCheck.Place {
     var findings: [ConnectionFinding] {
         switch look {
         case .failed(let finding): [finding]
-        case .broker(let check): check.findings
-        case .apns(let check): check.findings
+        case .begun(let check): check.findings
         case .waiting: []
         }
     }

@@ -5,10 +5,10 @@ package import Core
 ///
 /// Sans-IO like a worker. It looks at as many messages as lay there at the start and keeps none. Where there are more
 /// than ``window``, one connection after the other holds as many. On a quorum queue each look counts as a delivery.
-package final class DeadLetterScan {
+package final class DeadLetterScan: Run {
     package enum End: Equatable, Sendable {
         case complete
-        /// ``stop()`` was called.
+        /// ``stop(at:)`` was called.
         case stopped
         case failed(String)
     }
@@ -71,13 +71,11 @@ package final class DeadLetterScan {
         return min(lastProgress + Self.patience, nextLook, retries ?? .distantFuture)
     }
 
-    package func expire(at now: Instant) {
-        for connection in connections { connection.expire(at: now) }
-        step(at: now)
-    }
+    package var progress: (done: Int, of: Int) { (seen, atStart) }
 
-    package func step(at now: Instant) {
-        self.now = now
+    package func step(at moment: Moment) {
+        now = moment.instant
+        for connection in connections { connection.expire(at: now) }
         takeEvents()
         if end == nil { judge() }
         guard end != nil else { return }
@@ -91,12 +89,12 @@ package final class DeadLetterScan {
         for index in windows.indices { takeDeliveries(of: index) }
     }
 
-    package func stop() {
+    package func stop(at moment: Moment) {
+        now = moment.instant
         finish(.stopped)
     }
 
-    /// Whether the end is known and everything has been given back.
-    package var isClosed: Bool {
+    package var isFinished: Bool {
         end != nil && connections.allSatisfy(\.isClosed)
     }
 

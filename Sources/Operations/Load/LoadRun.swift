@@ -3,10 +3,9 @@ package import Core
 
 /// Publishes a load, collects the replies, and keeps a ledger of both.
 ///
-/// Sans-IO like a worker: the owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when
-/// ``nextDeadline`` has passed. Lost connections are made again, what they did not confirm is published again, so a run
+/// Sans-IO like a worker. Lost connections are made again, what they did not confirm is published again, so a run
 /// survives a restart of the broker; what comes back twice is counted.
-package final class LoadRun {
+package final class LoadRun: Run {
     package struct Settings: Sendable {
         package var queue: String
         package var count: Int
@@ -30,7 +29,7 @@ package final class LoadRun {
         /// Messages were published, and no reply came for as long as the patience lasts.
         case impatient
         case failed(String)
-        /// ``stop()`` was called.
+        /// ``stop(at:)`` was called.
         case stopped
     }
 
@@ -71,13 +70,12 @@ package final class LoadRun {
         return earliest
     }
 
-    package func expire(at now: Instant) {
-        replies.expire(at: now)
-        step(at: now)
-    }
+    /// Messages that were answered.
+    package var progress: (done: Int, of: Int) { (ledger.answered, settings.count) }
 
-    package func step(at now: Instant) {
-        self.now = now
+    package func step(at moment: Moment) {
+        now = moment.instant
+        replies.expire(at: now)
         takeEvents()
         guard end == nil else { return }
         publish()
@@ -174,8 +172,8 @@ package final class LoadRun {
 
     // MARK: The end
 
-    /// Ends the run where it is.
-    package func stop() {
+    package func stop(at moment: Moment) {
+        now = moment.instant
         finish(.stopped)
     }
 
@@ -185,8 +183,7 @@ package final class LoadRun {
         replies.close(at: now)
     }
 
-    /// Whether every connection is closed after the end.
-    package var isClosed: Bool {
+    package var isFinished: Bool {
         end != nil && replies.isClosed
     }
 }

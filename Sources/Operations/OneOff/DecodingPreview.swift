@@ -12,19 +12,12 @@ package struct DecodingPreview: Sendable {
         package let finding: String?
     }
 
-    package enum Answer: Sendable {
-        case request([Entry])
-        case ignore(reason: String)
-        case reject(DecodingFailure)
-        case later(Duration)
-    }
-
     package let decoder: String
     /// The semantic version of the decoder's format; `nil` of one that has none.
     package let version: String?
-    package let answer: Answer
-    /// What of a request is no notification.
-    package let refusals: [Request.Refusal]
+    package let answer: Decoded
+    /// Of a request.
+    package let entries: [Entry]
 
     /// - Parameters:
     ///   - name: of the decoder.
@@ -40,22 +33,18 @@ package struct DecodingPreview: Sendable {
         }
         self.decoder = name
         version = decoders.version(of: decoder)
-        let decoded = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
-        if case .request(let request) = decoded { refusals = request.refusals } else { refusals = [] }
-        switch decoded {
-        case .ignore(let reason): answer = .ignore(reason: reason)
-        case .reject(let failure): answer = .reject(failure)
-        case .later(let pause): answer = .later(pause)
-        case .request(let request):
-            let refused = Set(request.refusals.map(\.position))
-            let places = (0..<request.count).filter { !refused.contains($0) }
-            answer = .request(
-                zip(places, request.notifications).map { place, notification in
-                    let id = RequestKey.notificationID(
-                        own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,
-                        key: request.key)
-                    return Entry(notification: notification, id: id, finding: Self.finding(in: notification))
-                })
+        answer = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
+        guard case .request(let request) = answer else {
+            entries = []
+            return
+        }
+        let refused = Set(request.refusals.map(\.position))
+        let places = (0..<request.count).filter { !refused.contains($0) }
+        entries = zip(places, request.notifications).map { place, notification in
+            let id = RequestKey.notificationID(
+                own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,
+                key: request.key)
+            return Entry(notification: notification, id: id, finding: Self.finding(in: notification))
         }
     }
 

@@ -8,8 +8,8 @@ package import TLS
 /// One request straight to APNs, without a broker: what an operator's commands are made of. Sans-IO like a worker.
 ///
 /// It connects, sends, waits for the answer and closes; what APNs has certainly not worked on is sent again, as in any
-/// pool. The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed, until ``isOver``.
-package final class DirectExchange {
+/// pool.
+package final class DirectExchange: Run {
     /// What became of the request.
     package enum End: Equatable {
         case replied(APNsReply)
@@ -57,11 +57,11 @@ package final class DirectExchange {
     }
 
     package var nextDeadline: Instant? {
-        isOver ? nil : min(deadline, pool.nextDeadline ?? .distantFuture)
+        isFinished ? nil : min(deadline, pool.nextDeadline ?? .distantFuture)
     }
 
     /// Whether the end is known and the connection closed, or given up.
-    package private(set) var isOver = false
+    package private(set) var isFinished = false
 
     package func step(at now: Moment) {
         pool.step(at: now)
@@ -77,15 +77,14 @@ package final class DirectExchange {
             }
         }
         if now.instant >= deadline {
-            if end == nil { giveUp("no answer in time", at: now.instant) } else { isOver = true }
+            if end == nil { giveUp("no answer in time", at: now.instant) } else { isFinished = true }
         }
-        if end != nil, pool.isDrained { isOver = true }
+        if end != nil, pool.isDrained { isFinished = true }
     }
 
-    /// Ends it where it is.
-    package func stop(at now: Instant) {
-        giveUp("stopped", at: now)
-        isOver = true
+    package func stop(at now: Moment) {
+        giveUp("stopped", at: now.instant)
+        isFinished = true
     }
 
     private func disconnected(_ error: APNsError?, at now: Instant) {

@@ -13,7 +13,7 @@ package import TLS
 /// It goes through a ``Dispatch`` and an ``Outbox`` as in a worker: what is checked before anything is sent, and how a
 /// result is written, cannot differ. Only the way to APNs is another: one exchange, and no retry that a person would
 /// have to wait for. Sans-IO like a worker.
-package final class DirectNotification {
+package final class DirectNotification: Run {
     /// Where the result goes: nowhere, but it is asked for.
     private static let replyTo = "result"
 
@@ -64,7 +64,7 @@ package final class DirectNotification {
     /// What else the operator should know.
     package var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
 
-    package var isOver: Bool { exchange?.0.isOver ?? true }
+    package var isFinished: Bool { exchange?.0.isFinished ?? true }
 
     package var nextDeadline: Instant? { exchange?.0.nextDeadline }
 
@@ -76,9 +76,8 @@ package final class DirectNotification {
         performActions(at: now)
     }
 
-    /// Ends it where it is.
     package func stop(at now: Moment) {
-        exchange?.0.stop(at: now.instant)
+        exchange?.0.stop(at: now)
         step(at: now)
     }
 

@@ -6,10 +6,7 @@ import Decoding
 ///
 /// Nothing is checked here: it takes the form of a request from a queue, and is read by the decoder of one.
 package struct HandmadeRequest: Sendable {
-    package enum Value: Sendable {
-        case text(String)
-        case integer(Int64)
-    }
+    package typealias Value = HandmadeDelivery.HeaderValue
 
     /// How a queue wants its requests.
     package enum Form: Sendable {
@@ -49,12 +46,7 @@ package struct HandmadeRequest: Sendable {
         var delivery = HandmadeDelivery(body: payload)
         _ = delivery.set(property: "message-id", String(decoding: id, as: UTF8.self))
         _ = delivery.set(property: "reply-to", replyTo)
-        for field in fields {
-            switch field.value {
-            case .text(let text): delivery.add(header: field.name.description, .text(text))
-            case .integer(let integer): delivery.add(header: field.name.description, .integer(integer))
-            }
-        }
+        for field in fields { delivery.add(header: field.name.description, field.value) }
         return delivery.delivery
     }
 
@@ -74,6 +66,7 @@ package struct HandmadeRequest: Sendable {
                     switch field.value {
                     case .text(let text): .string(text)
                     case .integer(let integer): .int64(integer)
+                    case .boolean(let boolean): .boolean(boolean)
                     }
                 return FieldTable.Entry(name: Array(field.name.description.utf8), value: value)
             }
@@ -88,17 +81,16 @@ package struct HandmadeRequest: Sendable {
 
     /// The payload stands in it byte for byte.
     private var envelope: [UInt8] {
-        var json = Array("{".utf8)
-        for field in fields {
-            json.appendJSON(string: ArraySlice(field.name.description.utf8))
-            json.append(UInt8(ascii: ":"))
-            switch field.value {
-            case .text(let text): json.appendJSON(string: ArraySlice(text.utf8))
-            case .integer(let integer): json.append(decimal: Int(integer))
-            }
-            json.append(UInt8(ascii: ","))
+        let members = fields.map { name, value in
+            let json: JSONAnswer =
+                switch value {
+                case .text(let text): .text(text)
+                case .integer(let integer): .integer(Int(integer))
+                case .boolean(let boolean): .boolean(boolean)
+                }
+            return (name.description, json)
         }
-        return json + Array("\"payload\":".utf8) + payload + Array("}".utf8)
+        return JSONAnswer.text(of: members).utf8.dropLast() + Array(",\"payload\":".utf8) + payload + Array("}".utf8)
     }
 }
 

@@ -3,7 +3,7 @@ package import Decoding
 package import Logging
 
 /// One message for a decoder that is a program, from its start to its end. Sans-IO like a worker.
-package final class ProcessTrial {
+package final class ProcessTrial: Run {
     private let process: DecoderProcess
     /// The program's answer; `nil` if it could not be started.
     package private(set) var answer: Decoded?
@@ -18,7 +18,7 @@ package final class ProcessTrial {
         process.ask(0, delivery)
     }
 
-    package var isOver: Bool { process.hasStopped }
+    package var isFinished: Bool { process.hasStopped }
 
     package var nextDeadline: Instant? { process.nextDeadline }
 
@@ -29,8 +29,7 @@ package final class ProcessTrial {
         if answer != nil || (process.lastFailure != nil && !hasWorked) { process.stop() }
     }
 
-    /// Ends it where it is.
-    package func stop() {
+    package func stop(at now: Moment) {
         process.stop()
     }
 

@@ -4,7 +4,7 @@ package import Core
 /// One handmade request through a queue, and the result that a worker sends back.
 ///
 /// Sans-IO like a worker. Lost connections are made again until the time is over.
-package final class QueuedNotification {
+package final class QueuedNotification: Run {
     package enum End {
         case result(HandmadeResult)
         /// A sentence for a person.
@@ -36,15 +36,11 @@ package final class QueuedNotification {
         end == nil ? min(deadline, replies.nextDeadline ?? .distantFuture) : replies.nextDeadline
     }
 
-    /// Whether the end is known and everything closed.
-    package var isOver: Bool { end != nil && replies.isClosed }
+    package var isFinished: Bool { end != nil && replies.isClosed }
 
-    package func expire(at now: Instant) {
+    package func step(at moment: Moment) {
+        let now = moment.instant
         replies.expire(at: now)
-        step(at: now)
-    }
-
-    package func step(at now: Instant) {
         while let event = replies.nextEvent(at: now) {
             switch event {
             case .ready: break
@@ -88,9 +84,8 @@ package final class QueuedNotification {
         return "the request was not queued in time: " + (replies.lastLoss?.description ?? "the broker does not answer")
     }
 
-    /// Ends it where it is.
-    package func stop(at now: Instant) {
-        finish(.failed("stopped"), at: now)
+    package func stop(at now: Moment) {
+        finish(.failed("stopped"), at: now.instant)
     }
 
     private func finish(_ end: End, at now: Instant) {

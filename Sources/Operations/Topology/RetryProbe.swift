@@ -9,7 +9,7 @@ import DequeModule
 /// that the retry queue is to have (``TopologyRun/Purpose/compare`` checks those of the real one) and a name that
 /// begins with its name, so that a policy for one is mostly a policy for both. Only its dead letters go to a queue of
 /// the probe's own. So this shows what a comparison cannot: that the broker does what the arguments say.
-package final class RetryProbe {
+package final class RetryProbe: Run {
     /// One retry queue.
     package struct Level: Sendable {
         package let queue: String
@@ -53,6 +53,8 @@ package final class RetryProbe {
     private var passages: [Passage]
     private var declared = 0
     private var isAsking = false
+    private let start: Instant
+    private var now: Instant
     private var lastProgress: Instant
     private var events = Deque<Event>()
     /// How many likenesses are still to be deleted, and until when that may take; `nil` before the end.
@@ -72,16 +74,17 @@ package final class RetryProbe {
         replies = try ReplyQueue(name: name, prefetch: 100, at: now, connect: connect)
         control = try connect(.control)
         control.start(at: now)
-        lastProgress = now
+        (start, self.now, lastProgress) = (now, now, now)
     }
 
     package func nextEvent() -> Event? {
         events.popFirst()
     }
 
-    /// The longest delay that is waited for; zero where there is none.
-    package var longest: Duration {
-        passages.map(\.level.delay).max() ?? .zero
+    /// In seconds: those that have passed, of the longest delay that is waited for.
+    package var progress: (done: Int, of: Int) {
+        let longest = passages.map(\.level.delay).max() ?? .zero
+        return (Int((now - start).components.seconds), Int(longest.components.seconds))
     }
 
     package var nextDeadline: Instant? {
@@ -104,13 +107,10 @@ package final class RetryProbe {
         sent + passage.level.delay + Self.latest
     }
 
-    package func expire(at now: Instant) {
+    package func step(at moment: Moment) {
+        now = moment.instant
         control.expire(at: now)
         replies.expire(at: now)
-        step(at: now)
-    }
-
-    package func step(at now: Instant) {
         takeControlEvents(at: now)
         takeReplies(at: now)
         guard cleaning == nil else { return clean(at: now) }
@@ -120,7 +120,7 @@ package final class RetryProbe {
             guard let sent = passages[index].sentAt, now >= end(of: passages[index], sent: sent) else { continue }
             finish(index, .lost(passages[index].level))
         }
-        if passages.allSatisfy(\.isOver) { return stop(at: now) }
+        if passages.allSatisfy(\.isOver) { return end(at: now) }
         if !isWaiting, now >= lastProgress + Self.patience { fail(replies.lastLoss, at: now) }
     }
 
@@ -212,11 +212,15 @@ package final class RetryProbe {
     private func fail(_ error: AMQPError?, at now: Instant) {
         guard cleaning == nil else { return }
         events.append(.failed(error))
-        stop(at: now)
+        end(at: now)
     }
 
-    /// Ends it where it is, and deletes what it has made.
-    package func stop(at now: Instant) {
+    package func stop(at now: Moment) {
+        end(at: now.instant)
+    }
+
+    /// Deletes what it has made.
+    private func end(at now: Instant) {
         guard cleaning == nil else { return }
         cleaning = (declared, now + Self.farewell)
         replies.close(at: now)
@@ -231,7 +235,7 @@ package final class RetryProbe {
         control.request(.deleteQueue(passages[cleaning.rest - 1].level.likeness.name), at: now)
     }
 
-    package var isClosed: Bool {
+    package var isFinished: Bool {
         cleaning != nil && control.isClosed && replies.isClosed
     }
 }

@@ -6,7 +6,7 @@ import DequeModule
 ///
 /// A step that the broker refuses (a queue exists with other arguments, say) is told and does not stop the others. Lost
 /// connections are made again for as long as the patience lasts.
-package final class TopologyRun {
+package final class TopologyRun: Run {
     package enum Purpose: Sendable {
         case apply, compare
     }
@@ -34,7 +34,7 @@ package final class TopologyRun {
     private var lastProgress: Instant
     private var lastLoss: AMQPError?
     private var events = Deque<Event>()
-    package private(set) var isFinished = false
+    private var isEnding = false
 
     package init(_ plan: TopologyPlan, _ purpose: Purpose, control: AMQPConnection, at now: Instant) {
         steps = plan.steps
@@ -49,17 +49,14 @@ package final class TopologyRun {
     }
 
     package var nextDeadline: Instant? {
-        guard !isFinished else { return nil }
+        guard !isEnding else { return nil }
         let end = lastProgress + Self.patience
         return control.nextDeadline.map { min($0, end) } ?? end
     }
 
-    package func expire(at now: Instant) {
+    package func step(at moment: Moment) {
+        let now = moment.instant
         control.expire(at: now)
-        step(at: now)
-    }
-
-    package func step(at now: Instant) {
         while let event = control.nextEvent(at: now) {
             switch event {
             case .engine(.replied(let reply)): answered(reply, at: now)
@@ -73,12 +70,12 @@ package final class TopologyRun {
             }
         }
         if now >= lastProgress + Self.patience { fail(lastLoss, at: now) }
-        guard !isFinished, control.isOpen, !isWaiting else { return }
+        guard !isEnding, control.isOpen, !isWaiting else { return }
         if let request = nextRequest() {
             isWaiting = true
             control.request(request, at: now)
         } else {
-            stop(at: now)
+            end(at: now)
         }
     }
 
@@ -111,20 +108,22 @@ package final class TopologyRun {
     }
 
     private func fail(_ error: AMQPError?, at now: Instant) {
-        guard !isFinished else { return }
+        guard !isEnding else { return }
         events.append(.failed(error))
-        stop(at: now)
+        end(at: now)
     }
 
-    /// Ends it where it is.
-    package func stop(at now: Instant) {
-        isFinished = true
+    package func stop(at now: Moment) {
+        end(at: now.instant)
+    }
+
+    private func end(at now: Instant) {
+        isEnding = true
         control.close(at: now)
     }
 
-    /// Whether the connection is closed after the end.
-    package var isClosed: Bool {
-        isFinished && control.isClosed
+    package var isFinished: Bool {
+        isEnding && control.isClosed
     }
 }
 

@@ -516,10 +516,10 @@ private final class ScanRunner: LoopOwner {
 
     var nextDeadline: Instant? { scan?.nextDeadline }
 
-    func expire(at now: Moment) { scan?.expire(at: now.instant) }
+    func expire(at now: Moment) {}
 
     func endTurn(at now: Moment) {
-        scan?.step(at: now.instant)
-        if scan?.isClosed ?? true { loop.stop() }
+        scan?.step(at: now)
+        if scan?.isFinished ?? true { loop.stop() }
     }
 }

@@ -18,9 +18,7 @@ struct ConnectionCheckTests {
         let check = ConnectionCheck(
             world.configuration, broker: world.network, apns: world.network, lookedUp: lookedUp, seed: 1,
             at: world.moment)
-        world.guests = [World.Guest(nextDeadline: { check.nextDeadline }, turn: check.step(at:))]
-        defer { world.guests = [] }
-        #expect(world.pass(atMost: limit) { check.isOver })
+        #expect(world.finish(check, within: limit))
         #expect(check.progress.done == check.progress.of)
         return check.reports
     }

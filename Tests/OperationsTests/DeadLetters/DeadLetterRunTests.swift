@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import SimulatedWorld
 import TestSupport
 import Testing
 
@@ -251,7 +252,7 @@ struct DeadLetterRunTests {
         try world.put(0..<100)
         let run = world.run { $0.rate = 10 }
         world.advance(by: .seconds(3), run)
-        run.stop()
+        run.stop(at: world.network.moment)
         world.finish(run)
         #expect(run.end == .stopped)
         let (done, sent) = (run.tally.done, world.numbers(DeadLetterWorld.target).count)
@@ -288,7 +289,7 @@ struct DeadLetterRunTests {
         let (sent, left) = (Set(world.numbers(DeadLetterWorld.target)), Set(world.numbers(DeadLetterWorld.dead)))
         #expect(sent.union(left) == Set(0..<100))
         #expect(world.broker.unsettledCount == 0)
-        #expect(run.isClosed)
+        #expect(run.isFinished)
         // Another one goes on.
         let again = world.run(id: "again")
         world.finish(again)
@@ -345,14 +346,10 @@ struct DeadLetterRunTests {
         world.finish(world.run(.export { lines += $0 }))
         var rest = lines[...]
         let restore = ArchiveImport(
-            to: DeadLetterWorld.dead, rate: nil, publisher: world.connection(.publisher), at: world.network.now
+            to: DeadLetterWorld.dead, count: lines.count, rate: nil, publisher: world.connection(.publisher),
+            at: world.network.now
         ) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } }
-        world.network.advance(by: .seconds(10), deadline: { restore.isClosed ? nil : restore.nextDeadline }) {
-            guard !restore.isClosed else { return false }
-            let before = (restore.confirmed, restore.end, restore.isClosed)
-            restore.expire(at: world.network.now)
-            return (restore.confirmed, restore.end, restore.isClosed) != before
-        }
+        world.network.advance(by: .seconds(10), restore)
         #expect(restore.end == .complete)
         #expect(restore.confirmed == 30)
         let after = world.broker.messages(in: DeadLetterWorld.dead)
@@ -378,7 +375,7 @@ struct DeadLetterRunTests {
             return
         }
         #expect(reason.contains("cannot connect"))
-        #expect(alone.isClosed)
+        #expect(alone.isFinished)
     }
 
     @Test("An empty queue is done with at once")

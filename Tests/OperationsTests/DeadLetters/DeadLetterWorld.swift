@@ -68,12 +68,11 @@ final class DeadLetterWorld {
     }
 
     func advance(by duration: Duration, _ run: DeadLetterRun, _ each: () -> Void = {}) {
-        network.advance(by: duration, deadline: { run.isClosed ? nil : run.nextDeadline }) {
-            guard !run.isClosed else { return false }
-            let before = (run.tally, run.end, run.isClosed)
-            run.expire(at: network.now)
+        var last = (run.tally, run.end)
+        network.advance(by: duration, run) {
             each()
-            return (run.tally, run.end, run.isClosed) != before
+            defer { last = (run.tally, run.end) }
+            return (run.tally, run.end) != last
         }
     }
 
@@ -82,12 +81,7 @@ final class DeadLetterWorld {
     ) -> DeadLetterScan {
         let scan = DeadLetterScan(
             Self.dead, window: window, at: network.now, connect: { [unowned self] in connection($0) }, visit: visit)
-        network.advance(by: .seconds(120), deadline: { scan.isClosed ? nil : scan.nextDeadline }) {
-            guard !scan.isClosed else { return false }
-            let before = (scan.seen, scan.end, scan.isClosed)
-            scan.expire(at: network.now)
-            return (scan.seen, scan.end, scan.isClosed) != before
-        }
+        network.advance(by: .seconds(120), scan)
         return scan
     }
 }

@@ -124,7 +124,7 @@ struct ReplaySkippingTests {
         let run = world.run()
         for _ in 0..<1000 where run.suspects.isEmpty { world.advance(by: .milliseconds(1), run) }
         try #require(!run.suspects.isEmpty)
-        run.stop()
+        run.stop(at: world.network.moment)
         world.finish(run)
         #expect(run.end == .stopped)
         #expect(run.tally.uncertain > 0)

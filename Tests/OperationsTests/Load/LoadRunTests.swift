@@ -28,12 +28,12 @@ struct LoadRunTests {
             settings: LoadRun.Settings(queue: queue, count: count, rate: rate),
             plan: LoadPlan(run: "run", topic: "com.example.app", mix: mix, bodySize: 0), replies: replies,
             at: world.network.now)
-        world.guests = [World.Guest(nextDeadline: { run.nextDeadline }, turn: { run.expire(at: $0.instant) })]
+        world.guests = [run]
         return run
     }
 
     private func finish(_ run: LoadRun) {
-        #expect(world.pass(atMost: .seconds(600)) { run.isClosed })
+        #expect(world.finish(run, within: .seconds(600)))
     }
 
     @Test("Every message of a varied load is answered once, and the reply queue goes with the run")
@@ -137,7 +137,7 @@ struct LoadRunTests {
     func stopped() throws {
         let run = try start(count: 5)
         #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })
-        run.stop()
+        run.stop(at: world.moment)
         finish(run)
         #expect(run.end == .stopped)
         #expect(run.ledger.missing == 5)

@@ -17,8 +17,7 @@ struct DirectExchangeTests {
         _ world: World, _ request: APNsRequest, patience: Duration? = nil, closes: Bool = true
     ) throws -> DirectExchange.End? {
         let exchange = try exchange(world, request, patience: patience)
-        run(exchange, world)
-        #expect(exchange.isOver)
+        #expect(world.finish(exchange))
         if closes { #expect(world.network.links.isEmpty, "the connection is closed afterwards") }
         return exchange.end
     }
@@ -30,19 +29,6 @@ struct DirectExchangeTests {
         return try DirectExchange(
             request, for: app, world.configuration.apns, tokens: ProviderTokens([app]), network: world.network,
             patience: patience, seed: 1, at: world.network.moment)
-    }
-
-    private func run(_ exchange: DirectExchange, _ world: World) {
-        let start = world.network.now
-        while !exchange.isOver, world.network.now - start < .seconds(120) {
-            let next = [world.network.nextDeadline, exchange.nextDeadline].compactMap(\.self).min()
-            world.network.advance(
-                by: max((next ?? world.network.now) - world.network.now, .zero), deadline: { exchange.nextDeadline }
-            ) {
-                exchange.step(at: world.network.moment)
-                return exchange.nextDeadline.map { $0 <= world.network.now } ?? false
-            }
-        }
     }
 
     private func request(_ token: String, expiration: Int64? = nil) throws -> APNsRequest {
@@ -136,7 +122,7 @@ struct DirectExchangeTests {
     func alarm() throws {
         let world = try World(script: "token *: 403 ExpiredProviderToken")
         let exchange = try exchange(world, try request("7777"))
-        run(exchange, world)
+        #expect(world.finish(exchange))
         #expect(exchange.alarms == [.clockSkew])
     }
 

@@ -36,8 +36,7 @@ struct HandmadeRequestTests {
     private static func send(_ world: World, _ request: HandmadeRequest) throws -> HandmadeResult? {
         let notification = try DirectNotification(
             request, world.configuration, network: world.network, log: log, seed: 1, at: world.network.moment)
-        world.guests = [World.Guest(nextDeadline: { notification.nextDeadline }, turn: notification.step(at:))]
-        #expect(world.pass(atMost: .seconds(120)) { notification.isOver })
+        #expect(world.finish(notification))
         #expect(world.network.links.isEmpty, "the connection is closed afterwards")
         return notification.result
     }
@@ -134,10 +133,7 @@ struct HandmadeRequestTests {
         }
         let notification = QueuedNotification(
             request, to: queue, form, replies: replies, timeout: .seconds(30), at: world.network.now)
-        world.guests = [
-            World.Guest(nextDeadline: { notification.nextDeadline }, turn: { notification.expire(at: $0.instant) })
-        ]
-        #expect(world.pass(atMost: .seconds(120)) { notification.isOver })
+        #expect(world.finish(notification))
         return notification.end
     }
 

@@ -98,10 +98,7 @@ struct CertificateRefusalTests {
         let exchange = try DirectExchange(
             request, for: app, world.configuration.apns, tokens: ProviderTokens([]), network: world.network,
             seed: 1, at: world.network.moment)
-        world.network.advance(by: .seconds(5), deadline: { exchange.nextDeadline }) {
-            exchange.step(at: world.network.moment)
-            return false
-        }
+        world.network.advance(by: .seconds(5), exchange)
         let report = try #require(exchange.end).report
         #expect(report.outcome == .rejected && report.processed == .no)
         #expect(report.reason?.rawValue == "BadCertificate")

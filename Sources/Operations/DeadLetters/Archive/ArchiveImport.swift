@@ -4,10 +4,10 @@ package import Core
 /// Publishes the messages of an archive to a queue, each confirmed.
 ///
 /// Sans-IO like a worker. A lost connection ends it.
-package final class ArchiveImport {
+package final class ArchiveImport: Run {
     package enum End: Equatable, Sendable {
         case complete
-        /// ``stop()`` was called.
+        /// ``stop(at:)`` was called.
         case stopped
         case failed(String)
     }
@@ -27,6 +27,7 @@ package final class ArchiveImport {
     package private(set) var end: End?
 
     private let queue: String
+    private let count: Int
     private let next: () throws -> ArchivedMessage?
     private let publisher: AMQPConnection
     private var isAtEnd = false
@@ -39,13 +40,15 @@ package final class ArchiveImport {
     private var lastLoss: AMQPError?
 
     /// - Parameters:
+    ///   - count: how many messages there are, for ``progress``.
     ///   - rate: messages per second; `nil` for no limit.
     ///   - next: the next message; `nil` after the last one.
     package init(
-        to queue: String, rate: Int?, publisher: AMQPConnection, at now: Instant,
+        to queue: String, count: Int, rate: Int?, publisher: AMQPConnection, at now: Instant,
         next: @escaping () throws -> ArchivedMessage?
     ) {
         self.queue = queue
+        self.count = count
         self.publisher = publisher
         self.now = now
         self.next = next
@@ -64,13 +67,11 @@ package final class ArchiveImport {
         return earliest
     }
 
-    package func expire(at now: Instant) {
-        publisher.expire(at: now)
-        step(at: now)
-    }
+    package var progress: (done: Int, of: Int) { (confirmed, count) }
 
-    package func step(at now: Instant) {
-        self.now = now
+    package func step(at moment: Moment) {
+        now = moment.instant
+        publisher.expire(at: now)
         takeEvents()
         while end == nil, mayPublish, limiter?.take(at: now) ?? true { publish() }
         if end == nil, isAtEnd, unconfirmed == 0 { finish(.complete) }
@@ -82,11 +83,12 @@ package final class ArchiveImport {
         publisher.close(at: now)
     }
 
-    package func stop() {
+    package func stop(at moment: Moment) {
+        now = moment.instant
         finish(.stopped)
     }
 
-    package var isClosed: Bool { isClosing && publisher.isClosed }
+    package var isFinished: Bool { isClosing && publisher.isClosed }
 
     private func takeEvents() {
         while let event = publisher.nextEvent(at: now) {

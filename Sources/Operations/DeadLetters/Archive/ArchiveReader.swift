@@ -14,17 +14,10 @@ package struct ArchivedMessage: Sendable, Equatable {
 
     package init(line: ArraySlice<UInt8>) throws(ArchiveFailure) {
         var members = try ObjectMembers(JSONNode(line), in: "the line")
-        body = try members.take("body") { node throws(ArchiveFailure) in
-            guard case .string(let text) = node, let bytes = Base64.standard.decode(text.span) else {
-                throw ArchiveFailure(description: "expected base64")
-            }
-            return bytes
-        }
+        body = try members.take("body", Self.base64)
         properties = try members.take("properties", Self.properties)
-        if members.has("headers") {
-            properties.headers = try members.take("headers") { node throws(ArchiveFailure) in
-                try Self.table(node, depth: 1)
-            }
+        properties.headers = try members.takeIfPresent("headers") { node throws(ArchiveFailure) in
+            try Self.table(node, depth: 1)
         }
         // Where it was tells people something; it is published anew.
         for name in ["queue", "exchange", "routing-key"] { members.drop(name) }
@@ -42,14 +35,16 @@ package struct ArchivedMessage: Sendable, Equatable {
     private static func properties(_ node: JSONNode) throws(ArchiveFailure) -> MessageProperties {
         var properties = MessageProperties()
         var members = try ObjectMembers(node, in: "properties")
-        for (name, field) in ArchiveField.texts where members.has(name.description) {
-            let text = try members.take(name.description, bytes)
+        for (name, field) in ArchiveField.texts {
+            guard let text = try members.takeIfPresent(name.description, bytes) else { continue }
             guard text.count <= 255 else { throw ArchiveFailure(description: "\(name): expected at most 255 bytes") }
             properties[keyPath: field] = text
         }
-        if members.has("delivery-mode") { properties.deliveryMode = try members.take("delivery-mode", integer) }
-        if members.has("priority") { properties.priority = try members.take("priority", integer) }
-        if members.has("timestamp") { properties.timestamp = try members.take("timestamp", digits) }
+        properties.deliveryMode = try members.takeIfPresent("delivery-mode", integer)
+        properties.priority = try members.takeIfPresent("priority", integer)
+        properties.timestamp = try members.takeIfPresent("timestamp") { node throws(ArchiveFailure) in
+            try digits(node)
+        }
         try members.end()
         return properties
     }
@@ -123,16 +118,18 @@ package struct ArchivedMessage: Sendable, Equatable {
         case .string(let text): return Array(text)
         case .object:
             var members = try ObjectMembers(node, in: "bytes")
-            let bytes = try members.take("base64") { node throws(ArchiveFailure) in
-                guard case .string(let text) = node, let bytes = Base64.standard.decode(text.span) else {
-                    throw ArchiveFailure(description: "expected base64")
-                }
-                return bytes
-            }
+            let bytes = try members.take("base64", base64)
             try members.end()
             return bytes
         default: throw ArchiveFailure(description: "expected a string or base64")
         }
+    }
+
+    private static func base64(_ node: JSONNode) throws(ArchiveFailure) -> [UInt8] {
+        guard case .string(let text) = node, let bytes = Base64.standard.decode(text.span) else {
+            throw ArchiveFailure(description: "expected base64")
+        }
+        return bytes
     }
 
     private static func integer<Integer: FixedWidthInteger>(_ node: JSONNode) throws(ArchiveFailure) -> Integer {
@@ -142,12 +139,8 @@ package struct ArchivedMessage: Sendable, Equatable {
         return integer
     }
 
-    private static func digits<Integer: FixedWidthInteger>(_ node: JSONNode) throws(ArchiveFailure) -> Integer {
-        try digits(node, radix: 10)
-    }
-
     private static func digits<Integer: FixedWidthInteger>(
-        _ node: JSONNode, radix: Int
+        _ node: JSONNode, radix: Int = 10
     ) throws(ArchiveFailure) -> Integer {
         guard case .string(let text) = node, let integer = Integer(String(decoding: text, as: UTF8.self), radix: radix)
         else { throw ArchiveFailure(description: "expected digits in a string") }

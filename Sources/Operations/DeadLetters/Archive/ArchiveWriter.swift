@@ -12,124 +12,59 @@ package enum ArchiveWriter {
     /// - Throws: if the properties cannot be read whole, as where headers are nested too deeply.
     package static func line(_ delivery: Delivery, from queue: String) throws(AMQPError) -> [UInt8] {
         let properties = try MessageProperties(decoding: delivery.rawProperties)
-        var line: [UInt8] = []
-        line.reserveCapacity(delivery.body.count / 3 * 4 + 2048)
-        line.append("{\"queue\":")
-        line.appendJSON(string: ArraySlice(queue.utf8))
-        line.append(",\"exchange\":")
-        append(delivery.exchange, to: &line)
-        line.append(",\"routing-key\":")
-        append(delivery.routingKey, to: &line)
-        line.append(",\"properties\":")
-        append(properties, to: &line)
-        if let headers = properties.headers {
-            line.append(",\"headers\":")
-            append(headers, to: &line)
-        }
-        line.append(",\"body\":\"")
-        Base64.standard.append(delivery.body.span, to: &line)
-        line.append("\"}")
-        return line
+        var members: [(String, JSONAnswer)] = [
+            ("queue", .text(queue)), ("exchange", bytes(delivery.exchange)),
+            ("routing-key", bytes(delivery.routingKey)), ("properties", .object(self.members(of: properties))),
+        ]
+        if let headers = properties.headers { members.append(("headers", table(headers))) }
+        members.append(("body", .text(Base64.standard.encode(Array(delivery.body)))))
+        return Array(JSONAnswer.text(of: members).utf8)
     }
 
-    private static func append(_ properties: MessageProperties, to line: inout [UInt8]) {
-        var isFirst = true
-        func name(_ name: StaticString) {
-            line.append(isFirst ? "{\"" : ",\"")
-            isFirst = false
-            line.append(name)
-            line.append("\":")
+    private static func members(of properties: MessageProperties) -> [(String, JSONAnswer)] {
+        var members: [(String, JSONAnswer)] = ArchiveField.texts.compactMap { name, field in
+            properties[keyPath: field].map { (name.description, bytes($0[...])) }
         }
-        for (text, field) in ArchiveField.texts {
-            guard let value = properties[keyPath: field] else { continue }
-            name(text)
-            append(value[...], to: &line)
-        }
-        if let mode = properties.deliveryMode {
-            name("delivery-mode")
-            line.append(decimal: Int(mode))
-        }
-        if let priority = properties.priority {
-            name("priority")
-            line.append(decimal: Int(priority))
-        }
-        if let timestamp = properties.timestamp {
-            name("timestamp")
-            append(digits: timestamp, to: &line)
-        }
-        if isFirst { line.append("{") }
-        line.append("}")
+        if let mode = properties.deliveryMode { members.append(("delivery-mode", .integer(Int(mode)))) }
+        if let priority = properties.priority { members.append(("priority", .integer(Int(priority)))) }
+        if let timestamp = properties.timestamp { members.append(("timestamp", .text(String(timestamp)))) }
+        return members
     }
 
-    private static func append(_ bytes: ArraySlice<UInt8>, to line: inout [UInt8]) {
-        if String(validating: bytes, as: UTF8.self) != nil {
-            line.appendJSON(string: bytes)
-        } else {
-            line.append("{\"base64\":\"")
-            Base64.standard.append(bytes.span, to: &line)
-            line.append("\"}")
-        }
+    private static func bytes(_ bytes: ArraySlice<UInt8>) -> JSONAnswer {
+        if let text = String(validating: bytes, as: UTF8.self) { return .text(text) }
+        return .object([("base64", .text(Base64.standard.encode(Array(bytes))))])
     }
 
-    private static func append(digits value: some BinaryInteger, to line: inout [UInt8]) {
-        line.appendJSON(string: ArraySlice(String(value).utf8))
+    private static func table(_ table: FieldTable) -> JSONAnswer {
+        .array(table.entries.map { .object([("name", bytes($0.name[...]))] + members(of: $0.value)) })
     }
 
-    private static func append(bits value: some FixedWidthInteger & UnsignedInteger, to line: inout [UInt8]) {
-        line.appendJSON(string: ArraySlice(String(value, radix: 16).utf8))
-    }
-
-    private static func append(_ table: FieldTable, to line: inout [UInt8]) {
-        line.append("[")
-        for (index, entry) in table.entries.enumerated() {
-            line.append(index == 0 ? "{\"name\":" : ",{\"name\":")
-            append(entry.name[...], to: &line)
-            line.append(",")
-            appendMembers(entry.value, to: &line)
-        }
-        line.append("]")
-    }
-
-    /// `"type":…,"value":…}`
-    private static func appendMembers(_ value: FieldValue, to line: inout [UInt8]) {
-        line.append("\"type\":\"")
-        line.append(value.archiveType)
-        line.append("\"")
-        if case .void = value {
-            line.append("}")
-            return
-        }
-        line.append(",\"value\":")
-        switch value {
-        case .boolean(let value): line.append(value ? "true" : "false")
-        case .int8(let value): line.append(decimal: Int(value))
-        case .uint8(let value): line.append(decimal: Int(value))
-        case .int16(let value): line.append(decimal: Int(value))
-        case .uint16(let value): line.append(decimal: Int(value))
-        case .int32(let value): line.append(decimal: Int(value))
-        case .uint32(let value): line.append(decimal: Int(value))
-        case .int64(let value): append(digits: value, to: &line)
-        case .uint64(let value), .timestamp(let value): append(digits: value, to: &line)
-        case .float(let value): append(bits: value.bitPattern, to: &line)
-        case .double(let value): append(bits: value.bitPattern, to: &line)
-        case .decimal(let scale, let value):
-            line.append("[")
-            line.append(decimal: Int(scale))
-            line.append(",")
-            line.append(decimal: Int(value))
-            line.append("]")
-        case .text(let bytes), .bytes(let bytes): append(bytes[...], to: &line)
-        case .array(let values):
-            line.append("[")
-            for (index, value) in values.enumerated() {
-                line.append(index == 0 ? "{" : ",{")
-                appendMembers(value, to: &line)
+    /// Its type and its value.
+    private static func members(of value: FieldValue) -> [(String, JSONAnswer)] {
+        let (type, json): (String, JSONAnswer) =
+            switch value {
+            case .boolean(let value): ("boolean", .boolean(value))
+            case .int8(let value): ("int8", .integer(Int(value)))
+            case .uint8(let value): ("uint8", .integer(Int(value)))
+            case .int16(let value): ("int16", .integer(Int(value)))
+            case .uint16(let value): ("uint16", .integer(Int(value)))
+            case .int32(let value): ("int32", .integer(Int(value)))
+            case .uint32(let value): ("uint32", .integer(Int(value)))
+            case .int64(let value): ("int64", .text(String(value)))
+            case .uint64(let value): ("uint64", .text(String(value)))
+            case .float(let value): ("float", .text(String(value.bitPattern, radix: 16)))
+            case .double(let value): ("double", .text(String(value.bitPattern, radix: 16)))
+            case .decimal(let scale, let value): ("decimal", .array([.integer(Int(scale)), .integer(Int(value))]))
+            case .text(let text): ("text", bytes(text[...]))
+            case .bytes(let data): ("bytes", bytes(data[...]))
+            case .timestamp(let seconds): ("timestamp", .text(String(seconds)))
+            case .array(let values): ("array", .array(values.map { .object(members(of: $0)) }))
+            case .table(let fields): ("table", table(fields))
+            case .void: ("void", .null)
             }
-            line.append("]")
-        case .table(let table): append(table, to: &line)
-        case .void: break
-        }
-        line.append("}")
+        if case .void = value { return [("type", .text(type))] }
+        return [("type", .text(type)), ("value", json)]
     }
 }
 
@@ -143,30 +78,5 @@ enum ArchiveField {
             ("message-id", \.messageID), ("type", \.type), ("user-id", \.userID), ("app-id", \.appID),
             ("cluster-id", \.clusterID),
         ]
-    }
-}
-
-extension FieldValue {
-    var archiveType: StaticString {
-        switch self {
-        case .boolean: "boolean"
-        case .int8: "int8"
-        case .uint8: "uint8"
-        case .int16: "int16"
-        case .uint16: "uint16"
-        case .int32: "int32"
-        case .uint32: "uint32"
-        case .int64: "int64"
-        case .uint64: "uint64"
-        case .float: "float"
-        case .double: "double"
-        case .decimal: "decimal"
-        case .text: "text"
-        case .bytes: "bytes"
-        case .timestamp: "timestamp"
-        case .array: "array"
-        case .table: "table"
-        case .void: "void"
-        }
     }
 }

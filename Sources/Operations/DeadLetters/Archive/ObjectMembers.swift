@@ -11,10 +11,6 @@ struct ObjectMembers {
         self.place = place
     }
 
-    func has(_ name: String) -> Bool {
-        rest.contains { $0.key == name }
-    }
-
     mutating func drop(_ name: String) {
         rest.removeAll { $0.key == name }
     }
@@ -31,6 +27,13 @@ struct ObjectMembers {
         } catch {
             throw ArchiveFailure(description: "\(name): \(error.description)")
         }
+    }
+
+    /// - Returns: `nil` for a member that is missing.
+    mutating func takeIfPresent<Value>(
+        _ name: String, _ read: (JSONNode) throws(ArchiveFailure) -> Value
+    ) throws(ArchiveFailure) -> Value? {
+        rest.contains { $0.key == name } ? try take(name, read) : nil
     }
 
     /// Nothing may be left: it would be lost.

@@ -40,21 +40,35 @@ extension DeadLetterRun.Settings {
     }
 }
 
+extension DeadLetterTally {
+    /// As members of an object for programs.
+    ///
+    /// - Parameter verb: names what was done.
+    package func members(_ verb: String) -> [(String, JSONAnswer)] {
+        [
+            ("messages", .integer(atStart)), ("seen", .integer(seen)), ("chosen", .integer(chosen)),
+            (verb, .integer(done)), ("left", .integer(left)), ("refused", .integer(refused)),
+            ("complaints", .array(complaints.map { .text($0) })), ("moved_to_end", .integer(renewed)),
+            ("uncertain", .integer(uncertain)), ("arrived", .integer(arrivals)),
+        ]
+    }
+}
+
 extension DeadLetterGroups {
     /// As members of an object for programs.
     ///
     /// - Parameter target: where each group would go; `nil` leaves that out.
     package func members(target: ((Key) -> String?)? = nil) -> [(String, JSONAnswer)] {
-        func text(_ text: String?) -> JSONAnswer { text.map { .text($0) } ?? .null }
         let objects = sorted.map { key, group in
             let members: [(String, JSONAnswer)] = [
-                ("maker", .text(key.maker.rawValue)), ("outcome", text(key.outcome)), ("reason", text(key.reason)),
-                ("queue", text(key.queue)), ("count", .integer(group.count)),
-                ("first_failed_at", text(group.firstFailedAt?.inUTC)),
-                ("last_failed_at", text(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
+                ("maker", .text(key.maker.rawValue)), ("outcome", .optional(key.outcome)),
+                ("reason", .optional(key.reason)),
+                ("queue", .optional(key.queue)), ("count", .integer(group.count)),
+                ("first_failed_at", .optional(group.firstFailedAt?.inUTC)),
+                ("last_failed_at", .optional(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
                 ("most_replays", .integer(group.mostReplays)),
             ]
-            return JSONAnswer.object(members + (target.map { [("target", text($0(key)))] } ?? []))
+            return JSONAnswer.object(members + (target.map { [("target", .optional($0(key)))] } ?? []))
         }
         return [("groups", .array(objects)), ("other", .integer(others))]
     }

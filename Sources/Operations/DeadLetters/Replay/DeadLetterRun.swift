@@ -10,7 +10,7 @@ import DequeModule
 /// the queue as copies, confirmed before the original is acknowledged. A lost connection ends the run: the queue is its
 /// state, and another run goes on. If the broker closes the connection over a publish, the run skips that message and
 /// goes on, see ``publisherLost(_:)``.
-package final class DeadLetterRun {
+package final class DeadLetterRun: Run {
     package enum Action {
         case replay(to: ReplayTarget)
         case discard
@@ -55,7 +55,7 @@ package final class DeadLetterRun {
     package enum End: Equatable, Sendable {
         /// Everything that lay there at the start was looked at.
         case complete
-        /// ``stop()`` was called.
+        /// ``stop(at:)`` was called.
         case stopped
         /// Another run has the queue.
         case locked
@@ -178,13 +178,11 @@ package final class DeadLetterRun {
         return earliest
     }
 
-    package func expire(at now: Instant) {
-        for connection in connections { connection.expire(at: now) }
-        step(at: now)
-    }
+    package var progress: (done: Int, of: Int) { (tally.done, min(tally.atStart, settings.limit)) }
 
-    package func step(at now: Instant) {
-        self.now = now
+    package func step(at moment: Moment) {
+        now = moment.instant
+        for connection in connections { connection.expire(at: now) }
         takeEvents()
         if end == nil { work() }
         if end == nil { judge() }
@@ -201,12 +199,12 @@ package final class DeadLetterRun {
     }
 
     /// Ends it in order: what was not sent stays.
-    package func stop() {
+    package func stop(at moment: Moment) {
+        now = moment.instant
         finish(.stopped)
     }
 
-    /// Whether the end is known and everything closed.
-    package var isClosed: Bool {
+    package var isFinished: Bool {
         isClosing && connections.allSatisfy(\.isClosed)
     }
 

@@ -82,10 +82,10 @@ extension ObjectMembers {
     fileprivate mutating func takeAny<Value>(
         _ name: String, _ read: (JSONNode) throws(ArchiveFailure) -> Value
     ) throws(ArchiveFailure) -> Value? {
-        guard has(name) else { return nil }
-        return try take(name) { node throws(ArchiveFailure) in
+        let value = try takeIfPresent(name) { node throws(ArchiveFailure) -> Value? in
             if case .null = node { return nil }
             return try read(node)
         }
+        return value ?? nil
     }
 }

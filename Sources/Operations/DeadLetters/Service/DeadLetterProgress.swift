@@ -25,11 +25,7 @@ struct DeadLetterProgress: Sendable {
     var members: [(String, JSONAnswer)] {
         [
             ("order", .text(verb.rawValue)), ("queue", .text(queue)), ("running", .boolean(end == nil)),
-            ("end", end.map { .text($0) } ?? .null), ("detail", detail.map { .text($0) } ?? .null),
-            ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)), ("chosen", .integer(tally.chosen)),
-            ("replayed", .integer(tally.done)), ("left", .integer(tally.left)), ("refused", .integer(tally.refused)),
-            ("complaints", .array(tally.complaints.map { .text($0) })), ("moved_to_end", .integer(tally.renewed)),
-            ("uncertain", .integer(tally.uncertain)), ("arrived", .integer(tally.arrivals)),
-        ] + (groups ?? DeadLetterGroups()).members { target.queue(from: $0.queue) }
+            ("end", .optional(end)), ("detail", .optional(detail)),
+        ] + tally.members("replayed") + (groups ?? DeadLetterGroups()).members { target.queue(from: $0.queue) }
     }
 }

@@ -24,17 +24,18 @@ final class DeadLetterThread: LoopOwner {
     /// How far apart reports are while it goes on.
     static let reportInterval = Duration.milliseconds(250)
 
-    /// A scan or a run, on its way to its end.
-    private struct Work {
-        let nextDeadline: () -> Instant?
-        let expire: (Instant) -> Void
-        let step: (Instant) -> Void
-        let stop: () -> Void
-        let isClosed: () -> Bool
-        /// Into the progress.
-        let note: (inout DeadLetterProgress) -> Void
-        /// What follows its end.
-        let next: () throws -> Work?
+    private enum Work {
+        case look(DeadLetterScan)
+        case replay(DeadLetterRun)
+        /// What a look leaves to be done: fresh copies of what was delivered too often.
+        case renewal(DeadLetterRun)
+
+        var run: any Run {
+            switch self {
+            case .look(let scan): scan
+            case .replay(let run), .renewal(let run): run
+            }
+        }
     }
 
     private let task: Task
@@ -43,6 +44,7 @@ final class DeadLetterThread: LoopOwner {
     private let reader: RequestReader
     private var work: Work?
     private var progress: DeadLetterProgress
+    private var chosen = 0
     private var groups = DeadLetterGroups()
     private var isStopped = false
     private var failure: String?
@@ -71,9 +73,11 @@ final class DeadLetterThread: LoopOwner {
         network = try SocketNetwork(loop: loop, resolver: task.resolver)
         try loop.attach(task.commands) { [unowned self] _ in
             isStopped = true
-            work?.stop()
+            work?.run.stop(at: loop.now)
         }
-        work = try task.order.verb == .look ? look() : replay()
+        work =
+            try task.order.verb == .look
+            ? .look(look()) : .replay(run(.replay(to: ReplayTarget(task.configuration)), settings))
     }
 
     private func connect(_ role: AMQPRole) throws -> AMQPConnection {
@@ -94,11 +98,10 @@ final class DeadLetterThread: LoopOwner {
     // MARK: Works
 
     /// Looks at as many messages as one connection holds.
-    private func look() throws -> Work {
-        var chosen = 0
+    private func look() throws -> DeadLetterScan {
         var looked = 0
         let (order, reader) = (task.order, reader)
-        let scan = try DeadLetterScan(
+        return try DeadLetterScan(
             progress.queue, at: loop.now.instant, connect: { [unowned self] in try connect($0) }
         ) { [unowned self] delivery, letter in
             looked += 1
@@ -108,71 +111,59 @@ final class DeadLetterThread: LoopOwner {
             }
             return chosen < order.limit ?? .max && looked < DeadLetterScan.window
         }
-        return Work(
-            nextDeadline: { scan.nextDeadline }, expire: { scan.expire(at: $0) }, step: { scan.step(at: $0) },
-            stop: { scan.stop() }, isClosed: { scan.isClosed },
-            note: { [unowned self] progress in
-                progress.tally.atStart = scan.atStart
-                progress.tally.seen = scan.seen
-                progress.tally.chosen = chosen
-                progress.groups = groups
-                guard scan.isClosed else { return }
-                switch scan.end {
-                case .failed(let message)?: (progress.end, progress.detail) = ("failed", message)
-                case .stopped?: progress.end = "interrupted"
-                case .complete?, nil: progress.end = "complete"
-                }
-            },
-            next: { [unowned self] in
-                guard scan.end == .complete, scan.worn > 0, !isStopped else { return nil }
-                return try run(.renew, .renewing(progress.queue), counts: false)
-            })
     }
 
-    private func replay() throws -> Work {
-        try run(.replay(to: ReplayTarget(task.configuration)), settings, counts: true)
-    }
-
-    /// - Parameter counts: whether it is the order, rather than what a look has left to do.
-    private func run(
-        _ action: DeadLetterRun.Action, _ settings: DeadLetterRun.Settings, counts: Bool
-    ) throws -> Work {
+    private func run(_ action: DeadLetterRun.Action, _ settings: DeadLetterRun.Settings) throws -> DeadLetterRun {
         var random = SystemRandomNumberGenerator()
-        let run = try DeadLetterRun(
+        return try DeadLetterRun(
             action, settings, reader: reader, id: NotificationID.random(using: &random).description,
-            at: loop.now.instant, connect: { try connect($0) })
-        return Work(
-            nextDeadline: { run.nextDeadline }, expire: { run.expire(at: $0) }, step: { run.step(at: $0) },
-            stop: { run.stop() }, isClosed: { run.isClosed },
-            note: { progress in
-                guard counts else {
-                    progress.tally.renewed = run.tally.renewed
-                    return
-                }
-                progress.tally = run.tally
-                guard run.isClosed, let end = run.end else { return }
-                progress.end = end.name
-                if end != .complete { progress.detail = run.explanation }
-            }, next: { nil })
+            at: loop.now.instant, connect: connect)
+    }
+
+    private func note(_ work: Work) {
+        switch work {
+        case .look(let scan):
+            progress.tally.atStart = scan.atStart
+            progress.tally.seen = scan.seen
+            progress.tally.chosen = chosen
+            progress.groups = groups
+            guard scan.isFinished else { return }
+            switch scan.end {
+            case .failed(let message)?: (progress.end, progress.detail) = ("failed", message)
+            case .stopped?: progress.end = "interrupted"
+            case .complete?, nil: progress.end = "complete"
+            }
+        case .replay(let run):
+            progress.tally = run.tally
+            guard run.isFinished, let end = run.end else { return }
+            progress.end = end.name
+            if end != .complete { progress.detail = run.explanation }
+        case .renewal(let run): progress.tally.renewed = run.tally.renewed
+        }
+    }
+
+    /// What follows the end of a work.
+    private func next(after work: Work) throws -> Work? {
+        guard case .look(let scan) = work, scan.end == .complete, scan.worn > 0, !isStopped else { return nil }
+        return .renewal(try run(.renew, .renewing(progress.queue)))
     }
 
     // MARK: LoopOwner
 
     var nextDeadline: Instant? {
-        work?.nextDeadline()
+        work?.run.nextDeadline
     }
 
-    func expire(at now: Moment) {
-        work?.expire(now.instant)
-    }
+    /// The end of the turn does what is due.
+    func expire(at now: Moment) {}
 
     func endTurn(at now: Moment) {
         guard let work else { return loop.stop() }
-        work.step(now.instant)
-        work.note(&progress)
-        if work.isClosed() {
+        work.run.step(at: now)
+        note(work)
+        if work.run.isFinished {
             do {
-                self.work = try work.next()
+                self.work = try next(after: work)
             } catch {
                 failure = "\(error)"
                 self.work = nil

@@ -1,0 +1,84 @@
+package import AMQP
+package import Configuration
+package import Core
+import Glibc
+import Runtime
+package import System
+
+/// Carries out a ``Run`` on a loop with sockets until it is finished.
+package final class LoopRunner: LoopOwner {
+    private static let handled: [Int32] = [SIGINT, SIGTERM]
+
+    package let loop: EventLoop
+    package let network: SocketNetwork
+    private let resolver: Resolver
+    private var run: (any Run)?
+    private var interval: Duration?
+    private var afterStep: (Moment) -> Void = { _ in }
+
+    /// From now on the calling thread takes SIGINT and SIGTERM only in ``run(_:every:_:)``.
+    ///
+    /// - Parameters:
+    ///   - options: of the sockets that it connects.
+    ///   - lookUp: what answers for names; it runs on a thread of its own.
+    package init(
+        _ options: SocketOptions = SocketOptions(),
+        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
+    ) throws {
+        SignalSource.ignoreBrokenPipes()
+        // Before the resolver's thread starts, which inherits the mask.
+        SignalSource.block(Self.handled)
+        loop = try EventLoop()
+        resolver = try Resolver(lookUp: lookUp)
+        network = try SocketNetwork(loop: loop, resolver: resolver, options: options)
+    }
+
+    /// One more network on the same loop.
+    package func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
+        try SocketNetwork(loop: loop, resolver: resolver, options: options)
+    }
+
+    /// Makes the connections of a command with a broker.
+    ///
+    /// - Parameter name: what the broker shows of them.
+    package func connections(
+        _ name: String, _ broker: Configuration.Broker
+    ) -> (AMQPRole) throws -> AMQPConnection {
+        { [network] role in
+            try BrokerConnections.connection(
+                role, name: name, broker, network: network, seed: UInt64.random(in: 0 ... .max))
+        }
+    }
+
+    package var now: Instant { loop.now.instant }
+
+    /// Turns until the run is finished. SIGINT and SIGTERM stop it.
+    ///
+    /// - Parameters:
+    ///   - interval: the longest time between two steps; `nil` for as long as nothing happens.
+    ///   - afterStep: called after each step, the last one too.
+    package func run(
+        _ run: any Run, every interval: Duration? = nil, _ afterStep: @escaping (Moment) -> Void = { _ in }
+    ) throws {
+        self.run = run
+        self.interval = interval
+        self.afterStep = afterStep
+        _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run.stop(at: loop.now) }
+        try loop.run(owner: self)
+    }
+
+    // MARK: LoopOwner
+
+    package var nextDeadline: Instant? {
+        [run?.nextDeadline, interval.map { now + $0 }].compactMap(\.self).min()
+    }
+
+    /// The end of the turn does what is due.
+    package func expire(at now: Moment) {}
+
+    package func endTurn(at now: Moment) {
+        run?.step(at: now)
+        afterStep(now)
+        if run?.isFinished ?? true { loop.stop() }
+    }
+}

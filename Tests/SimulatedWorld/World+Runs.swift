@@ -1,0 +1,28 @@
+import Core
+package import Operations
+package import TestSupport
+
+extension World {
+    /// Lets time pass until a run is finished, at most so long.
+    ///
+    /// - Returns: whether it is.
+    package func finish(_ run: any Run, within limit: Duration = .seconds(120)) -> Bool {
+        guests = [run]
+        defer { guests = [] }
+        return pass(atMost: limit) { run.isFinished }
+    }
+}
+
+extension MemoryNetwork {
+    /// Lets time pass with a run that is on this network alone.
+    ///
+    /// - Parameter turn: called after each step of it; says whether it did something that no engine shows.
+    package func advance(by duration: Duration, _ run: any Run, _ turn: () -> Bool = { false }) {
+        advance(by: duration, deadline: { run.isFinished ? nil : run.nextDeadline }) {
+            guard !run.isFinished else { return false }
+            let before = run.progress
+            run.step(at: moment)
+            return turn() || run.isFinished || run.progress != before
+        }
+    }
+}
