@@ -11,24 +11,25 @@ extension Dispatch {
             finishExpired(handle, entry, at: now)
             return
         }
-        guard !apps.apps[entry.app].isRemoved else {
+        guard !gates.table.apps[entry.app].isRemoved else {
             finishRemoved(handle, entry, at: now)
             return
         }
         guard admit(handle, entry, at: now) else { return }
         if entry.firstTry == nil { entry.firstTry = now.instant }
-        let pool = apps.apps[entry.app].pools.pool(for: entry.notification.target)
+        let pool = gates.table.apps[entry.app].pools.pool(for: entry.notification.target)
         guard
-            !standstill.isSuspended || isConnected(pool: pool) || pool != apps.apps[entry.app].pools.notifications
+            !outlook.standstill.isSuspended || outlook.isConnected(pool: pool)
+                || pool != gates.table.apps[entry.app].pools.notifications
         else {
-            withdrawn(handle, entry)
+            gates.withdrawn(handle, entry)
             return parkWaiting(handle, at: now)
         }
         entry.pool = pool
         entry.submittedAt = now.instant
         waits(entry, at: now)
         entry.isSubmitted = true
-        actions.append(.submit(handle, entry, isProbe: isProbe(handle, entry)))
+        actions.append(.submit(handle, entry, isProbe: gates.isProbe(handle, entry)))
     }
 
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
@@ -67,7 +68,7 @@ extension Dispatch {
     package mutating func replied(_ handle: UInt32, _ reply: APNsReply, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
-        answered(entry.pool, at: now)
+        outlook.answered(entry.pool, at: now.instant)
         let rule = reply.rule
         if !rule.isKnown || rule.alarm != nil { announce(reply, rule, entry.app) }
         if isOutdated(entry), refusesWhatChanged(rule, entry) {
@@ -77,7 +78,7 @@ extension Dispatch {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
             refused(handle, entry, rule, reply.reason ?? RejectionReason(rawValue: "\(reply.status)"), at: now)
-        case .doubtToken where !apps.apps[entry.app].isRemoved:
+        case .doubtToken where !gates.table.apps[entry.app].isRemoved:
             refusedToken(handle, entry, reply, at: now)
         case .accept: finish(handle, entry, .accepted, reply, rule, at: now)
         case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, reply, rule, at: now)
@@ -91,11 +92,6 @@ extension Dispatch {
             let trouble: RetryLadder.Trouble = reply.status == 429 ? .throttled : .service
             unsuccessful(handle, entry, reply, .yes, .long(trouble), at: now)
         }
-    }
-
-    private mutating func answered(_ pool: Int, at now: Moment) {
-        while poolAnswers.count <= pool { poolAnswers.append(nil) }
-        poolAnswers[pool] = now.instant
     }
 
     /// An answer that may be another one later.
@@ -123,10 +119,10 @@ extension Dispatch {
     ) {
         entry.tried(.yes)
         if rule.proof == .token { answeredToken(entry, isRefusal: false) }
-        lastAnswer = now.instant
+        outlook.lastAnswer = now.instant
         mayRecover(at: now)
-        apps.apps[entry.app].answeredAt = now.instant
-        apps.apps[entry.app].lanes[entry.lane].hasAnswered = true
+        gates.table.apps[entry.app].answeredAt = now.instant
+        gates.table.apps[entry.app].lanes[entry.lane].hasAnswered = true
         ended(handle, entry, showing: rule.proof, at: now)
         var report = report(outcome, entry, reply)
         if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier try" }
@@ -212,36 +208,35 @@ extension Dispatch {
     private func whatFor(_ trouble: Trouble, _ entry: InFlightNotification) -> RetryLadder.Trouble {
         if case .long(let trouble) = trouble { return trouble }
         let hasTriesLeft = entry.troubles < settings.retry.maximumAttempts
-        return hasTriesLeft && waitingRetries >= maximumWaitingRetries ? .crowd : .service
+        return hasTriesLeft && retries.count >= maximumWaitingRetries ? .crowd : .service
     }
 
     /// A notification expired in the line for APNs.
     package mutating func expired(_ handle: UInt32, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
-        withdrawn(handle, entry)
+        gates.withdrawn(handle, entry)
         finishExpired(handle, entry, at: now)
     }
 
     /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a
     ///   device that is asked too often must not be the app's only probe for ever.
     private mutating func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        if let closed = apps.apps[entry.app].closedLane(of: entry.lane) {
+        if let closed = gates.table.apps[entry.app].closedLane(of: entry.lane) {
             guard entry.troubles < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed, at: now)
             return true
         }
         guard let began = entry.firstTry else { preconditionFailure("what ended was tried") }
         let elapsed = now.instant - began
-        guard hasAttemptsLeft(entry), waitingRetries < maximumWaitingRetries,
+        guard hasAttemptsLeft(entry), retries.count < maximumWaitingRetries,
             let pause = settings.retry.pause(afterAttempts: entry.troubles, elapsed: elapsed, using: &random)
         else {
             return false
         }
         counters.retries += 1
-        waitingRetries += 1
         entry.waitingSince = nil
-        later.insert(.retry(handle), due: now.instant + pause)
+        retries.insert(handle, due: now.instant + pause)
         return true
     }
 
@@ -257,7 +252,7 @@ extension Dispatch {
         if !rule.isKnown { counters.unknownReasons += 1 }
         let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"
         guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }
-        let metadata = appMetadata(app, ["status": "\(reply.status)", "reason": "\(reason)"])
+        let metadata = gates.appMetadata(app, ["status": "\(reply.status)", "reason": "\(reason)"])
         if let alarm = rule.alarm {
             log.error("\(alarm)", metadata: metadata)
         } else {

@@ -62,7 +62,7 @@ extension Dispatch {
         _ notification: consuming Notification, position: Int?, id: NotificationID, finding: String?,
         of request: InFlightRequest, at now: Moment
     ) {
-        switch apps.resolve(notification) {
+        switch gates.table.resolve(notification) {
         case .failure(let failure):
             let report = Report(outcome: .invalid, detail: failure.detail)
             actions.append(

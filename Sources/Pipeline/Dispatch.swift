@@ -9,42 +9,27 @@ package struct Dispatch {
     package internal(set) var counters: PipelineCounters
     /// As far as the dispatch measures.
     package internal(set) var timings = Timings()
-    package internal(set) var apps: AppTable
+    package internal(set) var gates: Gates
     let actions: ActionQueue
     let log: Logger
     var random: SplitMix64
 
     var notifications = Slab<InFlightNotification>()
-    var later = DeadlineQueue<Later>()
-    var findingLog = LogLimit(interval: .seconds(60))
-    /// Notifications that wait for their next try in this process, and how many may: the rest is parked, lest prefetch
-    /// be full of them.
-    var waitingRetries = 0
+    /// Notifications that wait for their next try in this process; no more than so many: the rest is parked, lest
+    /// prefetch be full of them.
+    var retries = DeadlineQueue<UInt32>()
     let maximumWaitingRetries: Int
+    /// What is known of whether APNs can be reached.
+    var outlook = Outlook()
+    var findingLog = LogLimit(interval: .seconds(60))
     /// Reasons that were logged, each once.
     var announced: Set<String> = []
-
-    /// When the waiting are looked at next; never where nothing waits.
-    var nextLook = Instant.distantFuture
-    var standstill = Standstill()
-    /// When APNs last answered a notification for good, and when each pool last brought any answer.
-    var lastAnswer: Instant?
-    var poolAnswers: [Instant?] = []
-    /// The pools that have a connection which takes requests.
-    private var connectedPools: [Bool] = []
-
-    /// What waits for its time.
-    enum Later {
-        case retry(UInt32)
-        /// What a lane holds may go, or a probe of it.
-        case release(app: Int, lane: Int)
-    }
 
     /// - Parameter seed: for the jitter of retries
     package init(_ settings: PipelineSettings, apps: AppTable, _ actions: ActionQueue, log: Logger, seed: UInt64) {
         self.settings = settings
         self.actions = actions
-        self.apps = apps
+        gates = Gates(apps, log: log)
         self.log = log
         random = SplitMix64(seed: seed)
         counters = PipelineCounters(queues: settings.queues.count)
@@ -57,7 +42,7 @@ package struct Dispatch {
 
     /// Whether all that is left belongs to paused apps: waiting longer changes nothing.
     package var holdsOnly: Bool {
-        waitingRetries == 0 && notifications.count == paused.reduce(0) { $0 + $1.held }
+        retries.count == 0 && notifications.count == gates.paused.reduce(0) { $0 + $1.held }
     }
 
     /// The requests of the notifications in flight.
@@ -67,16 +52,12 @@ package struct Dispatch {
 
     /// A pool has a connection that takes requests, or has none any more.
     package mutating func pool(_ number: Int, isConnected: Bool) {
-        while connectedPools.count <= number { connectedPools.append(false) }
-        connectedPools[number] = isConnected
-    }
-
-    func isConnected(pool: Int) -> Bool {
-        connectedPools.indices.contains(pool) && connectedPools[pool]
+        outlook.pool(number, isConnected: isConnected)
     }
 
     package var nextDeadline: Instant? {
-        let earliest = min(later.earliest ?? .distantFuture, nextLook)
+        let earliest = min(
+            retries.earliest ?? .distantFuture, gates.nextDeadline ?? .distantFuture, outlook.nextLook)
         return earliest == .distantFuture ? nil : earliest
     }
 
@@ -86,15 +67,44 @@ package struct Dispatch {
     /// - Parameter hasRoom: whether more may be consumed on top of what is held.
     package mutating func expire(hasRoom: Bool, at now: Moment) {
         var budget = Self.maximumDuePerTurn
-        while budget > 0, let entry = later.popDue(at: now.instant) {
+        while budget > 0, let handle = retries.popDue(at: now.instant) {
             budget -= 1
-            switch entry {
-            case .retry(let handle):
-                waitingRetries -= 1
-                send(handle, at: now)
-            case .release(let app, let lane): budget -= release(app, lane, atMost: max(budget, 1), at: now)
-            }
+            send(handle, at: now)
         }
-        if nextLook <= now.instant { lookAtTheWaiting(hasRoom: hasRoom, at: now) }
+        while budget > 0, let place = gates.popDue(at: now.instant) {
+            budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
+        }
+        if outlook.nextLook <= now.instant { lookAtTheWaiting(hasRoom: hasRoom, at: now) }
+    }
+}
+
+/// What a dispatch knows of whether APNs can be reached.
+struct Outlook {
+    /// When the waiting are looked at next; never where nothing waits.
+    var nextLook = Instant.distantFuture
+    var standstill = Standstill()
+    /// When APNs last answered a notification for good.
+    var lastAnswer: Instant?
+    /// When each pool last brought any answer.
+    private var poolAnswers: [Instant?] = []
+    /// The pools that have a connection which takes requests.
+    private var connectedPools: [Bool] = []
+
+    mutating func answered(_ pool: Int, at now: Instant) {
+        while poolAnswers.count <= pool { poolAnswers.append(nil) }
+        poolAnswers[pool] = now
+    }
+
+    func lastAnswer(of pool: Int) -> Instant? {
+        poolAnswers.indices.contains(pool) ? poolAnswers[pool] : nil
+    }
+
+    mutating func pool(_ number: Int, isConnected: Bool) {
+        while connectedPools.count <= number { connectedPools.append(false) }
+        connectedPools[number] = isConnected
+    }
+
+    func isConnected(pool: Int) -> Bool {
+        connectedPools.indices.contains(pool) && connectedPools[pool]
     }
 }

@@ -20,34 +20,37 @@ extension Dispatch {
     private var longestStandstill: Duration { longestWait - lookInterval }
 
     /// Whether nothing is consumed because no app can send.
-    package var isSuspended: Bool { standstill.isSuspended }
+    package var isSuspended: Bool { outlook.standstill.isSuspended }
 
     /// Something waits from now on.
     mutating func waits(_ entry: InFlightNotification, at now: Moment) {
         if entry.waitingSince == nil { entry.waitingSince = now.instant }
-        if nextLook == .distantFuture { nextLook = now.instant + lookInterval }
+        if outlook.nextLook == .distantFuture { outlook.nextLook = now.instant + lookInterval }
     }
 
     /// Something has changed for the better: if nothing is consumed, that is looked at now.
     package mutating func mayRecover(at now: Moment) {
-        if standstill.isSuspended { nextLook = now.instant }
+        if outlook.standstill.isSuspended { outlook.nextLook = now.instant }
     }
 
     mutating func lookAtTheWaiting(hasRoom: Bool, at now: Moment) {
-        guard notifications.count > 0 || standstill.isSuspended else {
-            nextLook = .distantFuture
-            standstill = Standstill()
+        guard notifications.count > 0 || outlook.standstill.isSuspended else {
+            outlook.nextLook = .distantFuture
+            outlook.standstill = Standstill()
             return
         }
-        nextLook = now.instant + lookInterval
+        outlook.nextLook = now.instant + lookInterval
         // What is taken after a standstill comes on top of what is still held from before.
-        let canSend = apps.configured.contains { self.canSend($0) } && (!standstill.isSuspended || hasRoom)
-        switch standstill.looked(canSend: canSend, lastAnswer: lastAnswer, at: now.instant, limit: longestStandstill) {
+        let canSend =
+            gates.table.configured.contains { self.canSend($0) } && (!outlook.standstill.isSuspended || hasRoom)
+        switch outlook.standstill.looked(
+            canSend: canSend, lastAnswer: outlook.lastAnswer, at: now.instant, limit: longestStandstill)
+        {
         case .suspend: suspend(at: now)
         case .resume: actions.append(.resume)
         case .nothing:
             leave(.park, notifications.handles.filter { isOverdue($0, notifications[$0], at: now) }, at: now)
-            if standstill.isSuspended { actions.append(.staySuspended(isProbeWanted: lacksProbe(at: now))) }
+            if outlook.standstill.isSuspended { actions.append(.staySuspended(isProbeWanted: lacksProbe(at: now))) }
         }
     }
 
@@ -55,8 +58,8 @@ extension Dispatch {
     /// it since, or has answered before what is not refused. What it sends to devices decides: broadcasts alone stop
     /// nobody.
     private func canSend(_ app: Int) -> Bool {
-        let app = apps.apps[app]
-        guard isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
+        let app = gates.table.apps[app]
+        guard outlook.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
             return false
         }
         guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
@@ -64,17 +67,12 @@ extension Dispatch {
         return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasAnswered }
     }
 
-    /// The lane in which a notification waits for its app; `nil` if it does not.
-    func lane(holding handle: UInt32, _ entry: InFlightNotification) -> Int? {
-        [AppLane.credential, entry.lane].first { apps.apps[entry.app].lanes[$0].held.contains(handle) }
-    }
-
     // MARK: One app
 
     /// Whether a notification has waited for too long, for its app or in a pool that is silent.
     private func isOverdue(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
-        return lane(holding: handle, entry) != nil || isIgnored(entry, at: now)
+        return gates.lane(holding: handle, entry) != nil || isIgnored(entry, at: now)
     }
 
     /// Has notifications wait no more, for their app or in a pool.
@@ -85,8 +83,8 @@ extension Dispatch {
     /// Has a notification wait no more, for its app or in a pool.
     private mutating func leave(_ handle: UInt32, _ entry: InFlightNotification, _ purpose: Withdrawal, at now: Moment)
     {
-        guard let lane = lane(holding: handle, entry) else { return takeBack(handle, purpose) }
-        apps.apps[entry.app].lanes[lane].held.remove(handle)
+        guard let lane = gates.lane(holding: handle, entry) else { return takeBack(handle, purpose) }
+        gates.table.apps[entry.app].lanes[lane].held.remove(handle)
         left(handle, purpose, at: now)
     }
 
@@ -117,12 +115,12 @@ extension Dispatch {
         switch purpose {
         case .hold(let lane):
             hold(handle, entry, in: lane, at: now)
-            if lane != entry.lane { withdrawn(handle, entry.app, entry.lane) }
+            if lane != entry.lane { gates.withdrawn(handle, entry.app, entry.lane) }
         case .refuse(let cause):
             hold(handle, entry, in: AppLane.credential, at: now)
             refused(handle, entry.app, AppLane.credential, cause, at: now)
         case .park, .giveBack, .drop:
-            withdrawn(handle, entry)
+            gates.withdrawn(handle, entry)
             left(handle, purpose, at: now)
         case .resend: left(handle, purpose, at: now)
         }
@@ -137,7 +135,7 @@ extension Dispatch {
     /// time.
     private func isIgnored(_ entry: InFlightNotification, at now: Moment) -> Bool {
         guard now.instant - entry.submittedAt >= longestWait else { return false }
-        guard poolAnswers.indices.contains(entry.pool), let last = poolAnswers[entry.pool] else { return true }
+        guard let last = outlook.lastAnswer(of: entry.pool) else { return true }
         return now.instant - last >= longestWait
     }
 
@@ -145,15 +143,11 @@ extension Dispatch {
     ///
     /// - Parameter givesBack: whether the others go back to their queue.
     mutating func limitHeld(_ app: Int, _ lane: Int, givesBack: Bool = false, at now: Moment) {
-        guard let pause = apps.apps[app].lanes[lane].gate.pause, pause.probe == nil,
-            apps.apps[app].lanes[lane].held.count > 1,
-            standstill.isSuspended || (standstill.since == nil && now.instant - pause.since >= longestWait),
-            let probe = apps.apps[app].lanes[lane].held.popFirst()
-        else { return }
-        while let handle = apps.apps[app].lanes[lane].held.popFirst() {
-            parkWaiting(handle, givesBack: givesBack, at: now)
+        let (standstill, longestWait) = (outlook.standstill, longestWait)
+        let excess = gates.takeExcess(app, lane) { since in
+            standstill.isSuspended || (standstill.since == nil && now.instant - since >= longestWait)
         }
-        apps.apps[app].lanes[lane].held.append(probe)
+        for handle in excess { parkWaiting(handle, givesBack: givesBack, at: now) }
     }
 
     mutating func parkWaiting(_ handle: UInt32, givesBack: Bool = false, at now: Moment) {
@@ -168,17 +162,17 @@ extension Dispatch {
 
     private mutating func suspend(at now: Moment) {
         actions.append(.suspend)
-        for app in apps.configured {
-            for lane in apps.apps[app].lanes.indices { limitHeld(app, lane, givesBack: true, at: now) }
+        for app in gates.table.configured {
+            for lane in gates.table.apps[app].lanes.indices { limitHeld(app, lane, givesBack: true, at: now) }
         }
         leave(.giveBack, notifications.handles.filter { notifications[$0].isSubmitted }, at: now)
     }
 
     /// Whether a paused app has nothing that could be its probe.
     private func lacksProbe(at now: Moment) -> Bool {
-        apps.configured.contains { index in
-            let app = apps.apps[index]
-            guard isConnected(pool: app.pools.notifications) else { return false }
+        gates.table.configured.contains { index in
+            let app = gates.table.apps[index]
+            guard outlook.isConnected(pool: app.pools.notifications) else { return false }
             return app.lanes.contains { lane in
                 lane.held.isEmpty && lane.gate.nextProbe.map { $0 <= now.instant } ?? false
             }

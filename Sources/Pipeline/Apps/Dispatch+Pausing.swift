@@ -1,66 +1,30 @@
 import APNs
 package import Core
-import Logging
 
 /// What happens to the notifications of an app that APNs refuses.
 extension Dispatch {
-    /// What is paused now.
-    package var paused: [PausedTopic] {
-        apps.apps.flatMap { app in
-            app.lanes.indices.compactMap { index in
-                let lane = app.lanes[index]
-                return lane.gate.pause.map { pause in
-                    PausedTopic(
-                        app: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
-                        topic: app.topic(ofLane: index), isForDevices: AppLane.isForDevices(index),
-                        cause: pause.cause, since: pause.since, held: lane.held.count)
-                }
-            }
-        }
-    }
-
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
     package mutating func probeSoon(at now: Moment) {
-        for app in apps.apps.indices { probeSoon(app, at: now) }
+        for app in gates.table.apps.indices { probeSoon(app, at: now) }
     }
 
     mutating func probeSoon(_ app: Int, at now: Moment) {
-        for lane in apps.apps[app].lanes.indices where !apps.apps[app].lanes[lane].gate.isOpen {
-            apps.apps[app].lanes[lane].gate.probeSoon(at: now.instant)
-            mayRecover(at: now)
-            scheduleProbe(app, lane)
-        }
+        if gates.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }
 
     /// A notification waits for its app. That is not trouble of its own, so its time for retries begins anew.
     mutating func hold(_ handle: UInt32, _ entry: InFlightNotification, in lane: Int, at now: Moment) {
         entry.firstTry = nil
         waits(entry, at: now)
-        apps.apps[entry.app].lanes[lane].held.append(handle)
+        gates.hold(handle, entry.app, in: lane)
     }
 
     /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is
     /// held.
     mutating func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard apps.apps[entry.app].lanes[entry.lane].gate.admits(at: now.instant) else {
-            hold(handle, entry, in: entry.lane, at: now)
-            limitHeld(entry.app, entry.lane, at: now)
-            return false
-        }
-        guard apps.apps[entry.app].lanes[AppLane.credential].gate.admit(handle, at: now.instant) else {
-            hold(handle, entry, in: AppLane.credential, at: now)
-            limitHeld(entry.app, AppLane.credential, at: now)
-            return false
-        }
-        return apps.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now.instant)
-    }
-
-    /// Whether a notification tries whether credential or topic are still refused: a connection that was there before
-    /// may be bound to what they were then. Source: "Establishing a token-based connection to APNs".
-    func isProbe(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
-        let lanes = apps.apps[entry.app].lanes
-        if lanes[AppLane.credential].gate.isProbe(handle) { return true }
-        if case .topic = lanes[entry.lane].gate.pause?.cause { return lanes[entry.lane].gate.isProbe(handle) }
+        guard let lane = gates.admit(handle, entry, at: now.instant) else { return true }
+        hold(handle, entry, in: lane, at: now)
+        limitHeld(entry.app, lane, at: now)
         return false
     }
 
@@ -73,7 +37,7 @@ extension Dispatch {
         switch rule.action.pause {
         case .app:
             hold(handle, entry, in: AppLane.credential, at: now)
-            withdrawn(handle, entry.app, entry.lane)
+            gates.withdrawn(handle, entry.app, entry.lane)
             refused(handle, entry.app, AppLane.credential, .credential(reason), at: now)
         case .topic:
             hold(handle, entry, in: entry.lane, at: now)
@@ -93,18 +57,19 @@ extension Dispatch {
     /// APNs refused the certificate of a pool when a connection was opened, and no other is open. The apps that it is
     /// for pause as for an answer that says so, also where nothing waits.
     package mutating func certificateRefused(pool: Int, at now: Moment) {
-        let configured = apps.configured.filter { apps.apps[$0].pools.notifications == pool }
+        let configured = gates.table.configured.filter { gates.table.apps[$0].pools.notifications == pool }
         refused(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
     }
 
     /// APNs has opened a connection to a certificate that it had refused.
     package mutating func certificateTaken(pool: Int, at now: Moment) {
-        for app in apps.configured where apps.apps[app].pools.all.contains(pool) {
-            guard apps.apps[app].lanes[AppLane.credential].gate.pause?.cause == .credential(.badCertificate) else {
+        for app in gates.table.configured where gates.table.apps[app].pools.all.contains(pool) {
+            guard gates.table.apps[app].lanes[AppLane.credential].gate.pause?.cause == .credential(.badCertificate)
+            else {
                 continue
             }
-            apps.apps[app].lanes[AppLane.credential].gate.open()
-            resume(app, AppLane.credential, at: now)
+            gates.open(app, at: now.instant)
+            mayRecover(at: now)
         }
     }
 
@@ -119,12 +84,12 @@ extension Dispatch {
     private mutating func refused(_ refusedApps: Set<Int>, _ reason: RejectionReason, _ pool: Int, at now: Moment) {
         for app in refusedApps.sorted() {
             let cause = AppGate.Cause.credential(reason)
-            if let pause = apps.apps[app].lanes[AppLane.credential].gate.pause {
+            if let pause = gates.table.apps[app].lanes[AppLane.credential].gate.pause {
                 if let probe = pause.probe, notifications[probe].pool == pool { takeBack(probe, .refuse(cause)) }
                 withdraw(app, AppLane.credential)
             } else {
-                apps.apps[app].lanes[AppLane.credential].gate.close(cause, at: now.instant)
-                closed(app, AppLane.credential, cause, at: now)
+                gates.close(app, cause, at: now.instant)
+                withdraw(app, AppLane.credential)
             }
         }
     }
@@ -135,8 +100,8 @@ extension Dispatch {
     /// ends with its own result, so that a queue of dead tokens is used up instead of standing for ever; but nobody is
     /// told by feedback to forget a token that may be good.
     mutating func refusedToken(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
-        if let cause = apps.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
-            guard apps.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {
+        if let cause = gates.table.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
+            guard gates.table.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {
                 hold(handle, entry, in: entry.lane, at: now)
                 return
             }
@@ -148,7 +113,7 @@ extension Dispatch {
         }
         ended(handle, entry, showing: .topic, at: now)
         let isLimit = answeredToken(entry, isRefusal: true)
-        let refusals = apps.apps[entry.app].lanes[entry.lane].refusals
+        let refusals = gates.table.apps[entry.app].lanes[entry.lane].refusals
         let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, answers: refusals.answers)
         if isLimit {
             hold(handle, entry, in: entry.lane, at: now)
@@ -171,7 +136,7 @@ extension Dispatch {
     mutating func answeredToken(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
         else { return false }
-        return apps.apps[entry.app].lanes[entry.lane].refusals.answered(isRefusal: isRefusal, limit: limit)
+        return gates.table.apps[entry.app].lanes[entry.lane].refusals.answered(isRefusal: isRefusal, limit: limit)
     }
 
     /// A notification ended without a refusal of its app.
@@ -182,52 +147,23 @@ extension Dispatch {
     }
 
     private mutating func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
-        switch apps.apps[app].lanes[lane].gate.ended(handle, showing: proof, at: now.instant) {
-        case .opens: resume(app, lane, at: now)
-        case .repeatsPause: pauses(app, lane, at: now)
+        apply(gates.ended(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
+    }
+
+    mutating func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+        apply(gates.refused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
+    }
+
+    private mutating func apply(_ change: Gates.Change, _ app: Int, _ lane: Int, at now: Moment) {
+        switch change {
         case .nothing: break
+        case .closed: withdraw(app, lane)
+        case .pausedAgain: limitHeld(app, lane, at: now)
+        case .opened: mayRecover(at: now)
         }
-    }
-
-    /// A notification is not sent any more.
-    mutating func withdrawn(_ handle: UInt32, _ entry: InFlightNotification) {
-        withdrawn(handle, entry.app, AppLane.credential)
-        withdrawn(handle, entry.app, entry.lane)
-    }
-
-    mutating func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
-        if apps.apps[app].lanes[lane].gate.withdrawn(handle) { scheduleProbe(app, lane) }
     }
 
     // MARK: Pause and resumption
-
-    mutating func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
-        switch apps.apps[app].lanes[lane].gate.refused(handle, cause, at: now.instant) {
-        case .closes: closed(app, lane, cause, at: now)
-        case .prolongs: pauses(app, lane, at: now)
-        case .repeats: break
-        }
-    }
-
-    /// A pause begins anew after a probe.
-    private mutating func pauses(_ app: Int, _ lane: Int, at now: Moment) {
-        scheduleProbe(app, lane)
-        limitHeld(app, lane, at: now)
-    }
-
-    private mutating func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
-        scheduleProbe(app, lane)
-        withdraw(app, lane)
-        let refused =
-            switch cause {
-            case .credential: "the credential of this app: the app"
-            case .topic: "a topic of this app: it"
-            case .deviceTokens: "device tokens of this topic (are they of the other environment?): it"
-            }
-        log.error(
-            "APNs refuses \(refused) is paused, its requests wait, and one probe at a time is sent",
-            metadata: pauseMetadata(app, lane, cause))
-    }
 
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
     private mutating func withdraw(_ app: Int, _ lane: Int) {
@@ -239,48 +175,18 @@ extension Dispatch {
         }
     }
 
-    private mutating func resume(_ app: Int, _ lane: Int, at now: Moment) {
-        log.notice("APNs answers this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
-        apps.apps[app].lanes[lane].refusals.reset()
-        mayRecover(at: now)
-        later.insert(.release(app: app, lane: lane), due: now.instant)
-    }
-
-    private mutating func scheduleProbe(_ app: Int, _ lane: Int) {
-        if let probe = apps.apps[app].lanes[lane].gate.nextProbe {
-            later.insert(.release(app: app, lane: lane), due: probe)
-        }
-    }
-
     /// Sends what is held: all of it once the gate is open, else until one of it goes as a probe. What has expired ends
     /// instead.
     ///
     /// - Parameter limit: the most that is looked at; the rest is for the next turn.
     /// - Returns: How much was looked at.
-    mutating func release(_ app: Int, _ lane: Int, atMost limit: Int, at now: Moment) -> Int {
+    mutating func release(_ place: Gates.Place, atMost limit: Int, at now: Moment) -> Int {
         for count in 0..<limit {
-            guard apps.apps[app].lanes[lane].gate.admits(at: now.instant),
-                let handle = apps.apps[app].lanes[lane].held.popFirst()
-            else { return count }
+            guard let handle = gates.takeAdmitted(place, at: now.instant) else { return count }
             send(handle, at: now)
         }
-        later.insert(.release(app: app, lane: lane), due: now.instant)
+        gates.release(place, at: now.instant)
         return limit
-    }
-
-    // MARK: Logging
-
-    private func pauseMetadata(_ app: Int, _ lane: Int, _ cause: AppGate.Cause?) -> Logger.Metadata {
-        var metadata = appMetadata(app, ["refused": "\(apps.apps[app].topic(ofLane: lane))"])
-        if let cause { metadata["cause"] = "\(cause)" }
-        return metadata
-    }
-
-    func appMetadata(_ app: Int, _ more: Logger.Metadata) -> Logger.Metadata {
-        let entry = apps.apps[app]
-        return more.merging([
-            "topic": "\(String(decoding: entry.topic, as: UTF8.self))", "environment": "\(entry.environment.rawValue)",
-        ]) { first, _ in first }
     }
 }
 

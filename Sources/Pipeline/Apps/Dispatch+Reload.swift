@@ -8,44 +8,44 @@ package import Core
 extension Dispatch {
     /// The slots of the apps that are configured, in the configuration's order.
     package var configured: [Int] {
-        get { apps.configured }
-        set { apps.configured = newValue }
+        get { gates.table.configured }
+        set { gates.table.configured = newValue }
     }
 
     package func app(in slot: Int) -> PipelineApp {
-        apps.apps[slot]
+        gates.table.apps[slot]
     }
 
     /// Takes an app in: into the slot that it had, while something still means it, or else into one that nothing means.
     ///
     /// - Returns: its slot, and whether that was another app's before.
     package mutating func add(_ app: PipelineApp) -> (slot: Int, wasAnothers: Bool) {
-        if let slot = apps.apps.firstIndex(where: { $0.isSame(app) }) {
-            apps.apps[slot].change(to: app)
+        if let slot = gates.table.apps.firstIndex(where: { $0.isSame(app) }) {
+            gates.table.apps[slot].change(to: app)
             return (slot, false)
         }
         let used = Set(notifications.handles.map { notifications[$0].app })
-        if let free = apps.apps.indices.first(where: { apps.apps[$0].isRemoved && !used.contains($0) }) {
-            apps.apps[free] = app
+        if let free = gates.table.apps.indices.first(where: { gates.table.apps[$0].isRemoved && !used.contains($0) }) {
+            gates.table.apps[free] = app
             return (free, true)
         }
-        apps.apps.append(app)
-        return (apps.apps.count - 1, false)
+        gates.table.apps.append(app)
+        return (gates.table.apps.count - 1, false)
     }
 
     /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones. If it
     /// is paused, that is tried at once, also where nothing else changed: the reason may have been mended in the
     /// developer account.
     package mutating func change(_ slot: Int, to app: PipelineApp, at now: Moment) {
-        let old = apps.apps[slot].pools
-        apps.change(slot, to: app)
+        let old = gates.table.apps[slot].pools
+        gates.table.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
         takeBack(from: slot)
         // What was refused before may be good where the app goes now.
-        for lane in apps.apps[slot].lanes.indices {
-            apps.apps[slot].lanes[lane].refusals.reset()
-            if let probe = apps.apps[slot].lanes[lane].gate.pause?.probe {
-                _ = apps.apps[slot].lanes[lane].gate.withdrawn(probe)
+        for lane in gates.table.apps[slot].lanes.indices {
+            gates.table.apps[slot].lanes[lane].refusals.reset()
+            if let probe = gates.table.apps[slot].lanes[lane].gate.pause?.probe {
+                _ = gates.table.apps[slot].lanes[lane].gate.withdrawn(probe)
             }
         }
         probeSoon(slot, at: now)
@@ -54,12 +54,12 @@ extension Dispatch {
     /// An app is not configured any more. What is in flight ends as it ends; what waits ends now.
     package mutating func remove(_ slot: Int, at now: Moment) {
         var waiting: [UInt32] = []
-        for lane in apps.apps[slot].lanes.indices {
-            while let handle = apps.apps[slot].lanes[lane].held.popFirst() { waiting.append(handle) }
+        for lane in gates.table.apps[slot].lanes.indices {
+            while let handle = gates.table.apps[slot].lanes[lane].held.popFirst() { waiting.append(handle) }
         }
         takeBack(from: slot)
-        apps.apps[slot].lanes = Array(repeating: AppLane(), count: AppLane.count)
-        apps.apps[slot].isRemoved = true
+        gates.table.apps[slot].lanes = Array(repeating: AppLane(), count: AppLane.count)
+        gates.table.apps[slot].isRemoved = true
         for handle in waiting { send(handle, at: now) }
     }
 
@@ -79,14 +79,14 @@ extension Dispatch {
     func refusesWhatChanged(_ rule: ReplyRule, _ entry: InFlightNotification) -> Bool {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken: true
-        case .doubtToken: !apps.apps[entry.app].isRemoved
+        case .doubtToken: !gates.table.apps[entry.app].isRemoved
         case .accept, .unregister, .reject, .resend, .retryLater: false
         }
     }
 
     /// Sends a notification again that its old pool can do nothing for, uncounted.
     mutating func resend(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
-        withdrawn(handle, entry)
+        gates.withdrawn(handle, entry)
         send(handle, at: now)
     }
 
@@ -100,7 +100,7 @@ extension Dispatch {
     /// Whether a notification went to a pool that its app does not use any more: what that says about the credential is
     /// old, and where it was not processed, the next pool takes it.
     func isOutdated(_ entry: InFlightNotification) -> Bool {
-        let app = apps.apps[entry.app]
+        let app = gates.table.apps[entry.app]
         return app.isRemoved || app.pools.pool(for: entry.notification.target) != entry.pool
     }
 }

@@ -117,7 +117,7 @@ package final class Worker {
 
     /// What APNs refuses now, and how much waits for it.
     package var paused: [PausedTopic] {
-        dispatch.paused
+        dispatch.gates.paused
     }
 
     /// Whether nothing is consumed because no app can send.

@@ -114,7 +114,7 @@ extension Worker {
         let statistics = roster.pools.map { $0?.statistics(at: now.instant) }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: timings,
-            tally: outbox.tally, topics: dispatch.apps.apps.map { String(decoding: $0.topic, as: UTF8.self) },
+            tally: outbox.tally, topics: dispatch.gates.table.apps.map { String(decoding: $0.topic, as: UTF8.self) },
             oldestUnsettled: oldestArrival,
             queues: intake.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(

@@ -1,0 +1,214 @@
+import Core
+import Logging
+
+/// The apps with the gates of their lanes: which notifications may go, which wait, and when a probe goes.
+package struct Gates {
+    package internal(set) var table: AppTable
+    private let log: Logger
+    /// When a lane is looked at next: what it holds may go, or a probe of it.
+    private var releases = DeadlineQueue<Place>()
+
+    /// A lane of an app.
+    struct Place {
+        let app: Int
+        let lane: Int
+    }
+
+    /// What an answer does to a gate.
+    enum Change {
+        case nothing
+        /// It is closed from now on.
+        case closed
+        /// The pause begins anew after a probe.
+        case pausedAgain
+        /// It is open again.
+        case opened
+    }
+
+    init(_ table: AppTable, log: Logger) {
+        self.table = table
+        self.log = log
+    }
+
+    /// What is paused now.
+    package var paused: [PausedTopic] {
+        table.apps.flatMap { app in
+            app.lanes.indices.compactMap { index in
+                let lane = app.lanes[index]
+                return lane.gate.pause.map { pause in
+                    PausedTopic(
+                        app: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
+                        topic: app.topic(ofLane: index), isForDevices: AppLane.isForDevices(index),
+                        cause: pause.cause, since: pause.since, held: lane.held.count)
+                }
+            }
+        }
+    }
+
+    // MARK: One notification
+
+    /// The lane in which a notification has to wait; `nil` if it may go now, through the gates of its topic and of its
+    /// app's credential.
+    mutating func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Instant) -> Int? {
+        guard table.apps[entry.app].lanes[entry.lane].gate.admits(at: now) else { return entry.lane }
+        guard table.apps[entry.app].lanes[AppLane.credential].gate.admit(handle, at: now) else {
+            return AppLane.credential
+        }
+        return table.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now) ? nil : entry.lane
+    }
+
+    /// Whether a notification tries whether credential or topic are still refused: a connection that was there before
+    /// may be bound to what they were then. Source: "Establishing a token-based connection to APNs".
+    func isProbe(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
+        let lanes = table.apps[entry.app].lanes
+        if lanes[AppLane.credential].gate.isProbe(handle) { return true }
+        if case .topic = lanes[entry.lane].gate.pause?.cause { return lanes[entry.lane].gate.isProbe(handle) }
+        return false
+    }
+
+    /// The lane in which a notification waits for its app; `nil` if it does not.
+    func lane(holding handle: UInt32, _ entry: InFlightNotification) -> Int? {
+        [AppLane.credential, entry.lane].first { table.apps[entry.app].lanes[$0].held.contains(handle) }
+    }
+
+    /// A notification is not sent any more.
+    mutating func withdrawn(_ handle: UInt32, _ entry: InFlightNotification) {
+        withdrawn(handle, entry.app, AppLane.credential)
+        withdrawn(handle, entry.app, entry.lane)
+    }
+
+    mutating func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
+        if table.apps[app].lanes[lane].gate.withdrawn(handle) { scheduleProbe(app, lane) }
+    }
+
+    /// A notification ended without a refusal.
+    mutating func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Instant) -> Change
+    {
+        switch table.apps[app].lanes[lane].gate.ended(handle, showing: proof, at: now) {
+        case .opens:
+            resume(app, lane, at: now)
+            return .opened
+        case .repeatsPause:
+            scheduleProbe(app, lane)
+            return .pausedAgain
+        case .nothing: return .nothing
+        }
+    }
+
+    /// APNs refused a notification for its credential, topic or environment.
+    mutating func refused(
+        _ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Instant
+    ) -> Change {
+        switch table.apps[app].lanes[lane].gate.refused(handle, cause, at: now) {
+        case .closes:
+            closed(app, lane, cause)
+            return .closed
+        case .prolongs:
+            scheduleProbe(app, lane)
+            return .pausedAgain
+        case .repeats: return .nothing
+        }
+    }
+
+    // MARK: A whole lane
+
+    /// The app is refused, whatever the notification.
+    mutating func close(_ app: Int, _ cause: AppGate.Cause, at now: Instant) {
+        table.apps[app].lanes[AppLane.credential].gate.close(cause, at: now)
+        closed(app, AppLane.credential, cause)
+    }
+
+    /// What an app's credential was refused for is over.
+    mutating func open(_ app: Int, at now: Instant) {
+        table.apps[app].lanes[AppLane.credential].gate.open()
+        resume(app, AppLane.credential, at: now)
+    }
+
+    /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
+    ///
+    /// - Returns: whether anything of the app is paused.
+    mutating func probeSoon(_ app: Int, at now: Instant) -> Bool {
+        let paused = table.apps[app].lanes.indices.filter { !table.apps[app].lanes[$0].gate.isOpen }
+        for lane in paused {
+            table.apps[app].lanes[lane].gate.probeSoon(at: now)
+            scheduleProbe(app, lane)
+        }
+        return !paused.isEmpty
+    }
+
+    private mutating func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause) {
+        scheduleProbe(app, lane)
+        let refused =
+            switch cause {
+            case .credential: "the credential of this app: the app"
+            case .topic: "a topic of this app: it"
+            case .deviceTokens: "device tokens of this topic (are they of the other environment?): it"
+            }
+        log.error(
+            "APNs refuses \(refused) is paused, its requests wait, and one probe at a time is sent",
+            metadata: pauseMetadata(app, lane, cause))
+    }
+
+    private mutating func resume(_ app: Int, _ lane: Int, at now: Instant) {
+        log.notice("APNs answers this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
+        table.apps[app].lanes[lane].refusals.reset()
+        release(Place(app: app, lane: lane), at: now)
+    }
+
+    private mutating func scheduleProbe(_ app: Int, _ lane: Int) {
+        if let probe = table.apps[app].lanes[lane].gate.nextProbe { release(Place(app: app, lane: lane), at: probe) }
+    }
+
+    // MARK: What is held
+
+    /// A notification waits.
+    mutating func hold(_ handle: UInt32, _ app: Int, in lane: Int) {
+        table.apps[app].lanes[lane].held.append(handle)
+    }
+
+    /// Takes out of a lane what waits for the same as the oldest, and leaves that as the next probe.
+    ///
+    /// - Parameter isLong: whether a pause since this time is long.
+    mutating func takeExcess(_ app: Int, _ lane: Int, where isLong: (Instant) -> Bool) -> [UInt32] {
+        guard let pause = table.apps[app].lanes[lane].gate.pause, pause.probe == nil,
+            table.apps[app].lanes[lane].held.count > 1,
+            isLong(pause.since), let probe = table.apps[app].lanes[lane].held.popFirst()
+        else { return [] }
+        var excess: [UInt32] = []
+        while let handle = table.apps[app].lanes[lane].held.popFirst() { excess.append(handle) }
+        table.apps[app].lanes[lane].held.append(probe)
+        return excess
+    }
+
+    /// The next notification of a lane that may go: each once the gate is open, else one as a probe.
+    mutating func takeAdmitted(_ place: Place, at now: Instant) -> UInt32? {
+        guard table.apps[place.app].lanes[place.lane].gate.admits(at: now) else { return nil }
+        return table.apps[place.app].lanes[place.lane].held.popFirst()
+    }
+
+    /// Has a lane looked at.
+    mutating func release(_ place: Place, at time: Instant) {
+        releases.insert(place, due: time)
+    }
+
+    mutating func popDue(at now: Instant) -> Place? {
+        releases.popDue(at: now)
+    }
+
+    var nextDeadline: Instant? { releases.earliest }
+
+    // MARK: Logging
+
+    private func pauseMetadata(_ app: Int, _ lane: Int, _ cause: AppGate.Cause?) -> Logger.Metadata {
+        var metadata = appMetadata(app, ["refused": "\(table.apps[app].topic(ofLane: lane))"])
+        if let cause { metadata["cause"] = "\(cause)" }
+        return metadata
+    }
+
+    func appMetadata(_ app: Int, _ more: Logger.Metadata) -> Logger.Metadata {
+        more.merging([
+            "topic": "\(String(decoding: table.apps[app].topic, as: UTF8.self))",
+            "environment": "\(table.apps[app].environment.rawValue)",
+        ]) { first, _ in first }
+    }
+}
