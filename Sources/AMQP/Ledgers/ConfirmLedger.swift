@@ -26,8 +26,8 @@ package struct ConfirmLedger {
         var isReturned = false
     }
 
-    /// The publishes from `base` to `next`, each at its sequence modulo the capacity, a power of two.
-    private var ring = [Entry](repeating: Entry(), count: 64)
+    /// The publishes from `base` to `next`.
+    private var publishes = SequenceRing(vacant: Entry())
     private var base: UInt64
     private var next: UInt64
     /// What the broker's first tag is in our sequence.
@@ -53,24 +53,25 @@ package struct ConfirmLedger {
 
     /// A publish was written; the fingerprint need not be unique.
     package mutating func publishSent(fingerprint: UInt64) -> UInt64 {
-        if Int(next - base) == ring.count { grow() }
+        publishes.makeRoom(from: base, for: next)
         let sequence = next
         next += 1
         unconfirmed += 1
-        self[sequence] = Entry(fingerprint: fingerprint, isOpen: true)
+        publishes[sequence] = Entry(fingerprint: fingerprint, isOpen: true)
         return sequence
     }
 
     /// The broker gave a publish back; false when none with that fingerprint waits.
     package mutating func returnReceived(fingerprint: UInt64, code: UInt16, text: String) -> Bool {
-        if returnable.count > 2 * (span + ring.count) { returnable = ReturnIndex() }
-        for sequence in max(base, returnable.end)..<next where self[sequence].isOpen && !self[sequence].isReturned {
-            returnable.append(sequence, fingerprint: self[sequence].fingerprint)
+        if returnable.count > 2 * (span + publishes.capacity) { returnable = ReturnIndex() }
+        for sequence in max(base, returnable.end)..<next
+        where publishes[sequence].isOpen && !publishes[sequence].isReturned {
+            returnable.append(sequence, fingerprint: publishes[sequence].fingerprint)
         }
         returnable.end = next
         while let sequence = returnable.popFirst(fingerprint: fingerprint) {
-            guard sequence >= base, self[sequence].isOpen else { continue }
-            self[sequence].isReturned = true
+            guard sequence >= base, publishes[sequence].isOpen else { continue }
+            publishes[sequence].isReturned = true
             returns[sequence] = .returned(code: code, text: text)
             return true
         }
@@ -96,7 +97,7 @@ package struct ConfirmLedger {
         } else {
             end(last, confirmation, each)
         }
-        while base < next, !self[base].isOpen { base += 1 }
+        while base < next, !publishes[base].isOpen { base += 1 }
         return ended > before
     }
 
@@ -112,25 +113,14 @@ package struct ConfirmLedger {
 
     private mutating func end(_ sequence: UInt64, _ confirmation: Confirmation, _ each: (UInt64, Confirmation) -> Void)
     {
-        guard sequence >= base, self[sequence].isOpen else { return }
-        let isReturned = self[sequence].isReturned
-        self[sequence].isOpen = false
+        guard sequence >= base, publishes[sequence].isOpen else { return }
+        let isReturned = publishes[sequence].isReturned
+        publishes[sequence].isOpen = false
         unconfirmed -= 1
         ended += 1
         let returned = isReturned ? returns.removeValue(forKey: sequence) : nil
         if isReturned, unconfirmed == 0 { returnable = ReturnIndex() }
         each(sequence, confirmation == .acked ? returned ?? .acked : confirmation)
-    }
-
-    private subscript(sequence: UInt64) -> Entry {
-        get { ring[Int(truncatingIfNeeded: sequence) & (ring.count - 1)] }
-        set { ring[Int(truncatingIfNeeded: sequence) & (ring.count - 1)] = newValue }
-    }
-
-    private mutating func grow() {
-        let old = ring
-        ring = [Entry](repeating: Entry(), count: old.count * 2)
-        for sequence in base..<next { self[sequence] = old[Int(truncatingIfNeeded: sequence) & (old.count - 1)] }
     }
 }
 
