@@ -1,3 +1,5 @@
+import Core
+
 /// A pool in numbers, for metrics and the dashboard.
 package struct PoolStatistics: Sendable {
     package var connecting = 0
