@@ -11,7 +11,9 @@ package struct HTTP2Error: ComponentError {
     package let message: String
     package let blame: Blame
     package let isTransient: Bool
+}
 
+extension HTTP2Error {
     /// An error that a function of nghttp2 returned.
     init(library value: Int32) {
         let local = [
@@ -31,13 +33,6 @@ package struct HTTP2Error: ComponentError {
             code: Code(rawValue: code.description),
             message: "the peer broke HTTP/2\(because); the connection was closed",
             blame: .remote, isTransient: true)
-    }
-
-    init(code: Code, message: String, blame: Blame, isTransient: Bool) {
-        self.code = code
-        self.message = message
-        self.blame = blame
-        self.isTransient = isTransient
     }
 
     private static func name(of value: Int32) -> String {

@@ -6,10 +6,6 @@ import Glibc
 struct SystemError: Error, Equatable {
     let number: Int32
 
-    init(number: Int32) {
-        self.number = number
-    }
-
     /// The error of the call that this thread made last.
     static var last: SystemError {
         SystemError(number: errno)
