@@ -85,15 +85,7 @@ enum Addresses {
             }
             port = number
         }
-        let isName = host.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"),
-                UInt8(ascii: ":"), UInt8(ascii: "%"):
-                true
-            default: false
-            }
-        }
+        let isName = host.utf8.allSatisfy { $0.isLetterOrDigit(or: ".-_:%") }
         guard let port, !host.isEmpty, isName else { return nil }
         return Endpoint(host: String(host), port: port)
     }

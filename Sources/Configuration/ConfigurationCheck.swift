@@ -48,13 +48,6 @@ private struct ConfigurationCheck {
     let now: WallTime
     private(set) var problems: [ConfigurationProblem] = []
 
-    init(file: String, values: SettingValues, registry: DecoderRegistry, now: WallTime) {
-        self.file = file
-        self.values = values
-        self.registry = registry
-        self.now = now
-    }
-
     private func path(_ setting: String) -> FilePath? {
         values.file(setting, beside: file)
     }

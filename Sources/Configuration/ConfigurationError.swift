@@ -4,19 +4,10 @@ package import Settings
 
 /// Why a configuration cannot be used: every problem of the file, in the order of its lines.
 package struct ConfigurationError: ComponentError {
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        package static let invalid = Code(rawValue: "invalid-configuration")
-    }
+    package typealias Code = ErrorCode<ConfigurationError>
 
     package let code = Code.invalid
     package let problems: [ConfigurationProblem]
-    package let underlying: (any Error)? = nil
     package let blame = Blame.local
     package let isTransient = false
 
@@ -47,4 +38,8 @@ package struct ConfigurationError: ComponentError {
     package var description: String {
         message
     }
+}
+
+extension ErrorCode<ConfigurationError> {
+    package static var invalid: Self { Self(rawValue: "invalid-configuration") }
 }

@@ -207,15 +207,7 @@ struct ConfigurationRules {
             for key in ["key_id", "team_id"] {
                 let path = "\(token).\(key)"
                 guard let text = values.text(path) else { continue }
-                let isPlain = text.utf8.allSatisfy { byte in
-                    switch byte {
-                    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                        UInt8(ascii: "0")...UInt8(ascii: "9"):
-                        true
-                    default: false
-                    }
-                }
-                if !isPlain {
+                if !text.utf8.allSatisfy({ $0.isLetterOrDigit() }) {
                     error(path, "expected letters and digits")
                 } else if text.utf8.count != 10 {
                     warning(path, "has \(text.utf8.count) characters; Apple's have 10")

@@ -5,31 +5,15 @@ package import Core
 package struct HTTP2Error: ComponentError {
     /// nghttp2's name of the error (`NGHTTP2_ERR_FLOODED`), or the RFC's name of the code with which our end closed the
     /// connection (`PROTOCOL_ERROR`).
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// Every stream identifier up to 2^31 - 1 has been used: a new connection is needed (RFC 9113, section 5.1.1).
-        package static let streamIDNotAvailable = Code(rawValue: "NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE")
-        /// The peer sent GOAWAY, or the connection is being closed: it takes no new requests.
-        package static let startStreamNotAllowed = Code(rawValue: "NGHTTP2_ERR_START_STREAM_NOT_ALLOWED")
-        /// The peer asks for more PING or SETTINGS acknowledgements than it reads.
-        package static let flooded = Code(rawValue: "NGHTTP2_ERR_FLOODED")
-        /// The header block is larger than what nghttp2 sends.
-        package static let frameSizeError = Code(rawValue: "NGHTTP2_ERR_FRAME_SIZE_ERROR")
-        /// The peer is not a client that speaks HTTP/2.
-        package static let badClientMagic = Code(rawValue: "NGHTTP2_ERR_BAD_CLIENT_MAGIC")
-    }
+    package typealias Code = ErrorCode<HTTP2Error>
 
     package let code: Code
     package let message: String
-    package let underlying: (any Error)? = nil
     package let blame: Blame
     package let isTransient: Bool
+}
 
+extension HTTP2Error {
     /// An error that a function of nghttp2 returned.
     init(library value: Int32) {
         let local = [
@@ -49,13 +33,6 @@ package struct HTTP2Error: ComponentError {
             code: Code(rawValue: code.description),
             message: "the peer broke HTTP/2\(because); the connection was closed",
             blame: .remote, isTransient: true)
-    }
-
-    init(code: Code, message: String, blame: Blame, isTransient: Bool) {
-        self.code = code
-        self.message = message
-        self.blame = blame
-        self.isTransient = isTransient
     }
 
     private static func name(of value: Int32) -> String {
@@ -81,4 +58,17 @@ package struct HTTP2Error: ComponentError {
         default: "nghttp2 error \(value)"
         }
     }
+}
+
+extension ErrorCode<HTTP2Error> {
+    /// Every stream identifier up to 2^31 - 1 has been used: a new connection is needed (RFC 9113, section 5.1.1).
+    package static var streamIDNotAvailable: Self { Self(rawValue: "NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE") }
+    /// The peer sent GOAWAY, or the connection is being closed: it takes no new requests.
+    package static var startStreamNotAllowed: Self { Self(rawValue: "NGHTTP2_ERR_START_STREAM_NOT_ALLOWED") }
+    /// The peer asks for more PING or SETTINGS acknowledgements than it reads.
+    package static var flooded: Self { Self(rawValue: "NGHTTP2_ERR_FLOODED") }
+    /// The header block is larger than what nghttp2 sends.
+    package static var frameSizeError: Self { Self(rawValue: "NGHTTP2_ERR_FRAME_SIZE_ERROR") }
+    /// The peer is not a client that speaks HTTP/2.
+    package static var badClientMagic: Self { Self(rawValue: "NGHTTP2_ERR_BAD_CLIENT_MAGIC") }
 }

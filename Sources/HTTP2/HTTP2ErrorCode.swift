@@ -21,7 +21,8 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
 }
 
 extension HTTP2ErrorCode: CustomStringConvertible {
-    private static let names = [
+    /// The RFC's names, by the codes.
+    package static let names = [
         "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
         "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM",
         "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",

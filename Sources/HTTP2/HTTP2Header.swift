@@ -41,7 +41,7 @@ extension [UInt8] {
 
 /// What the peer answered on one stream.
 package struct HTTP2Response: Sendable {
-    /// 200 or above; interim answers (1xx) are passed over.
+    /// 200 or above; interim responses (1xx) are passed over.
     package var status: UInt16
     /// Only those that ``HTTP2ClientSession/Settings/wantedHeaders`` names, in the order in which they came.
     package var headers: [HTTP2Header]

@@ -47,7 +47,7 @@ extension HTTP2ServerSession {
         unsafe Unmanaged<HTTP2ServerSession>.fromOpaque(userData!).takeUnretainedValue()
     }
 
-    /// Gives the next part of an answer's body.
+    /// Gives the next part of a response's body.
     static var readBody: nghttp2_data_source_read_callback {
         { _, id, buffer, room, flags, _, session in
             let session = unsafe HTTP2ServerSession.of(session)
@@ -57,7 +57,7 @@ extension HTTP2ServerSession {
             else { preconditionFailure("nghttp2 asks for the body of an open stream") }
             guard isLast else { return count == 0 ? Int(NGHTTP2_ERR_DEFERRED.rawValue) : count }
             unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
-            let trailers = session.streams[id]?.answer?.trailers ?? []
+            let trailers = session.streams[id]?.response?.trailers ?? []
             if !trailers.isEmpty {
                 unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)
                 guard session.submitTrailers(trailers, stream: id) == 0 else {
@@ -175,13 +175,13 @@ extension HTTP2ServerSession {
 extension HTTP2ServerSession.Stream {
     /// Copies what comes next; true with the last part.
     mutating func takeBody(into buffer: UnsafeMutableBufferPointer<UInt8>) -> (count: Int, isLast: Bool) {
-        guard let answer else { preconditionFailure("nghttp2 asks for the body of an answer that was given") }
-        if answer.ending == .repeats, sent == answer.body.count { sent = 0 }
-        let count = min(buffer.count, answer.largestFrame, answer.body.count - sent)
-        unsafe answer.body.withUnsafeBufferPointer { bytes in
+        guard let response else { preconditionFailure("nghttp2 asks for the body of a response that was given") }
+        if response.ending == .repeats, sent == response.body.count { sent = 0 }
+        let count = min(buffer.count, response.largestFrame, response.body.count - sent)
+        unsafe response.body.withUnsafeBufferPointer { bytes in
             if count > 0 { unsafe buffer.baseAddress!.update(from: bytes.baseAddress! + sent, count: count) }
         }
         sent += count
-        return (count, answer.ending == .inOrder && sent == answer.body.count)
+        return (count, response.ending == .inOrder && sent == response.body.count)
     }
 }

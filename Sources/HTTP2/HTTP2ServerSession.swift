@@ -5,7 +5,7 @@ import DequeModule
 /// The server's end of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
 ///
 /// It is made for servers that must be able to misbehave: what a strict server would never do (late SETTINGS, GOAWAY
-/// with any number, answers that never end) is a call here. Events appear during ``receive(_:)`` and
+/// with any number, responses that never end) is a call here. Events appear during ``receive(_:)`` and
 /// ``drain(into:upTo:)``: take them after each of these.
 ///
 /// Source: RFC 9113; the work is nghttp2's.
@@ -47,13 +47,13 @@ package final class HTTP2ServerSession {
         case pong(UInt64)
     }
 
-    /// One request and its answer.
+    /// One request and its response.
     struct Stream {
         var request = HTTP2Request()
         var headerListSize = 0
         var hasHeaders = false
-        var answer: HTTP2Answer?
-        /// How much of the answer's body nghttp2 has taken.
+        var response: HTTP2ServerResponse?
+        /// How much of the response's body nghttp2 has taken.
         var sent = 0
     }
 
@@ -67,7 +67,7 @@ package final class HTTP2ServerSession {
     var fields = HeaderFields()
     /// Streams that are not closed.
     package var openStreams: Int { streams.count }
-    /// While true, nothing leaves: neither SETTINGS nor answers.
+    /// While true, nothing leaves: neither SETTINGS nor responses.
     package var holdsOutput = false
     var termination: HTTP2Error?
     private var goawaysSubmitted = 0
@@ -111,7 +111,7 @@ package final class HTTP2ServerSession {
         events.popFirst()
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     /// Answers a request, complete or not.
     ///
@@ -120,31 +120,31 @@ package final class HTTP2ServerSession {
     package func respond(
         stream: Int32, status: UInt16, headers: [HTTP2Header] = [], body: [UInt8] = []
     ) throws(HTTP2Error) -> Bool {
-        try respond(stream: stream, HTTP2Answer(status: status, headers: headers, body: body))
+        try respond(stream: stream, HTTP2ServerResponse(status: status, headers: headers, body: body))
     }
 
     /// Answers a request in any shape that HTTP/2 allows.
     ///
     /// - Returns: false when the stream is closed or has been answered.
     @discardableResult
-    package func respond(stream: Int32, _ answer: HTTP2Answer) throws(HTTP2Error) -> Bool {
-        guard let open = streams[stream], open.answer == nil else { return false }
-        fill(status: answer.status, answer.headers)
+    package func respond(stream: Int32, _ response: HTTP2ServerResponse) throws(HTTP2Error) -> Bool {
+        guard let open = streams[stream], open.response == nil else { return false }
+        fill(status: response.status, response.headers)
         try check(
             unsafe fields.withFields { fields, count in
-                guard answer.hasData else {
+                guard response.hasData else {
                     return unsafe nghttp2_submit_response(raw.pointer, stream, fields, count, nil)
                 }
                 var provider = unsafe nghttp2_data_provider(
                     source: nghttp2_data_source(), read_callback: Self.readBody)
                 return unsafe nghttp2_submit_response(raw.pointer, stream, fields, count, &provider)
             })
-        streams[stream]?.answer = answer
+        streams[stream]?.response = response
         return true
     }
 
     /// Resets a stream. What ``respond(stream:status:headers:body:)`` was given and ``drain(into:upTo:)`` has not
-    /// written yet is dropped: drain in between to reset a stream in the middle of its answer.
+    /// written yet is dropped: drain in between to reset a stream in the middle of its response.
     package func reset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
         try raw.submitReset(stream: stream, code: code)
     }

@@ -2,30 +2,12 @@ package import Core
 
 /// Why a text is not YAML that this target reads. It never quotes the text.
 package struct YAMLError: ComponentError {
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// libyaml's names.
-        package static let memory = Code(rawValue: "YAML_MEMORY_ERROR")
-        package static let reader = Code(rawValue: "YAML_READER_ERROR")
-        package static let scanner = Code(rawValue: "YAML_SCANNER_ERROR")
-        package static let parser = Code(rawValue: "YAML_PARSER_ERROR")
-        package static let composer = Code(rawValue: "YAML_COMPOSER_ERROR")
-        /// More levels than ``YAMLParser/maximumDepth``.
-        package static let depth = Code(rawValue: "depth")
-        /// More nodes than ``YAMLParser/maximumNodes``.
-        package static let nodes = Code(rawValue: "nodes")
-    }
+    package typealias Code = ErrorCode<YAMLError>
 
     package let code: Code
     package let message: String
     /// Where the reader stopped.
     package let mark: YAMLNode.Mark
-    package let underlying: (any Error)? = nil
     package let blame = Blame.local
     package let isTransient = false
 
@@ -34,4 +16,17 @@ package struct YAMLError: ComponentError {
         self.message = message
         self.mark = mark
     }
+}
+
+extension ErrorCode<YAMLError> {
+    /// libyaml's names.
+    package static var memory: Self { Self(rawValue: "YAML_MEMORY_ERROR") }
+    package static var reader: Self { Self(rawValue: "YAML_READER_ERROR") }
+    package static var scanner: Self { Self(rawValue: "YAML_SCANNER_ERROR") }
+    package static var parser: Self { Self(rawValue: "YAML_PARSER_ERROR") }
+    package static var composer: Self { Self(rawValue: "YAML_COMPOSER_ERROR") }
+    /// More levels than ``YAMLParser/maximumDepth``.
+    package static var depth: Self { Self(rawValue: "depth") }
+    /// More nodes than ``YAMLParser/maximumNodes``.
+    package static var nodes: Self { Self(rawValue: "nodes") }
 }

@@ -5,11 +5,6 @@ package struct YAMLNode: Sendable {
     package struct Mark: Equatable, Sendable {
         package let line: Int
         package let column: Int
-
-        package init(line: Int, column: Int) {
-            self.line = line
-            self.column = column
-        }
     }
 
     package enum Style: Sendable {

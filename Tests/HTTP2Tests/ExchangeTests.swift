@@ -81,7 +81,7 @@ struct ExchangeTests {
         try pair.settle()
         #expect(pair.endings().isEmpty)
         try pair.server.inform(stream: 1, status: 103)
-        var answer = HTTP2Answer(status: 404, headers: [.init("apns-id", "final")], body: payload(10))
+        var answer = HTTP2ServerResponse(status: 404, headers: [.init("apns-id", "final")], body: payload(10))
         answer.trailers = [.init("apns-id", "trailer")]
         answer.largestFrame = 3
         try pair.server.respond(stream: 1, answer)
@@ -154,7 +154,7 @@ struct ExchangeTests {
         let pair = try Pair()
         try pair.post(1)
         try pair.settle()
-        var answer = HTTP2Answer(status: 200, body: payload(10_000))
+        var answer = HTTP2ServerResponse(status: 200, body: payload(10_000))
         answer.ending = .repeats
         try pair.server.respond(stream: 1, answer)
         try pair.settle()

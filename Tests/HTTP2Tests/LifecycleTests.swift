@@ -130,7 +130,7 @@ struct LifecycleTests {
         try pair.post(1)
         try pair.post(2)
         try pair.settle()
-        var answer = HTTP2Answer(status: 200)
+        var answer = HTTP2ServerResponse(status: 200)
         answer.ending = .never
         try pair.server.respond(stream: 1, answer)
         try pair.settle()

@@ -125,13 +125,13 @@ extension HTTP2ClientSession {
 }
 
 extension HTTP2ServerSession {
-    /// Sends an interim answer, such as 100 or 103 (RFC 9110, section 15.2).
+    /// Sends an interim response, such as 100 or 103 (RFC 9110, section 15.2).
     ///
     /// - Returns: false when the stream is closed or has been answered.
     @discardableResult
     func inform(stream: Int32, status: UInt16, headers: [HTTP2Header] = []) throws(HTTP2Error) -> Bool {
         precondition((100..<200).contains(status), "interim answers are 1xx")
-        guard let open = streams[stream], open.answer == nil else { return false }
+        guard let open = streams[stream], open.response == nil else { return false }
         fill(status: status, headers)
         try check(
             unsafe fields.withFields { fields, count in

@@ -99,7 +99,7 @@ private final class Walk {
     private func answer() throws {
         guard let index = waiting.indices.randomElement(using: &random) else { return }
         let (stream, body) = waiting.remove(at: index)
-        var answer = HTTP2Answer(status: 200, headers: [.init("apns-id", "x")], body: body)
+        var answer = HTTP2ServerResponse(status: 200, headers: [.init("apns-id", "x")], body: body)
         answer.largestFrame = Int.random(in: 1...5000, using: &random)
         if Int.random(in: 0..<10, using: &random) == 0 { answer.trailers = [.init("late", "yes")] }
         if Int.random(in: 0..<10, using: &random) == 0 { try server.inform(stream: stream, status: 103) }

@@ -14,7 +14,7 @@ struct PoolRosterTests {
         var app = try World.configuration().apps[0]
         app.endpoint = Endpoint(host: "apns.test", port: port)
         app.topic = topic
-        let limits = PoolLimits(try World.configuration().apns)
+        let limits = try World.configuration().apns
         return PoolPlan(app, for: .notifications, limits, digest: [1])
     }
 

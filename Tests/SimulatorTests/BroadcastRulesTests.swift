@@ -88,7 +88,7 @@ struct BroadcastRulesTests {
 
     // MARK: Channel management
 
-    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> ChannelReply {
+    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> ChannelAnswer {
         var random = SplitMix64(seed: 7)
         for _ in registry.channels(of: Array("com.example.MyApp".utf8)[...]) { _ = random.next() }
         var fields = RequestFields([

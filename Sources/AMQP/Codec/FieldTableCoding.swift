@@ -1,3 +1,4 @@
+import CRabbitMQ
 import Core
 
 extension FieldTable {
@@ -24,12 +25,43 @@ extension FieldTable {
         return output
     }
 
+    /// The same behind its length, as it stands on the wire.
+    func wire() throws(AMQPError) -> [UInt8] {
+        let content = try encoded()
+        return [UInt8](bigEndian: UInt32(content.count)) + content
+    }
+
     /// Reads a table's content, without its length.
     ///
     /// Throws when it is not well formed, or deeper than ``maximumDepth``.
     package init(decoding content: ArraySlice<UInt8>) throws(AMQPError) {
-        var reader = WireReader(content)
-        self = try reader.tableContent(depth: 1)
+        let wire = [UInt8](bigEndian: UInt32(content.count)) + content
+        self = try unsafe HeldBytes.read(wire[...]) { (bytes, pool) throws(AMQPError) in
+            var table = unsafe amqp_table_t()
+            var offset = 0
+            try HeldBytes.check(unsafe amqp_decode_table(bytes, pool, &table, &offset))
+            return try unsafe FieldTable(table, depth: 1)
+        }
+    }
+
+    /// Copies what the parser has made.
+    ///
+    /// Throws when it is deeper than ``maximumDepth``.
+    init(_ table: amqp_table_t, depth: Int) throws(AMQPError) {
+        try Self.check(depth)
+        self.init()
+        for index in unsafe 0..<Int(table.num_entries) {
+            let entry = unsafe table.entries[index]
+            entries.append(
+                unsafe Entry(name: Array(entry.key.buffer), value: try FieldValue(entry.value, depth: depth)))
+        }
+    }
+
+    fileprivate static func check(_ depth: Int) throws(AMQPError) {
+        guard depth <= maximumDepth else {
+            throw AMQPError(
+                .badTable, "headers are nested deeper than \(maximumDepth) levels", blame: .remote, isTransient: false)
+        }
     }
 }
 
@@ -64,7 +96,12 @@ extension FieldValue {
 }
 
 extension [UInt8] {
-    mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
+    fileprivate init(bigEndian value: some FixedWidthInteger) {
+        self = []
+        append(bigEndian: value)
+    }
+
+    fileprivate mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         for shift in stride(from: Integer.bitWidth - 8, through: 0, by: -8) {
             append(UInt8(truncatingIfNeeded: value >> shift))
         }
@@ -81,88 +118,59 @@ extension [UInt8] {
     }
 }
 
-/// Reads AMQP's wire format from bytes that are held; every read checks the bounds.
-struct WireReader {
-    private(set) var rest: ArraySlice<UInt8>
-
-    init(_ bytes: ArraySlice<UInt8>) {
-        rest = bytes
-    }
-
-    mutating func integer<Integer: FixedWidthInteger>(_ type: Integer.Type = Integer.self) throws(AMQPError) -> Integer
-    {
-        var value: Integer = 0
-        for byte in try bytes(Integer.bitWidth / 8) { value = value << 8 | Integer(truncatingIfNeeded: byte) }
-        return value
-    }
-
-    mutating func bytes(_ count: Int) throws(AMQPError) -> ArraySlice<UInt8> {
-        guard count <= rest.count else {
-            throw AMQPError(.badTable, "properties end in the middle of a value", blame: .remote, isTransient: false)
-        }
-        let result = rest.prefix(count)
-        rest = rest.dropFirst(count)
-        return result
-    }
-
-    mutating func shortString() throws(AMQPError) -> ArraySlice<UInt8> {
-        try bytes(Int(try integer(UInt8.self)))
-    }
-
-    mutating func longString() throws(AMQPError) -> ArraySlice<UInt8> {
-        try bytes(Int(try integer(UInt32.self)))
-    }
-
-    /// Everything that is left, as a table's content.
-    mutating func tableContent(depth: Int) throws(AMQPError) -> FieldTable {
-        try Self.check(depth)
-        var table = FieldTable()
-        while !rest.isEmpty {
-            let name = Array(try shortString())
-            table.entries.append(.init(name: name, value: try value(depth: depth)))
-        }
-        return table
-    }
-
-    private static func check(_ depth: Int) throws(AMQPError) {
-        guard depth <= FieldTable.maximumDepth else {
-            throw AMQPError(
-                .badTable, "headers are nested deeper than \(FieldTable.maximumDepth) levels", blame: .remote,
-                isTransient: false)
-        }
-    }
-
-    private mutating func value(depth: Int) throws(AMQPError) -> FieldValue {
-        let kind = try integer(UInt8.self)
-        switch Unicode.Scalar(kind) {
-        case "t": return .boolean(try integer(UInt8.self) != 0)
-        case "b": return .int8(try integer())
-        case "B": return .uint8(try integer())
-        case "s": return .int16(try integer())
-        case "u": return .uint16(try integer())
-        case "I": return .int32(try integer())
-        case "i": return .uint32(try integer())
-        case "l": return .int64(try integer())
-        case "L": return .uint64(try integer())
-        case "f": return .float(Float(bitPattern: try integer()))
-        case "d": return .double(Double(bitPattern: try integer()))
-        case "D": return .decimal(scale: try integer(), value: try integer())
-        case "S": return .text(Array(try longString()))
-        case "x": return .bytes(Array(try longString()))
-        case "T": return .timestamp(try integer())
-        case "V": return .void
+extension FieldValue {
+    fileprivate init(_ field: amqp_field_value_t, depth: Int) throws(AMQPError) {
+        let value = unsafe field.value
+        switch unsafe Unicode.Scalar(field.kind) {
+        case "t": self = unsafe .boolean(value.boolean != 0)
+        case "b": self = unsafe .int8(value.i8)
+        case "B": self = unsafe .uint8(value.u8)
+        case "s": self = unsafe .int16(value.i16)
+        case "u": self = unsafe .uint16(value.u16)
+        case "I": self = unsafe .int32(value.i32)
+        case "i": self = unsafe .uint32(value.u32)
+        case "l": self = unsafe .int64(value.i64)
+        case "L": self = unsafe .uint64(value.u64)
+        case "f": self = unsafe .float(value.f32)
+        case "d": self = unsafe .double(value.f64)
+        case "D": self = unsafe .decimal(scale: value.decimal.decimals, value: value.decimal.value)
+        case "S": self = unsafe .text(Array(value.bytes.buffer))
+        case "x": self = unsafe .bytes(Array(value.bytes.buffer))
+        case "T": self = unsafe .timestamp(value.u64)
         case "A":
-            try Self.check(depth + 1)
-            var content = WireReader(try longString())
+            try FieldTable.check(depth + 1)
             var values: [FieldValue] = []
-            while !content.rest.isEmpty { values.append(try content.value(depth: depth + 1)) }
-            return .array(values)
-        case "F":
-            var content = WireReader(try longString())
-            return .table(try content.tableContent(depth: depth + 1))
-        default:
+            for index in unsafe 0..<Int(value.array.num_entries) {
+                values.append(try unsafe FieldValue(value.array.entries[index], depth: depth + 1))
+            }
+            self = .array(values)
+        case "F": self = .table(try unsafe FieldTable(value.table, depth: depth + 1))
+        default: self = .void
+        }
+    }
+}
+
+/// Reads properties and tables that are held with the parser that reads frames, so that both are read alike.
+enum HeldBytes {
+    /// Lends `decode` the bytes and memory for what it makes of them; both end when it returns.
+    static func read<Result>(
+        _ bytes: ArraySlice<UInt8>,
+        _ decode: (amqp_bytes_t, UnsafeMutablePointer<amqp_pool_t>) throws(AMQPError) -> Result
+    ) throws(AMQPError) -> Result {
+        var pool = unsafe amqp_pool_t()
+        unsafe init_amqp_pool(&pool, 4096)
+        defer { unsafe empty_amqp_pool(&pool) }
+        return try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
+            let base = unsafe UnsafeMutableRawPointer(mutating: buffer.baseAddress)
+            return try unsafe decode(amqp_bytes_t(len: buffer.count, bytes: base), &pool)
+        }
+    }
+
+    static func check(_ status: Int32) throws(AMQPError) {
+        guard status == 0 else {
+            let text = unsafe String(cString: amqp_error_string2(status))
             throw AMQPError(
-                .badTable, "a header has the unknown type \(kind)", blame: .remote, isTransient: false)
+                .badTable, "properties are not well formed: \(text)", blame: .remote, isTransient: false)
         }
     }
 }

@@ -1,3 +1,4 @@
+import CRabbitMQ
 import Core
 
 /// All properties of a `basic` message, to be read, edited and published again: what a dead letter keeps.
@@ -28,28 +29,32 @@ package struct MessageProperties: Sendable, Equatable {
     /// Throws when they are not well formed, or a header is nested too deeply.
     package init(decoding raw: ArraySlice<UInt8>) throws(AMQPError) {
         guard !raw.isEmpty else { return }
-        var reader = WireReader(raw)
-        let flags = PropertyFlags(rawValue: try reader.integer())
-        var more = flags.contains(.continuation)
-        while more { more = try reader.integer(UInt16.self) & 1 != 0 }
-
-        func text(_ flag: PropertyFlags) throws(AMQPError) -> [UInt8]? {
-            flags.contains(flag) ? Array(try reader.shortString()) : nil
+        self = try unsafe HeldBytes.read(raw) { (bytes, pool) throws(AMQPError) in
+            var decoded: UnsafeMutableRawPointer?
+            try HeldBytes.check(unsafe amqp_decode_properties(UInt16(AMQP_BASIC_CLASS), pool, bytes, &decoded))
+            return try unsafe MessageProperties(decoded!.load(as: amqp_basic_properties_t.self))
         }
-        contentType = try text(.contentType)
-        contentEncoding = try text(.contentEncoding)
-        if flags.contains(.headers) { headers = try FieldTable(decoding: try reader.longString()) }
-        if flags.contains(.deliveryMode) { deliveryMode = try reader.integer() }
-        if flags.contains(.priority) { priority = try reader.integer() }
-        correlationID = try text(.correlationID)
-        replyTo = try text(.replyTo)
-        expiration = try text(.expiration)
-        messageID = try text(.messageID)
-        if flags.contains(.timestamp) { timestamp = try reader.integer() }
-        type = try text(.type)
-        userID = try text(.userID)
-        appID = try text(.appID)
-        clusterID = try text(.clusterID)
+    }
+
+    private init(_ decoded: amqp_basic_properties_t) throws(AMQPError) {
+        let flags = unsafe PropertyFlags(rawValue: UInt16(truncatingIfNeeded: decoded._flags))
+        func text(_ flag: PropertyFlags, _ bytes: amqp_bytes_t) -> [UInt8]? {
+            flags.contains(flag) ? unsafe Array(bytes.buffer) : nil
+        }
+        contentType = unsafe text(.contentType, decoded.content_type)
+        contentEncoding = unsafe text(.contentEncoding, decoded.content_encoding)
+        if flags.contains(.headers) { headers = try unsafe FieldTable(decoded.headers, depth: 1) }
+        if flags.contains(.deliveryMode) { deliveryMode = unsafe decoded.delivery_mode }
+        if flags.contains(.priority) { priority = unsafe decoded.priority }
+        correlationID = unsafe text(.correlationID, decoded.correlation_id)
+        replyTo = unsafe text(.replyTo, decoded.reply_to)
+        expiration = unsafe text(.expiration, decoded.expiration)
+        messageID = unsafe text(.messageID, decoded.message_id)
+        if flags.contains(.timestamp) { timestamp = unsafe decoded.timestamp }
+        type = unsafe text(.type, decoded.type)
+        userID = unsafe text(.userID, decoded.user_id)
+        appID = unsafe text(.appID, decoded.app_id)
+        clusterID = unsafe text(.clusterID, decoded.cluster_id)
     }
 
     /// Property flags and values. Throws when a string is longer than 255 bytes.
@@ -100,7 +105,6 @@ package struct PropertyFlags: OptionSet {
     package static let userID = Self(rawValue: 1 << 4)
     package static let appID = Self(rawValue: 1 << 3)
     package static let clusterID = Self(rawValue: 1 << 2)
-    static let continuation = Self(rawValue: 1)
 
     /// AMQP's name of a property that is a short string.
     var name: StaticString {

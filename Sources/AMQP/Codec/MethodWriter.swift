@@ -52,10 +52,7 @@ final class MethodWriter {
     }
 
     func table(_ table: FieldTable) throws(AMQPError) -> amqp_table_t {
-        let content = try table.encoded()
-        var wire: [UInt8] = []
-        wire.append(bigEndian: UInt32(content.count))
-        wire += content
+        let wire = try table.wire()
         var result = unsafe amqp_table_t()
         var offset = 0
         let status = unsafe amqp_decode_table(copy(wire), &pool, &result, &offset)

@@ -17,16 +17,15 @@ extension AMQPEngine {
         precondition(canPublish, "a publish is written only where the broker takes it")
         let frames = try PublicationWriter(publication, frameMax: Int(frameMax))
         frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(frameMax), to: &output)
-        var fingerprint = Fingerprint()
-        if publication.mandatory {
-            let messageID = publication.encodedProperties.messageID
-            fingerprint.combine(publication.exchange, publication.routingKey, messageID: messageID)
-            if messageID == nil {
-                let isKept = publication.body.count <= configuration.maximumBody
-                fingerprint.combine(publication.encodedProperties.correlationID, body: isKept ? publication.body : [])
-            }
-        }
-        return confirms.publishSent(fingerprint: fingerprint.value)
+        // A return's body is kept only up to that size.
+        let isKept = publication.body.count <= configuration.maximumBody
+        let fingerprint =
+            publication.mandatory
+            ? fingerprint(
+                publication.exchange, publication.routingKey, messageID: publication.encodedProperties.messageID,
+                correlationID: publication.encodedProperties.correlationID, body: isKept ? publication.body : [])
+            : 0
+        return confirms.publishSent(fingerprint: fingerprint)
     }
 
     func confirm(_ tag: UInt64, multiple: Bool, acked: Bool) {
@@ -39,11 +38,30 @@ extension AMQPEngine {
     func publicationReturned(_ content: ContentAssembly.Content, code: UInt16, text: String) {
         let message = Delivery(
             epoch: epoch, tag: 0, redelivered: false, queue: 0, storage: content.storage, layout: content.layout)
-        var fingerprint = Fingerprint()
-        fingerprint.combine(message.exchange, message.routingKey, messageID: message.messageID)
-        if message.messageID == nil { fingerprint.combine(message.correlationID, body: message.body) }
-        guard confirms.returnReceived(fingerprint: fingerprint.value, code: code, text: text) else {
+        let fingerprint = fingerprint(
+            message.exchange, message.routingKey, messageID: message.messageID, correlationID: message.correlationID,
+            body: message.body)
+        guard confirms.returnReceived(fingerprint: fingerprint, code: code, text: text) else {
             return unexpected("a message returned that was not published")
         }
+    }
+
+    /// A number for what a publish and its return have in common: where it goes and its message id, without one its
+    /// correlation id and body. Two publishes with the same number can take each other's return.
+    @inline(__always)
+    private func fingerprint(
+        _ exchange: ArraySlice<UInt8>, _ routingKey: ArraySlice<UInt8>, messageID: ArraySlice<UInt8>?,
+        correlationID: @autoclosure () -> ArraySlice<UInt8>?, body: @autoclosure () -> ArraySlice<UInt8>
+    ) -> UInt64 {
+        var hash = ContentHash()
+        hash.combine(exchange.span)
+        hash.combine(routingKey.span)
+        if let messageID {
+            hash.combine(messageID.span)
+        } else {
+            if let correlationID = correlationID() { hash.combine(correlationID.span) }
+            hash.combine(body().span)
+        }
+        return hash.value
     }
 }

@@ -3,13 +3,7 @@ package import Core
 /// Why a connection with the broker ended, or why something was refused before it was sent.
 package struct AMQPError: ComponentError {
     /// AMQP's own reply-code names, and a few of ours for what AMQP has no word for.
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-    }
+    package typealias Code = ErrorCode<AMQPError>
 
     package let code: Code
     package let message: String
@@ -32,31 +26,31 @@ package struct AMQPError: ComponentError {
     }
 }
 
-extension AMQPError.Code {
+extension ErrorCode<AMQPError> {
     /// User, password or permission.
-    package static let accessRefused = Self(rawValue: "ACCESS_REFUSED")
-    package static let notFound = Self(rawValue: "NOT_FOUND")
-    package static let resourceLocked = Self(rawValue: "RESOURCE_LOCKED")
-    package static let preconditionFailed = Self(rawValue: "PRECONDITION_FAILED")
+    package static var accessRefused: Self { Self(rawValue: "ACCESS_REFUSED") }
+    package static var notFound: Self { Self(rawValue: "NOT_FOUND") }
+    package static var resourceLocked: Self { Self(rawValue: "RESOURCE_LOCKED") }
+    package static var preconditionFailed: Self { Self(rawValue: "PRECONDITION_FAILED") }
     /// Among others: the virtual host does not exist.
-    package static let notAllowed = Self(rawValue: "NOT_ALLOWED")
-    package static let unexpectedFrame = Self(rawValue: "UNEXPECTED_FRAME")
+    package static var notAllowed: Self { Self(rawValue: "NOT_ALLOWED") }
+    package static var unexpectedFrame: Self { Self(rawValue: "UNEXPECTED_FRAME") }
     /// A delivery was held longer than the broker's `consumer_timeout`.
-    package static let consumerTimeout = Self(rawValue: "CONSUMER_TIMEOUT")
+    package static var consumerTimeout: Self { Self(rawValue: "CONSUMER_TIMEOUT") }
     /// The peer speaks another protocol, or another version of this one.
-    package static let protocolMismatch = Self(rawValue: "PROTOCOL_MISMATCH")
+    package static var protocolMismatch: Self { Self(rawValue: "PROTOCOL_MISMATCH") }
     /// Bytes that are not AMQP 0-9-1.
-    package static let badData = Self(rawValue: "BAD_AMQP_DATA")
-    package static let handshakeTimeout = Self(rawValue: "HANDSHAKE_TIMEOUT")
+    package static var badData: Self { Self(rawValue: "BAD_AMQP_DATA") }
+    package static var handshakeTimeout: Self { Self(rawValue: "HANDSHAKE_TIMEOUT") }
     /// Messages wait, and the broker does not deliver them.
-    package static let stalled = Self(rawValue: "STALLED")
-    package static let heartbeatTimeout = Self(rawValue: "HEARTBEAT_TIMEOUT")
-    package static let transport = Self(rawValue: "TRANSPORT")
-    package static let tls = Self(rawValue: "TLS")
-    package static let badAddress = Self(rawValue: "BAD_URI")
-    package static let shortStringTooLong = Self(rawValue: "SHORT_STRING_TOO_LONG")
-    package static let propertiesTooLarge = Self(rawValue: "PROPERTIES_TOO_LARGE")
-    package static let badTable = Self(rawValue: "BAD_TABLE")
+    package static var stalled: Self { Self(rawValue: "STALLED") }
+    package static var heartbeatTimeout: Self { Self(rawValue: "HEARTBEAT_TIMEOUT") }
+    package static var transport: Self { Self(rawValue: "TRANSPORT") }
+    package static var tls: Self { Self(rawValue: "TLS") }
+    package static var badAddress: Self { Self(rawValue: "BAD_URI") }
+    package static var shortStringTooLong: Self { Self(rawValue: "SHORT_STRING_TOO_LONG") }
+    package static var propertiesTooLarge: Self { Self(rawValue: "PROPERTIES_TOO_LARGE") }
+    package static var badTable: Self { Self(rawValue: "BAD_TABLE") }
 }
 
 extension AMQPError {

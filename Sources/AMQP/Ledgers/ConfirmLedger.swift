@@ -26,8 +26,8 @@ package struct ConfirmLedger {
         var isReturned = false
     }
 
-    /// The publishes from `base` to `next`, each at its sequence modulo the capacity, a power of two.
-    private var ring = [Entry](repeating: Entry(), count: 64)
+    /// The publishes from `base` to `next`.
+    private var publishes = SequenceRing(vacant: Entry())
     private var base: UInt64
     private var next: UInt64
     /// What the broker's first tag is in our sequence.
@@ -53,24 +53,25 @@ package struct ConfirmLedger {
 
     /// A publish was written; the fingerprint need not be unique.
     package mutating func publishSent(fingerprint: UInt64) -> UInt64 {
-        if Int(next - base) == ring.count { grow() }
+        publishes.makeRoom(from: base, for: next)
         let sequence = next
         next += 1
         unconfirmed += 1
-        self[sequence] = Entry(fingerprint: fingerprint, isOpen: true)
+        publishes[sequence] = Entry(fingerprint: fingerprint, isOpen: true)
         return sequence
     }
 
     /// The broker gave a publish back; false when none with that fingerprint waits.
     package mutating func returnReceived(fingerprint: UInt64, code: UInt16, text: String) -> Bool {
-        if returnable.count > 2 * (span + ring.count) { returnable = ReturnIndex() }
-        for sequence in max(base, returnable.end)..<next where self[sequence].isOpen && !self[sequence].isReturned {
-            returnable.append(sequence, fingerprint: self[sequence].fingerprint)
+        if returnable.count > 2 * (span + publishes.capacity) { returnable = ReturnIndex() }
+        for sequence in max(base, returnable.end)..<next
+        where publishes[sequence].isOpen && !publishes[sequence].isReturned {
+            returnable.append(sequence, fingerprint: publishes[sequence].fingerprint)
         }
         returnable.end = next
         while let sequence = returnable.popFirst(fingerprint: fingerprint) {
-            guard sequence >= base, self[sequence].isOpen else { continue }
-            self[sequence].isReturned = true
+            guard sequence >= base, publishes[sequence].isOpen else { continue }
+            publishes[sequence].isReturned = true
             returns[sequence] = .returned(code: code, text: text)
             return true
         }
@@ -96,7 +97,7 @@ package struct ConfirmLedger {
         } else {
             end(last, confirmation, each)
         }
-        while base < next, !self[base].isOpen { base += 1 }
+        while base < next, !publishes[base].isOpen { base += 1 }
         return ended > before
     }
 
@@ -112,25 +113,14 @@ package struct ConfirmLedger {
 
     private mutating func end(_ sequence: UInt64, _ confirmation: Confirmation, _ each: (UInt64, Confirmation) -> Void)
     {
-        guard sequence >= base, self[sequence].isOpen else { return }
-        let isReturned = self[sequence].isReturned
-        self[sequence].isOpen = false
+        guard sequence >= base, publishes[sequence].isOpen else { return }
+        let isReturned = publishes[sequence].isReturned
+        publishes[sequence].isOpen = false
         unconfirmed -= 1
         ended += 1
         let returned = isReturned ? returns.removeValue(forKey: sequence) : nil
         if isReturned, unconfirmed == 0 { returnable = ReturnIndex() }
         each(sequence, confirmation == .acked ? returned ?? .acked : confirmation)
-    }
-
-    private subscript(sequence: UInt64) -> Entry {
-        get { ring[Int(truncatingIfNeeded: sequence) & (ring.count - 1)] }
-        set { ring[Int(truncatingIfNeeded: sequence) & (ring.count - 1)] = newValue }
-    }
-
-    private mutating func grow() {
-        let old = ring
-        ring = [Entry](repeating: Entry(), count: old.count * 2)
-        for sequence in base..<next { self[sequence] = old[Int(truncatingIfNeeded: sequence) & (old.count - 1)] }
     }
 }
 
@@ -165,49 +155,5 @@ private struct ReturnIndex {
             sequences.values[position].popped += 1
         }
         return alike.sequences[alike.popped]
-    }
-}
-
-/// A number for what a publish and its return have in common: where it goes and its message id, without one its
-/// correlation id and body. Two publishes with the same number can take each other's return.
-struct Fingerprint {
-    private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
-
-    /// FNV-1a over eight bytes at a time.
-    @inline(__always)
-    mutating func combine(_ bytes: UnsafeBufferPointer<UInt8>) {
-        var hash = value
-        var index = 0
-        let count = bytes.count
-        let raw = UnsafeRawBufferPointer(bytes)
-        while index + 8 <= count {
-            unsafe hash = (hash ^ raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)) &* 0x100_0000_01B3
-            hash ^= hash >> 29
-            index += 8
-        }
-        while index < count {
-            unsafe hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01B3
-            index += 1
-        }
-        value = (hash ^ UInt64(count)) &* 0x100_0000_01B3
-    }
-
-    mutating func combine(
-        _ exchange: ArraySlice<UInt8>, _ routingKey: ArraySlice<UInt8>, messageID: ArraySlice<UInt8>?
-    ) {
-        combine(exchange)
-        combine(routingKey)
-        if let messageID { combine(messageID) }
-    }
-
-    /// - Parameter body: empty where it is larger than a return's body that is kept.
-    mutating func combine(_ correlationID: ArraySlice<UInt8>?, body: ArraySlice<UInt8>) {
-        if let correlationID { combine(correlationID) }
-        combine(body)
-    }
-
-    @inline(__always)
-    private mutating func combine(_ bytes: ArraySlice<UInt8>) {
-        unsafe bytes.withUnsafeBufferPointer { unsafe combine($0) }
     }
 }

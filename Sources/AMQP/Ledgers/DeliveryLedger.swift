@@ -37,8 +37,8 @@ package struct DeliveryLedger {
     /// The number of the first delivery.
     package let first: UInt64
 
-    /// The states of the tags from `head` to `next`, each at its tag modulo the capacity, a power of two.
-    private var ring = [State](repeating: .ended, count: 64)
+    /// The states of the tags from `head` to `next`.
+    private var states = SequenceRing(vacant: State.ended)
     /// The lowest tag that is held; everything before it is settled or rejected.
     private var head: UInt64
     /// The number that the next delivery gets.
@@ -80,9 +80,9 @@ package struct DeliveryLedger {
     /// A delivery came; false when its tag is not the next one, which no broker does.
     package mutating func deliveryReceived(_ tag: UInt64) -> Bool {
         guard tag == next else { return false }
-        if Int(next - head) == ring.count { grow() }
+        states.makeRoom(from: head, for: next)
         next += 1
-        self[tag] = .held
+        states[tag] = .held
         held += 1
         return true
     }
@@ -92,7 +92,7 @@ package struct DeliveryLedger {
     package mutating func settle(_ tag: UInt64, epoch: UInt32, at now: Instant) -> Bool {
         guard epoch == self.epoch, holds(tag) else { return false }
         held -= 1
-        self[tag] = .settled
+        states[tag] = .settled
         islands += 1
         firstIsland = min(firstIsland, tag)
         if tag == head {
@@ -108,14 +108,14 @@ package struct DeliveryLedger {
         guard epoch == self.epoch, holds(tag) else { return false }
         held -= 1
         rejected += 1
-        self[tag] = .ended
+        states[tag] = .ended
         if tag == head { advance(at: now) }
         return true
     }
 
     /// Whether a tag is delivered and not settled.
     package func holds(_ tag: UInt64) -> Bool {
-        tag >= head && tag < next && self[tag] == .held
+        tag >= head && tag < next && states[tag] == .held
     }
 
     /// Everything that is settled becomes due: nothing is to wait any longer.
@@ -158,9 +158,9 @@ package struct DeliveryLedger {
 
     private mutating func acknowledgeIsland() -> Acknowledgement? {
         // What one island is searched for is not searched again: a burst of them costs one way through the ring.
-        for tag in max(head, firstIsland)..<next where self[tag] == .settled {
+        for tag in max(head, firstIsland)..<next where states[tag] == .settled {
             firstIsland = tag + 1
-            self[tag] = .ended
+            states[tag] = .ended
             islands -= 1
             acknowledged += 1
             if islands == 0 {
@@ -174,8 +174,8 @@ package struct DeliveryLedger {
 
     /// Moves the head to the next held tag; settled ones on the way become neighbours.
     private mutating func advance(at now: Instant) {
-        while head < next, self[head] != .held {
-            if self[head] == .settled {
+        while head < next, states[head] != .held {
+            if states[head] == .settled {
                 islands -= 1
                 neighbours += 1
                 mark = head
@@ -185,16 +185,5 @@ package struct DeliveryLedger {
         }
         // The head is another one, and has its own time.
         islandsSince = islands > 0 ? now : nil
-    }
-
-    private subscript(tag: UInt64) -> State {
-        get { ring[Int(truncatingIfNeeded: tag) & (ring.count - 1)] }
-        set { ring[Int(truncatingIfNeeded: tag) & (ring.count - 1)] = newValue }
-    }
-
-    private mutating func grow() {
-        let old = ring
-        ring = [State](repeating: .ended, count: old.count * 2)
-        for tag in head..<next { self[tag] = old[Int(truncatingIfNeeded: tag) & (old.count - 1)] }
     }
 }

@@ -96,7 +96,7 @@ extension APNsEngine {
         if !response.body.isEmpty { reply.take(response.body) }
         // Until APNs has taken a provider token, a connection has one stream. Source: "Sending notification requests to
         // APNs", "Establish a connection to APNs".
-        if !isAuthenticated, TokenRefusal(reply.reason) == nil { isAuthenticated = true }
+        if !isAuthenticated, reply.rule.tokenRefusal == nil { isAuthenticated = true }
         events.append(.replied(handle: handle, reply))
     }
 

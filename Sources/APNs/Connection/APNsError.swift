@@ -2,32 +2,7 @@ package import Core
 
 /// Why a connection to APNs ended, or never came to be.
 package struct APNsError: ComponentError {
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// The way to APNs: DNS, TCP, or a transport that broke.
-        package static let transport = Code(rawValue: "transport")
-        /// The peer closed the transport without a word of HTTP/2.
-        package static let connectionClosed = Code(rawValue: "connectionClosed")
-        package static let tls = Code(rawValue: "tls")
-        /// The peer refused our certificate in TLS: it is revoked, has expired, or is none that the peer knows.
-        package static let certificateRefused = Code(rawValue: "certificateRefused")
-        /// ALPN did not agree on `h2`. Source: RFC 9113, section 3.2.
-        package static let noHTTP2 = Code(rawValue: "noHTTP2")
-        package static let http2 = Code(rawValue: "http2")
-        /// TLS or the first SETTINGS took too long.
-        package static let handshakeTimeout = Code(rawValue: "handshakeTimeout")
-        /// Neither a byte nor the answer to a PING.
-        package static let stalled = Code(rawValue: "stalled")
-        /// Streams were still open when the drain deadline passed.
-        package static let drainDeadline = Code(rawValue: "drainDeadline")
-        /// APNs said GOAWAY, and everything that it had promised was answered.
-        package static let goaway = Code(rawValue: "goaway")
-    }
+    package typealias Code = ErrorCode<APNsError>
 
     package let code: Code
     package let message: String
@@ -53,4 +28,25 @@ package struct APNsError: ComponentError {
     package var cause: String {
         underlying.map { "\($0)" } ?? message
     }
+}
+
+extension ErrorCode<APNsError> {
+    /// The way to APNs: DNS, TCP, or a transport that broke.
+    package static var transport: Self { Self(rawValue: "transport") }
+    /// The peer closed the transport without a word of HTTP/2.
+    package static var connectionClosed: Self { Self(rawValue: "connectionClosed") }
+    package static var tls: Self { Self(rawValue: "tls") }
+    /// The peer refused our certificate in TLS: it is revoked, has expired, or is none that the peer knows.
+    package static var certificateRefused: Self { Self(rawValue: "certificateRefused") }
+    /// ALPN did not agree on `h2`. Source: RFC 9113, section 3.2.
+    package static var noHTTP2: Self { Self(rawValue: "noHTTP2") }
+    package static var http2: Self { Self(rawValue: "http2") }
+    /// TLS or the first SETTINGS took too long.
+    package static var handshakeTimeout: Self { Self(rawValue: "handshakeTimeout") }
+    /// Neither a byte nor the answer to a PING.
+    package static var stalled: Self { Self(rawValue: "stalled") }
+    /// Streams were still open when the drain deadline passed.
+    package static var drainDeadline: Self { Self(rawValue: "drainDeadline") }
+    /// APNs said GOAWAY, and everything that it had promised was answered.
+    package static var goaway: Self { Self(rawValue: "goaway") }
 }

@@ -46,7 +46,7 @@ extension APNsPool {
             abandon(connection, at: now.instant)
         case .missing:
             if abandon(connection, at: now.instant) { events.append(.alarm(.missingToken)) }
-        case .wrongEnvironment, .wrongEnvironmentKey:
+        case .environment:
             // No connection to this endpoint will ever take this key.
             abandon(connection, at: now.instant)
             return false

@@ -64,7 +64,7 @@ extension APNsPool {
 
     private func replied(_ handle: UInt32, _ reply: APNsReply, on connection: PoolConnection, at now: Moment) {
         connection.answeredAt = now.instant
-        let refusal = reply.isSuccess ? nil : TokenRefusal(reply.reason)
+        let refusal = reply.isSuccess ? nil : reply.rule.tokenRefusal
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
         noteServerErrors(reply, on: connection, at: now.instant)

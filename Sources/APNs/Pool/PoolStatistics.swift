@@ -1,3 +1,5 @@
+import Core
+
 /// A pool in numbers, for metrics and the dashboard.
 package struct PoolStatistics: Sendable {
     package var connecting = 0
@@ -125,19 +127,11 @@ package struct PoolCounters: Sendable {
 
     /// Adds what another pool has done.
     package mutating func add(_ other: PoolCounters) {
-        submitted += other.submitted
-        finished += other.finished
-        connects += other.connects
-        failures += other.failures
-        resends += other.resends
-        renewals += other.renewals
-        rebinds += other.rebinds
-        replaced += other.replaced
-        brakes += other.brakes
-        spaced += other.spaced
-        streamCuts += other.streamCuts
-        shrinks += other.shrinks
-        for limit in Self.limits { self[keyPath: limit.counter] += other[keyPath: limit.counter] }
+        let plain = [
+            \Self.submitted, \.finished, \.connects, \.failures, \.resends, \.renewals, \.rebinds, \.replaced, \.brakes,
+            \.spaced, \.streamCuts, \.shrinks,
+        ]
+        for counter in plain + Self.limits.map(\.counter) { self[keyPath: counter] += other[keyPath: counter] }
         disconnects.merge(other.disconnects, uniquingKeysWith: +)
         for (reason, count) in other.goaways { add(count, goaways: reason) }
     }

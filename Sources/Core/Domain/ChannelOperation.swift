@@ -67,14 +67,6 @@ package enum ChannelOperation: Hashable, Sendable {
     /// Whether a text can be a channel's ID: base64, which is for APNs to understand.
     package static func isChannelID(_ text: ArraySlice<UInt8>) -> Bool {
         !text.isEmpty && text.count <= maximumChannelID
-            && text.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="),
-                    UInt8(ascii: "-"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+            && text.allSatisfy { $0.isLetterOrDigit(or: "+/=-_") }
     }
 }

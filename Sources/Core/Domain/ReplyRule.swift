@@ -44,6 +44,22 @@ extension ReplyAction {
     }
 }
 
+/// What an answer says about the provider token that its request carried.
+///
+/// Source: "Handling notification responses from APNs", Table 2.
+package enum TokenRefusal: Sendable {
+    case expired
+    /// Of another team than the connection's, signed with an unknown key, or not valid at all.
+    case invalid
+    case missing
+    /// Of another key than the connection's.
+    case unrelatedKey
+    /// It came too soon after another one.
+    case tooManyUpdates
+    /// Of a key for the other environment.
+    case environment
+}
+
 /// The services of APNs that answer requests.
 package struct ReplyOrigin: OptionSet, Sendable {
     package let rawValue: UInt8
@@ -90,6 +106,8 @@ package struct ReplyRule: Sendable {
     package let action: ReplyAction
     /// Whether the connection that brought this answer is of no more use.
     package let closesConnection: Bool
+    /// What it says about the provider token; `nil` for nothing.
+    package private(set) var tokenRefusal: TokenRefusal?
     /// What an operator should know about it, for what no request can be blamed for.
     package let alarm: StaticString?
 
@@ -103,6 +121,13 @@ package struct ReplyRule: Sendable {
         self.action = action
         self.closesConnection = closesConnection
         self.alarm = alarm
+    }
+
+    /// The same rule, with what it says about the provider token.
+    private func token(_ refusal: TokenRefusal) -> ReplyRule {
+        var rule = self
+        rule.tokenRefusal = refusal
+        return rule
     }
 
     /// A rule for what stands in no table.
@@ -160,20 +185,21 @@ package struct ReplyRule: Sendable {
         ReplyRule(400, "TopicDisallowed", [.device, .broadcast], .pauseTopic),
         ReplyRule(403, "BadCertificate", .all, .pauseApp, closesConnection: true),
         ReplyRule(403, "BadCertificateEnvironment", .all, .pauseApp, closesConnection: true),
-        ReplyRule(403, "BadEnvironmentKeyIdInToken", .device, .pauseApp, closesConnection: true),
-        ReplyRule(403, "BadEnvironmentKeyInToken", .device, .pauseApp, closesConnection: true),
-        ReplyRule(403, "ExpiredProviderToken", .all, .renewToken),
+        ReplyRule(403, "BadEnvironmentKeyIdInToken", .device, .pauseApp, closesConnection: true).token(.environment),
+        // As seen in the wild.
+        ReplyRule(403, "BadEnvironmentKeyInToken", .device, .pauseApp, closesConnection: true).token(.environment),
+        ReplyRule(403, "ExpiredProviderToken", .all, .renewToken).token(.expired),
         ReplyRule(403, "Forbidden", .all, .pauseTopic),
-        ReplyRule(403, "InvalidProviderToken", .all, .reconnect, closesConnection: true),
-        ReplyRule(403, "MissingProviderToken", .all, .reconnect, closesConnection: true),
+        ReplyRule(403, "InvalidProviderToken", .all, .reconnect, closesConnection: true).token(.invalid),
+        ReplyRule(403, "MissingProviderToken", .all, .reconnect, closesConnection: true).token(.missing),
         ReplyRule(403, "TopicMismatch", [.broadcast, .channels], .pauseTopic),
-        ReplyRule(403, "UnrelatedKeyIdInToken", .device, .reconnect, closesConnection: true),
+        ReplyRule(403, "UnrelatedKeyIdInToken", .device, .reconnect, closesConnection: true).token(.unrelatedKey),
         ReplyRule(404, "BadPath", .all, .reject, alarm: defect),
         ReplyRule(405, "MethodNotAllowed", .all, .reject, alarm: defect),
         ReplyRule(410, "ExpiredToken", .device, .unregister),
         ReplyRule(410, "Unregistered", .device, .unregister),
         ReplyRule(413, "PayloadTooLarge", .all, .reject),
-        ReplyRule(429, "TooManyProviderTokenUpdates", .all, .keepToken),
+        ReplyRule(429, "TooManyProviderTokenUpdates", .all, .keepToken).token(.tooManyUpdates),
         ReplyRule(429, "TooManyRequests", [.device, .broadcast], .retryLater),
         ReplyRule(500, "InternalServerError", .all, .retryLater),
         ReplyRule(503, "Service Unavailable", .all, .retryLater),

@@ -6,6 +6,15 @@ package enum Blame: Sendable {
     case remote
 }
 
+/// The codes of one error type: an open set, of which those have a constant that the program tells apart.
+package struct ErrorCode<Failure>: RawRepresentable, Hashable, Sendable {
+    package let rawValue: String
+
+    package init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
 /// The one shape of every error type: each target has one of its own.
 ///
 /// No message contains a device token, a payload or a secret.
@@ -18,7 +27,7 @@ package protocol ComponentError: Error, CustomStringConvertible {
     /// A sentence for a person, with what to do where that is known.
     var message: String { get }
 
-    /// The error that caused this one.
+    /// The error that caused this one; `nil` unless a type says otherwise.
     var underlying: (any Error)? { get }
 
     var blame: Blame { get }
@@ -28,6 +37,8 @@ package protocol ComponentError: Error, CustomStringConvertible {
 }
 
 extension ComponentError {
+    package var underlying: (any Error)? { nil }
+
     package var description: String {
         if let underlying { "\(message) (\(code.rawValue)): \(underlying)" } else { "\(message) (\(code.rawValue))" }
     }

@@ -77,17 +77,10 @@ package protocol Network: AnyObject {
 /// Why a transport failed.
 package struct TransportError: ComponentError {
     /// What failed, in the system's own word (`ECONNREFUSED`, `EAI_NONAME`, `ETIMEDOUT` …).
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-    }
+    package typealias Code = ErrorCode<TransportError>
 
     package let code: Code
     package let message: String
-    package let underlying: (any Error)? = nil
     package let blame = Blame.remote
     package let isTransient = true
 

@@ -10,6 +10,18 @@ extension UInt8 {
     }
 }
 
+extension UInt8 {
+    /// Whether it is a letter or a digit of ASCII, or one of these.
+    package func isLetterOrDigit(or others: String = "") -> Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: others.utf8.contains(self)
+        }
+    }
+}
+
 extension UInt64 {
     /// Lends the number's decimal digits.
     fileprivate func withDecimalDigits(_ body: (Span<UInt8>) -> Void) {

@@ -3,7 +3,7 @@ package import Core
 /// `apns-headers`: the body is the payload, and all else stands in AMQP headers of Apple's names: the cheapest form.
 ///
 /// Numbers may be integers or decimal digits; `device-tokens` is a text of tokens with commas between them.
-package struct APNsHeadersDecoder: Decoder {
+package struct APNsHeadersDecoder: RefusingDecoder {
     package let name = "apns-headers"
 
     static let format = DecoderFormat(
@@ -12,12 +12,8 @@ package struct APNsHeadersDecoder: Decoder {
 
     package init() {}
 
-    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            return .request(try Self.request(delivery))
-        } catch {
-            return .reject(error)
-        }
+    package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        return .request(try Self.request(delivery))
     }
 
     private static func request(_ delivery: Delivery) throws(DecodingFailure) -> Request {

@@ -3,7 +3,7 @@ package import Core
 /// `apns-json`: a JSON envelope whose keys are Apple's header names; the payload is a slice of the body.
 ///
 /// Unknown keys are passed over, of a key that comes twice the last one counts, and `null` is as good as no key.
-package struct APNsJSONDecoder: Decoder {
+package struct APNsJSONDecoder: RefusingDecoder {
     package let name = "apns-json"
 
     static let format = DecoderFormat(
@@ -12,12 +12,8 @@ package struct APNsJSONDecoder: Decoder {
 
     package init() {}
 
-    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            return .request(try Self.request(delivery.body))
-        } catch {
-            return .reject(error)
-        }
+    package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        return .request(try Self.request(delivery.body))
     }
 
     /// The request of one envelope.

@@ -5,7 +5,7 @@ import Settings
 ///
 /// Protocol 2 has the task in headers and `[args, kwargs, embed]` as the body; protocol 1 has both in the body.
 /// Source: Celery, "Message Protocol".
-struct CeleryDecoder: Decoder {
+struct CeleryDecoder: RefusingDecoder {
     /// A task whose messages are requests.
     private struct Task: Sendable {
         let name: String
@@ -56,15 +56,7 @@ struct CeleryDecoder: Decoder {
         ignoresOthers = options.text("other_tasks") == "ignore"
     }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            return try decoded(delivery, at: now)
-        } catch {
-            return .reject(error)
-        }
-    }
-
-    private func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         try Self.checkSerialization(delivery)
         let message = try CeleryMessage(delivery)
         guard let task = tasks.first(where: { $0.name.utf8.elementsEqual(message.task) }) else {
@@ -115,12 +107,7 @@ private struct CeleryMessage {
     private let kwargs: JSONPart?
 
     init(_ delivery: Delivery) throws(DecodingFailure) {
-        let body: JSONPart
-        do throws(JSONFailure) {
-            body = try JSONPart(delivery.body)
-        } catch {
-            throw DecodingFailure(error)
-        }
+        let body = try JSONPart(delivery.body, called: "body")
         if case .text(let task)? = delivery.header("task") {
             guard body.kind == .array else {
                 throw DecodingFailure("body: expected [args, kwargs, embed], found \(body.kind.name)")

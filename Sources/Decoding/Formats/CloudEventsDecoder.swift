@@ -6,7 +6,7 @@ import Settings
 /// In structured mode the body is the event as JSON; in binary mode the body is the data, and the attributes are
 /// headers named `cloudEvents:…` or `cloudEvents_…`. Sources: CloudEvents 1.0.2, JSON event format and AMQP protocol
 /// binding.
-struct CloudEventsDecoder: Decoder {
+struct CloudEventsDecoder: RefusingDecoder {
     let name = "cloudevents"
     private let inner: any Decoder
     /// Events of these types are requests; all are where there are none.
@@ -33,15 +33,11 @@ struct CloudEventsDecoder: Decoder {
         types = options.values.texts("types") ?? []
     }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            let isNamed = delivery.contentType.map { ContentType($0).hasPrefix("application/cloudevents") } ?? false
-            // Some publish structured events as plain application/json.
-            let isStructured = isNamed || !Self.isBinary(delivery)
-            return isStructured ? try structured(delivery, at: now) : try binary(delivery, at: now)
-        } catch {
-            return .reject(error)
-        }
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        let isNamed = delivery.contentType.map { ContentType($0).hasPrefix("application/cloudevents") } ?? false
+        // Some publish structured events as plain application/json.
+        let isStructured = isNamed || !Self.isBinary(delivery)
+        return isStructured ? try structured(delivery, at: now) : try binary(delivery, at: now)
     }
 
     private enum Attribute: CaseIterable {

@@ -4,7 +4,7 @@ import Core
 ///
 /// Source: FCM, REST resource `projects.messages`, `ApnsConfig`. `token` there is Firebase's: the device token has to
 /// come from elsewhere.
-struct FCMDecoder: Decoder {
+struct FCMDecoder: RefusingDecoder {
     let name = "fcm-v1"
     private let sources: FieldSources
 
@@ -12,32 +12,22 @@ struct FCMDecoder: Decoder {
         "fcm-v1", version: "1.0.0", "Messages to FCM's HTTP v1 interface: their part for APNs.", FieldSources.settings()
     ) { options in FCMDecoder(sources: FieldSources(&options)) }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            let body = try JSONPart.object(delivery.body)
-            // Some libraries publish the message alone.
-            let message = JSONMembers(body)["message"] ?? body
-            guard message.kind == .object else {
-                throw DecodingFailure("message: expected an object, found \(message.kind.name)")
-            }
-            return .request(
-                try request(JSONMembers(message), MappedMessage(delivery: delivery, document: body)))
-        } catch {
-            return .reject(error)
-        }
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        let body = try JSONPart.object(delivery.body)
+        // Some libraries publish the message alone.
+        let message = JSONMembers(body)["message"] ?? body
+        return .request(
+            try request(JSONMembers(try message.object("message")), MappedMessage(delivery: delivery, document: body)))
     }
 
     private func request(_ message: JSONMembers, _ mapped: MappedMessage) throws(DecodingFailure) -> Request {
-        let apns = try Self.object(message, "apns").map(JSONMembers.init)
-        let data = try Self.object(message, "data")
+        let apns = try (message["apns"]?.object("apns")).map(JSONMembers.init)
+        let data = try message["data"]?.object("data")
         var fields = RequestFields()
         fields.takesDigits = true
         if let headers = apns?["headers"] {
-            guard headers.kind == .object else {
-                throw DecodingFailure("apns.headers: expected an object, found \(headers.kind.name)")
-            }
-            for (key, part) in headers.members {
-                guard let name = RequestFields.Name(ArraySlice(key.map { Self.lowered($0) })) else { continue }
+            for (key, part) in try headers.object("apns.headers").members {
+                guard let name = RequestFields.Name(key.lowered[...]) else { continue }
                 fields.set(name, RequestFields.Value(part.value, in: part.document))
             }
         }
@@ -56,24 +46,12 @@ struct FCMDecoder: Decoder {
     /// Where a device token may lie in `data`: it does not reach the device.
     private static let tokenKey = "apns_token"
 
-    private static func object(_ members: JSONMembers, _ key: StaticString) throws(DecodingFailure) -> JSONPart? {
-        guard let part = members[key] else { return nil }
-        guard part.kind == .object else { throw DecodingFailure("\(key): expected an object, found \(part.kind.name)") }
-        return part
-    }
-
-    private static func lowered(_ byte: UInt8) -> UInt8 {
-        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
-    }
-
     /// The payload as it stands there, unless `notification` or `data` has something to add to it, as FCM does.
     private static func payload(
         _ given: JSONPart?, _ message: JSONMembers, _ data: JSONPart?
     ) throws(DecodingFailure) -> ArraySlice<UInt8> {
-        if let given, given.kind != .object {
-            throw DecodingFailure("apns.payload: expected an object, found \(given.kind.name)")
-        }
-        let notification = try object(message, "notification").map(JSONMembers.init)
+        _ = try given?.object("apns.payload")
+        let notification = try (message["notification"]?.object("notification")).map(JSONMembers.init)
         let title = notification?.filled("title")
         let text = notification?.filled("body")
         let custom = (data?.members ?? []).filter { !$0.key.elementsEqual(tokenKey.utf8) }

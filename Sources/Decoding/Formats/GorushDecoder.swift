@@ -4,24 +4,20 @@ package import Core
 /// queue, where the entry is base64 in the `body` of a job.
 ///
 /// Source: gorush, `notify/notification.go` and `notify/notification_apns.go`; golang-queue, `job/job.go`.
-package struct GorushDecoder: Decoder {
+package struct GorushDecoder: RefusingDecoder {
     package let name = "gorush"
 
     static let format = DecoderFormat(
         "gorush", version: "1.0.0", "Gorush's requests, bare or as its queue wraps them."
     ) { _ in GorushDecoder() }
 
-    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            let body = try JSONPart.object(delivery.body)
-            let members = JSONMembers(body)
-            if members["notifications"] == nil, members["platform"] == nil, let job = members["body"] {
-                return try Self.decoded(try Self.unwrap(job), delivery)
-            }
-            return try Self.decoded(body, delivery)
-        } catch {
-            return .reject(error)
+    package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        let body = try JSONPart.object(delivery.body)
+        let members = JSONMembers(body)
+        if members["notifications"] == nil, members["platform"] == nil, let job = members["body"] {
+            return try Self.decoded(try Self.unwrap(job), delivery)
         }
+        return try Self.decoded(body, delivery)
     }
 
     /// What a message calls the notification at a place among all of it: `notif_id` and `message`, as they stand there.
@@ -91,8 +87,7 @@ private struct GorushEntry {
     private let members: JSONMembers
 
     init(_ part: JSONPart) throws(DecodingFailure) {
-        guard part.kind == .object else { throw DecodingFailure("entry: expected an object, found \(part.kind.name)") }
-        members = JSONMembers(part)
+        members = JSONMembers(try part.object("entry"))
     }
 
     /// - Returns: `nil` for another platform's.
@@ -134,10 +129,7 @@ private struct GorushEntry {
         var payload = PayloadComposer()
         payload.add("aps", aps())
         if let data = members["data"] {
-            guard data.kind == .object else {
-                throw DecodingFailure("data: expected an object, found \(data.kind.name)")
-            }
-            for (key, part) in data.members {
+            for (key, part) in try data.object("data").members {
                 guard !key.equals("aps") else { throw DecodingFailure("data: aps is made of the other fields") }
                 payload.add(key: key, json: part.raw)
             }

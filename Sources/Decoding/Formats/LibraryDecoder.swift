@@ -3,7 +3,7 @@ import Settings
 import System
 
 /// `library`: a shared library behind a small C interface reads the messages.
-struct LibraryDecoder: Decoder {
+struct LibraryDecoder: RefusingDecoder {
     let name = "library"
     /// `nil` where none could be made.
     private let instance: LibraryInstance?
@@ -55,59 +55,9 @@ struct LibraryDecoder: Decoder {
     /// How long a message waits for a decoder that is not there.
     private static let pause = Duration.seconds(300)
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         // The configuration was right when it was read, so somebody changed the library since.
         guard let instance else { return .later(Self.pause) }
-        do throws(DecodingFailure) {
-            switch try instance.decode(delivery, at: now) {
-            case .ignore(let reason): return .ignore(reason: reason)
-            case .reject(let failure): return .reject(failure)
-            case .later(let pause): return .later(pause)
-            case .request(let notifications, let key): return try Self.decoded(notifications, key: key)
-            }
-        } catch {
-            return .reject(error)
-        }
-    }
-
-    private static func decoded(
-        _ notifications: [LibraryNotification], key: ArraySlice<UInt8>?
-    ) throws(DecodingFailure) -> Decoded {
-        // Of a fan-out all have one payload, which is checked once.
-        var checked: ArraySlice<UInt8>?
-        func request(_ notification: LibraryNotification) throws(DecodingFailure) -> Request {
-            guard let payload = notification.payload else { throw DecodingFailure("payload: missing") }
-            if checked != payload { try RequestFields.checkPayload(payload, "payload") }
-            checked = payload
-            return try RequestFields(notification).request(payload: payload)
-        }
-        guard notifications.count > 1 else {
-            var request = try request(notifications[0])
-            request.key = key
-            return .request(request)
-        }
-        var batch = RequestBatch("notifications")
-        for notification in notifications {
-            try batch.add { () throws(DecodingFailure) in try request(notification) }
-        }
-        return batch.decoded(key: key, else: "no notifications")
-    }
-}
-
-extension RequestFields {
-    fileprivate init(_ notification: LibraryNotification) {
-        self.init()
-        func set(_ name: Name, _ text: ArraySlice<UInt8>?) {
-            if let text { self.set(name, .text(text)) }
-        }
-        set(.deviceToken, notification.deviceToken)
-        set(.channelID, notification.channelID)
-        set(.topic, notification.topic)
-        set(.pushType, notification.pushType)
-        set(.id, notification.id)
-        set(.collapseID, notification.collapseID)
-        set(.environment, notification.environment)
-        if let expiration = notification.expiration { self.set(.expiration, .integer(expiration)) }
-        if let priority = notification.priority { self.set(.priority, .integer(Int64(priority))) }
+        return try instance.decode(delivery, at: now)
     }
 }

@@ -2,7 +2,7 @@ import Core
 import Settings
 
 /// `mapping`: any JSON, or any body with AMQP headers; a configuration says where each field stands.
-struct MappingDecoder: Decoder {
+struct MappingDecoder: RefusingDecoder {
     let name = "mapping"
     private let sources: FieldSources
     private let payload: Payload
@@ -70,16 +70,12 @@ struct MappingDecoder: Decoder {
         }
     }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            let message = MappedMessage(delivery: delivery, document: try document(of: delivery))
-            if let condition, !Self.holds(condition, in: message) {
-                return .ignore(reason: "only_if: it has none of the values")
-            }
-            return .request(try request(message))
-        } catch {
-            return .reject(error)
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        let message = MappedMessage(delivery: delivery, document: try document(of: delivery))
+        if let condition, !Self.holds(condition, in: message) {
+            return .ignore(reason: "only_if: it has none of the values")
         }
+        return .request(try request(message))
     }
 
     /// The body, unless nobody asks for what is in it.
@@ -92,11 +88,7 @@ struct MappingDecoder: Decoder {
             }
         let conditionReadsBody = condition?.source.readsBody ?? false
         guard sources.readsBody || payloadReadsBody || conditionReadsBody || key?.readsBody ?? false else { return nil }
-        do throws(JSONFailure) {
-            return try JSONPart(delivery.body)
-        } catch {
-            throw DecodingFailure(error)
-        }
+        return try JSONPart(delivery.body, called: "body")
     }
 
     private static func holds(_ condition: (source: FieldSource, values: [String]), in message: MappedMessage) -> Bool {

@@ -3,7 +3,7 @@ import Core
 /// `node-apn`: the properties of node-apn's `Notification` as JSON, with the device tokens beside them.
 ///
 /// Source: node-apn, `lib/notification/index.js` and `lib/notification/apsProperties.js`.
-struct NodeAPNDecoder: Decoder {
+struct NodeAPNDecoder: RefusingDecoder {
     let name = "node-apn"
     private let sources: FieldSources
 
@@ -12,13 +12,9 @@ struct NodeAPNDecoder: Decoder {
         FieldSources.settings()
     ) { options in NodeAPNDecoder(sources: FieldSources(&options)) }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            let body = try JSONPart.object(delivery.body)
-            return .request(try request(JSONMembers(body), MappedMessage(delivery: delivery, document: body)))
-        } catch {
-            return .reject(error)
-        }
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        let body = try JSONPart.object(delivery.body)
+        return .request(try request(JSONMembers(body), MappedMessage(delivery: delivery, document: body)))
     }
 
     private func request(_ note: JSONMembers, _ mapped: MappedMessage) throws(DecodingFailure) -> Request {
@@ -67,10 +63,9 @@ struct NodeAPNDecoder: Decoder {
         let aps = try NodeAPS(note).compose()
         if !aps.isEmpty { payload.add("aps", aps) }
         if let custom = note["payload"] {
-            guard custom.kind == .object else {
-                throw DecodingFailure("payload: expected an object, found \(custom.kind.name)")
+            for (key, part) in try custom.object("payload").members where !key.equals("aps") {
+                payload.add(key: key, json: part.raw)
             }
-            for (key, part) in custom.members where !key.equals("aps") { payload.add(key: key, json: part.raw) }
         }
         guard !payload.isEmpty else { throw DecodingFailure("aps: missing, expected it or what it is made of") }
         return payload.end()[...]

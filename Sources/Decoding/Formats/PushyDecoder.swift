@@ -4,19 +4,15 @@ import Core
 ///
 /// Source: Pushy, `util/SimpleApnsPushNotification.java`, `PushType.java` and `DeliveryPriority.java`. The payload is
 /// JSON in a string, and goes out byte for byte once its escapes are read.
-struct PushyDecoder: Decoder {
+struct PushyDecoder: RefusingDecoder {
     let name = "pushy"
 
     static let format = DecoderFormat(
         "pushy", version: "1.0.0", "Pushy's notifications, as Jackson or Gson writes them."
     ) { _ in PushyDecoder() }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            return .request(try Self.request(JSONMembers(try JSONPart.object(delivery.body)), delivery))
-        } catch {
-            return .reject(error)
-        }
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        return .request(try Self.request(JSONMembers(try JSONPart.object(delivery.body)), delivery))
     }
 
     private static func request(_ members: JSONMembers, _ delivery: Delivery) throws(DecodingFailure) -> Request {
@@ -40,10 +36,7 @@ struct PushyDecoder: Decoder {
     /// An enum's name, such as `LIVE_ACTIVITY`.
     private static func pushType(_ members: JSONMembers) -> RequestFields.Value {
         guard case .text(let name) = members.filledValue("pushType") else { return members.filledValue("pushType") }
-        return .text(
-            ArraySlice(
-                name.filter { $0 != UInt8(ascii: "_") }
-                    .map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }))
+        return .text(name.filter { $0 != UInt8(ascii: "_") }.lowered[...])
     }
 
     private static func priority(_ members: JSONMembers) throws(DecodingFailure) -> RequestFields.Value {

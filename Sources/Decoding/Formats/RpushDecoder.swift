@@ -3,22 +3,18 @@ import Core
 /// `rpush`: a row of Rpush's notifications as JSON.
 ///
 /// Source: Rpush, `client/active_model/apns/notification.rb`, `daemon/apnsp8/delivery.rb` and its migrations.
-struct RpushDecoder: Decoder {
+struct RpushDecoder: RefusingDecoder {
     let name = "rpush"
 
     static let format = DecoderFormat("rpush", version: "1.0.0", "Rows of Rpush's notifications.") { _ in RpushDecoder()
     }
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            let row = JSONMembers(try JSONPart.object(delivery.body))
-            if let type = row["type"]?.text, !Self.ownTypes.contains(where: type.equals) {
-                return .ignore(reason: "for another service")
-            }
-            return .request(try Self.request(row, delivery, at: now))
-        } catch {
-            return .reject(error)
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        let row = JSONMembers(try JSONPart.object(delivery.body))
+        if let type = row["type"]?.text, !Self.ownTypes.contains(where: type.equals) {
+            return .ignore(reason: "for another service")
         }
+        return .request(try Self.request(row, delivery, at: now))
     }
 
     /// Rpush's Ruby classes for APNs.
@@ -73,26 +69,14 @@ struct RpushDecoder: Decoder {
     /// An object, or a text with one: the column is text.
     private static func data(of row: JSONMembers) throws(DecodingFailure) -> JSONPart? {
         guard let data = row.filled("data") else { return nil }
-        guard data.kind == .string else {
-            guard data.kind == .object else {
-                throw DecodingFailure("data: expected an object, found \(data.kind.name)")
-            }
-            return data
-        }
-        do throws(JSONFailure) {
-            let part = try JSONPart(data.text ?? [])
-            if part.kind == .object { return part }
-        } catch {
-            throw DecodingFailure(error, in: "data")
-        }
-        throw DecodingFailure("data: expected an object in the text")
+        guard data.kind == .string else { return try data.object("data") }
+        let part = try JSONPart(data.text ?? [], called: "data")
+        guard part.kind == .object else { throw DecodingFailure("data: expected an object in the text") }
+        return part
     }
 
     private static func fill(_ fields: inout RequestFields, from headers: JSONPart) throws(DecodingFailure) {
-        guard headers.kind == .object else {
-            throw DecodingFailure("data.headers: expected an object, found \(headers.kind.name)")
-        }
-        for (key, part) in headers.members {
+        for (key, part) in try headers.object("data.headers").members {
             guard let name = RequestFields.Name(key) else { continue }
             fields.set(name, RequestFields.Value(part.value, in: part.document))
         }
@@ -125,10 +109,6 @@ struct RpushDecoder: Decoder {
     /// A dictionary lies in the text column as JSON.
     private static func alert(_ alert: JSONPart, _ row: JSONMembers) throws(DecodingFailure) -> ArraySlice<UInt8> {
         guard row.isSet("alert_is_json"), let text = alert.text else { return alert.raw }
-        do throws(JSONFailure) {
-            return try JSONPart(text).raw
-        } catch {
-            throw DecodingFailure(error, in: "alert")
-        }
+        return try JSONPart(text, called: "alert").raw
     }
 }

@@ -6,7 +6,7 @@ import Settings
 /// The text for APNs goes out byte for byte, once its own escapes are read. Attributes come as AMQP headers, or in the
 /// message around it. Source: Amazon SNS developer guide, "Publishing with platform-specific payloads", "Message
 /// attributes for mobile push" (`AWS.SNS.MOBILE.…`).
-struct SNSDecoder: Decoder {
+struct SNSDecoder: RefusingDecoder {
     let name = "sns"
     private let sources: FieldSources
     /// Whose text is taken where both are there.
@@ -41,27 +41,15 @@ struct SNSDecoder: Decoder {
         Platform(key: "APNS_VOIP_SANDBOX", environment: "development", pushType: .voip),
     ]
 
-    func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        do throws(DecodingFailure) {
-            let body = try JSONPart.object(delivery.body)
-            let outer = JSONMembers(body)
-            guard let message = outer["Message"] else {
-                return try decoded(outer, nil, body, delivery, at: now)
-            }
-            // As it is handed to Publish, or as a topic forwards it.
-            let inner: JSONPart
-            do throws(JSONFailure) {
-                inner = try JSONPart(message.text ?? [])
-            } catch {
-                throw DecodingFailure(error, in: "Message")
-            }
-            guard inner.kind == .object else {
-                throw DecodingFailure("Message: expected a JSON object, found \(inner.kind.name)")
-            }
-            return try decoded(JSONMembers(inner), outer["MessageAttributes"], body, delivery, at: now)
-        } catch {
-            return .reject(error)
+    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        let body = try JSONPart.object(delivery.body)
+        let outer = JSONMembers(body)
+        guard let message = outer["Message"] else {
+            return try decoded(outer, nil, body, delivery, at: now)
         }
+        // As it is handed to Publish, or as a topic forwards it.
+        let inner = try JSONPart.object(message.text ?? [], called: "Message")
+        return try decoded(JSONMembers(inner), outer["MessageAttributes"], body, delivery, at: now)
     }
 
     private func decoded(

@@ -15,6 +15,17 @@ public struct JSONPart: Sendable {
         self.document = document
     }
 
+    /// The same for a decoder.
+    ///
+    /// - Parameter place: what to call the document in a failure.
+    init(_ document: ArraySlice<UInt8>, called place: String) throws(DecodingFailure) {
+        do throws(JSONFailure) {
+            try self.init(document)
+        } catch {
+            throw DecodingFailure(error, in: place)
+        }
+    }
+
     private init(_ value: JSONValue, of document: ArraySlice<UInt8>) {
         self.value = value
         self.document = document
@@ -41,6 +52,13 @@ public struct JSONPart: Sendable {
     /// Whether it is `true`.
     public var isTrue: Bool {
         value.kind == .boolean && document.slice(value.range).first == UInt8(ascii: "t")
+    }
+
+    /// - Parameter name: what to call it in a failure.
+    /// - Throws: unless it is an object.
+    func object(_ name: StaticString) throws(DecodingFailure) -> JSONPart {
+        guard kind == .object else { throw DecodingFailure("\(name): expected an object, found \(kind.name)") }
+        return self
     }
 
     var isEmptyObject: Bool {

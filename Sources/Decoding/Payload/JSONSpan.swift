@@ -25,7 +25,9 @@ extension Span<UInt8> {
     /// A key as the next part of a path; what does not look like an identifier is left out, since it may be anything.
     func pathPart(_ key: JSONValue) -> String {
         withText(of: key) { name in
-            guard 1...Self.maximumPathPart ~= name.count, name.indices.allSatisfy({ name[$0].isIdentifier }) else {
+            guard 1...Self.maximumPathPart ~= name.count,
+                name.indices.allSatisfy({ name[$0].isLetterOrDigit(or: "-_") })
+            else {
                 return "[…]"
             }
             return "." + String(decoding: name.bytes(name.indices), as: UTF8.self)
@@ -39,16 +41,5 @@ extension Span<UInt8> {
         bytes.reserveCapacity(range.count)
         for index in range { bytes.append(self[index]) }
         return bytes[...]
-    }
-}
-
-extension UInt8 {
-    fileprivate var isIdentifier: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 }

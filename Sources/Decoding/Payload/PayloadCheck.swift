@@ -28,11 +28,6 @@ package struct PayloadCheck {
         return check.findings
     }
 
-    private init(type: PushType, isBroadcast: Bool) {
-        self.type = type
-        self.isBroadcast = isBroadcast
-    }
-
     private mutating func checkPayload(_ bytes: Span<UInt8>) throws(JSONFailure) {
         guard scanner.open(bytes, "{") else {
             let value = try scanner.value(bytes, depth: 0)

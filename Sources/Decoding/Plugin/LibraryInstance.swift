@@ -35,8 +35,8 @@ package final class LibraryInstance: Sendable {
     }
 
     /// - Throws: what is wrong with the answer: the library does not keep to the interface.
-    package func decode(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> LibraryAnswer {
-        try decoder.withLock { (address) throws(DecodingFailure) -> LibraryAnswer in
+    package func decode(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        try decoder.withLock { (address) throws(DecodingFailure) -> Decoded in
             let call = LibraryCall()
             let format = unsafe library.format
             let decoder = unsafe UnsafeMutableRawPointer(bitPattern: address)

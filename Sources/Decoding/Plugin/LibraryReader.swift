@@ -19,11 +19,11 @@ struct LibraryReader {
         unsafe self.storage = unsafe storage
     }
 
-    func read(_ answer: harebell_answer) throws(DecodingFailure) -> LibraryAnswer {
+    func read(_ answer: harebell_answer) throws(DecodingFailure) -> Decoded {
         switch unsafe answer.kind {
         case HAREBELL_REQUEST.rawValue:
             let key = try unsafe slice(answer.key, "key")
-            return .request(try unsafe notifications(answer), key: key)
+            return try Self.decoded(try unsafe notifications(answer), key: key)
         case HAREBELL_IGNORE.rawValue:
             return .ignore(reason: unsafe LibraryCall.words(answer.detail) ?? "the library gives no reason")
         case HAREBELL_REJECT.rawValue:
@@ -40,7 +40,34 @@ struct LibraryReader {
         }
     }
 
-    private func notifications(_ answer: harebell_answer) throws(DecodingFailure) -> [LibraryNotification] {
+    /// What the library says of one notification.
+    private struct Entry {
+        var fields = RequestFields()
+        let payload: ArraySlice<UInt8>?
+    }
+
+    private static func decoded(_ entries: [Entry], key: ArraySlice<UInt8>?) throws(DecodingFailure) -> Decoded {
+        // Of a fan-out all have one payload, which is checked once.
+        var checked: ArraySlice<UInt8>?
+        func request(_ entry: Entry) throws(DecodingFailure) -> Request {
+            guard let payload = entry.payload else { throw DecodingFailure("payload: missing") }
+            if checked != payload { try RequestFields.checkPayload(payload, "payload") }
+            checked = payload
+            return try entry.fields.request(payload: payload)
+        }
+        guard entries.count > 1 else {
+            var request = try request(entries[0])
+            request.key = key
+            return .request(request)
+        }
+        var batch = RequestBatch("notifications")
+        for entry in entries {
+            try batch.add { () throws(DecodingFailure) in try request(entry) }
+        }
+        return batch.decoded(key: key, else: "no notifications")
+    }
+
+    private func notifications(_ answer: harebell_answer) throws(DecodingFailure) -> [Entry] {
         let (count, size) = unsafe (answer.notification_count, answer.notification_size)
         guard count > 0, let first = unsafe answer.notifications else {
             throw Self.failure("a request without notifications")
@@ -53,7 +80,7 @@ struct LibraryReader {
         guard (least...Self.maximumNotificationSize).contains(size) else {
             throw Self.failure("a notification_size of \(size)")
         }
-        var notifications: [LibraryNotification] = []
+        var notifications: [Entry] = []
         notifications.reserveCapacity(count)
         let bytes = unsafe UnsafeRawPointer(first)
         var payload = LastText()
@@ -73,24 +100,27 @@ struct LibraryReader {
 
     private func read(
         _ notification: harebell_notification, _ payload: inout LastText
-    ) throws(DecodingFailure) -> LibraryNotification {
+    ) throws(DecodingFailure) -> Entry {
         let address = UInt(bitPattern: unsafe notification.payload.bytes)
         if unsafe payload.address != address || payload.slice?.count != notification.payload.size {
             payload = LastText(address: address, slice: try unsafe slice(notification.payload, "payload"))
         }
-        let hasExpiration = unsafe notification.has_expiration != 0
-        let priority = unsafe notification.priority
-        return LibraryNotification(
-            payload: payload.slice,
-            deviceToken: try unsafe slice(notification.device_token, "device_token"),
-            channelID: try unsafe slice(notification.channel_id, "channel_id"),
-            topic: try unsafe slice(notification.topic, "topic"),
-            pushType: try unsafe slice(notification.push_type, "push_type"),
-            id: try unsafe slice(notification.id, "id"),
-            collapseID: try unsafe slice(notification.collapse_id, "collapse_id"),
-            environment: try unsafe slice(notification.environment, "environment"),
-            expiration: hasExpiration ? unsafe notification.expiration : nil,
-            priority: priority == 0 ? nil : priority)
+        var entry = Entry(payload: payload.slice)
+        func set(_ field: RequestFields.Name, _ text: harebell_text, _ name: String) throws(DecodingFailure) {
+            if let text = try unsafe slice(text, name) { entry.fields.set(field, .text(text)) }
+        }
+        try unsafe set(.deviceToken, notification.device_token, "device_token")
+        try unsafe set(.channelID, notification.channel_id, "channel_id")
+        try unsafe set(.topic, notification.topic, "topic")
+        try unsafe set(.pushType, notification.push_type, "push_type")
+        try unsafe set(.id, notification.id, "id")
+        try unsafe set(.collapseID, notification.collapse_id, "collapse_id")
+        try unsafe set(.environment, notification.environment, "environment")
+        if unsafe notification.has_expiration != 0 {
+            entry.fields.expiration = unsafe .integer(notification.expiration)
+        }
+        if unsafe notification.priority != 0 { entry.fields.priority = unsafe .integer(Int64(notification.priority)) }
+        return entry
     }
 
     /// - Returns: a slice of the delivery's memory where the text lies in it, else a copy; `nil` for no text.

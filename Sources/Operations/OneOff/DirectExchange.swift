@@ -47,8 +47,8 @@ package final class DirectExchange: Run {
     ) throws(TLSError) {
         let identity = PoolIdentity(app, for: .init(request.target))
         pool = identity.makePool(
-            PoolLimits(limits), connections: 0...1, context: try identity.makeContext(), tokens: tokens,
-            network: network, seed: seed, at: now.instant)
+            limits, connections: 0...1, context: try identity.makeContext(), tokens: tokens, network: network,
+            seed: seed, at: now.instant)
         deadline =
             now.instant
             + (patience

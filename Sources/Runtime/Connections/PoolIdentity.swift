@@ -55,7 +55,7 @@ package struct PoolIdentity: Hashable, Sendable {
     }
 
     /// Whether a pool connects before it has something to send.
-    package func opensAtOnce(_ limits: PoolLimits) -> Bool {
+    package func opensAtOnce(_ limits: Configuration.APNs) -> Bool {
         !managesChannels && limits.connections.lowerBound > 0
     }
 
@@ -65,7 +65,7 @@ package struct PoolIdentity: Hashable, Sendable {
     ///   - connections: how many; `nil` takes what `limits` says.
     ///   - context: from ``makeContext()``.
     package func makePool(
-        _ limits: PoolLimits, connections: ClosedRange<Int>? = nil, context: TLSContext, tokens: ProviderTokens,
+        _ limits: Configuration.APNs, connections: ClosedRange<Int>? = nil, context: TLSContext, tokens: ProviderTokens,
         network: any Network, seed: UInt64, at now: Instant
     ) -> APNsPool {
         let source = tokens.source(for: credential)

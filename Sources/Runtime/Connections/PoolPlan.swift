@@ -2,39 +2,10 @@ package import Configuration
 import Core
 import TLS
 
-/// How many connections a pool has, and what each of them may do.
-package struct PoolLimits: Equatable, Sendable {
-    let connections: ClosedRange<Int>
-    let permitsPerSecond: Int
-    let burst: Int
-    let requestTimeout: Duration
-    let pingIdle: Duration
-    let connectTimeout: Duration
-    let stallLimit: Duration
-    let connectsPerMinute: Int
-    let surplusTime: Duration
-    let deviceSpacing: Duration
-    let slowsOnErrors: Bool
-
-    package init(_ apns: Configuration.APNs) {
-        connections = apns.connections
-        permitsPerSecond = apns.permitsPerSecond
-        burst = apns.burst
-        requestTimeout = apns.requestTimeout
-        pingIdle = apns.pingIdle
-        connectTimeout = apns.connectTimeout
-        stallLimit = apns.stallLimit
-        connectsPerMinute = apns.connectsPerMinute
-        surplusTime = apns.surplusTime
-        deviceSpacing = apns.deviceSpacing
-        slowsOnErrors = apns.slowsOnErrors
-    }
-}
-
 /// A pool as a configuration asks for it, with what tells whether one that runs already will do.
 package struct PoolPlan: Sendable {
     package let identity: PoolIdentity
-    package let limits: PoolLimits
+    package let limits: Configuration.APNs
     /// Of the credential and the certificates to trust: the content of their files and not their names.
     private let digest: [UInt8]
     /// The bundle IDs of the apps that use it; empty with a certificate, which has its own list.
@@ -43,9 +14,9 @@ package struct PoolPlan: Sendable {
     /// connection to APNs".
     private var bundleIDs: Set<String>
 
-    init(_ app: Configuration.App, for purpose: PoolIdentity.Purpose, _ limits: PoolLimits, digest: [UInt8]) {
+    init(_ app: Configuration.App, for purpose: PoolIdentity.Purpose, _ limits: Configuration.APNs, digest: [UInt8]) {
         identity = PoolIdentity(app, for: purpose)
-        self.limits = limits
+        self.limits = limits.ofPools
         self.digest = digest
         if case .token = app.credential { bundleIDs = [app.topic] } else { bundleIDs = [] }
     }
@@ -63,6 +34,17 @@ package struct PoolPlan: Sendable {
 
     mutating func include(_ other: PoolPlan) {
         bundleIDs.formUnion(other.bundleIDs)
+    }
+}
+
+extension Configuration.APNs {
+    /// Without what is no pool's: a change of it leaves the pools as they are.
+    fileprivate var ofPools: Self {
+        var limits = self
+        limits.bindAddress = nil
+        limits.validate = .off
+        limits.badTokenPause = nil
+        return limits
     }
 }
 

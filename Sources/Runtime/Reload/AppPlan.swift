@@ -27,13 +27,12 @@ package struct AppPlan: Sendable {
     package init(_ configuration: Configuration, after previous: AppPlan? = nil) throws(TLSError) {
         self.configuration = configuration
         tokens = try ProviderTokens(configuration.apps, reusing: previous?.tokens)
-        let limits = PoolLimits(configuration.apns)
         var pools: [PoolPlan] = []
         var apps: [App] = []
         for app in configuration.apps {
             let digest = try app.credentialDigest()
             func pool(for purpose: PoolIdentity.Purpose) -> Int {
-                let plan = PoolPlan(app, for: purpose, limits, digest: digest)
+                let plan = PoolPlan(app, for: purpose, configuration.apns, digest: digest)
                 guard let known = pools.firstIndex(where: { $0.isAlike(plan) }) else {
                     pools.append(plan)
                     return pools.count - 1

@@ -3,54 +3,55 @@ import HTTP2
 
 /// What a script, a built-in token or an answer does to the connection.
 extension SimulatorEngine {
-    func carryOut(_ plan: Plan, _ reply: Reply, on stream: Int32, at now: Instant) {
+    func carryOut(_ plan: Plan, _ prepared: PreparedAnswer, on stream: Int32, at now: Instant) {
         // A connection that is given up before the answer, or a GOAWAY that leaves the stream out, comes first.
         let isCut = plan.connectionActions.contains(.cut)
         if isCut, plan.ending == nil {
-            ended(reply.record, .lost, at: now)
+            ended(prepared.record, .lost, at: now)
             return cut(withOutput: false, at: now)
         }
         for case .goaway(let goaway) in plan.connectionActions where !covers(goaway, stream) {
             ledger.count { $0.ceded += 1 }
             return perform(plan.connectionActions, trigger: stream, at: now)
         }
-        var reply = reply
+        var prepared = prepared
         switch plan.ending {
         case .silence:
             silent.insert(stream)
-            ended(reply.record, .silent, at: now)
+            ended(prepared.record, .silent, at: now)
         case .reset(let code, let times):
-            ended(reply.record, .reset(code), at: now)
+            ended(prepared.record, .reset(code), at: now)
             attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
             afterthoughts += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
         case .answer(let answer):
-            reply.answer = answer
-            reply.bendIdentifier(context.makeID().bytes)
-            if answer.status == 410, answer.timestamp == nil { reply.answer.timestamp = dayBefore(now) }
-            schedule(&reply, plan.delay, on: stream, at: now)
+            prepared.answer = answer
+            prepared.bendIdentifier(context.makeID().bytes)
+            if answer.status == 410, answer.timestamp == nil { prepared.answer.timestamp = dayBefore(now) }
+            schedule(&prepared, plan.delay, on: stream, at: now)
         case nil:
-            schedule(&reply, plan.delay, on: stream, at: now)
+            schedule(&prepared, plan.delay, on: stream, at: now)
         }
         perform(plan.connectionActions, trigger: stream, at: now)
     }
 
     private func schedule(
-        _ reply: inout Reply, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
+        _ prepared: inout PreparedAnswer, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
     ) {
-        if reply.answer.status == 200 { addUniqueID(to: &reply) }
-        guard let delay else { return send(reply, on: stream, at: now) }
+        if prepared.answer.status == 200 { addUniqueID(to: &prepared) }
+        guard let delay else { return send(prepared, on: stream, at: now) }
         let range = delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds
-        waiting[stream] = reply
+        waiting[stream] = prepared
         timers.insert(.answer(stream: stream), due: now + .nanoseconds(Int64.random(in: range, using: &context.random)))
     }
 
-    func send(_ reply: Reply, on stream: Int32, at now: Instant) {
+    func send(_ prepared: PreparedAnswer, on stream: Int32, at now: Instant) {
+        let answer = prepared.answer
         var isSent = false
-        attempt { () throws(HTTP2Error) in isSent = try reply.send(on: http, stream: stream) }
-        if reply.answer.body == .withheld { silent.insert(stream) }
-        if let code = reply.answer.resetCode { afterthoughts.append(.reset(stream: stream, code)) }
-        ended(reply.record, isSent ? .answered(reply.answer.status, reason: reply.answer.reason) : .lost, at: now)
-        switch errors.count(reply.answer, context.configuration) {
+        attempt { () throws(HTTP2Error) in isSent = try prepared.send(on: http, stream: stream) }
+        if answer.body == .withheld { silent.insert(stream) }
+        if let code = answer.resetCode { afterthoughts.append(.reset(stream: stream, code)) }
+        ended(prepared.record, isSent ? .answered(answer.status, reason: answer.reason) : .lost, at: now)
+        switch errors.count(answer, context.configuration) {
         case .slowdown: change(ServerSettings(maxConcurrentStreams: 1))
         case .farewell: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)
         case nil: break

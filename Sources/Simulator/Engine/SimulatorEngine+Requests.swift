@@ -23,41 +23,42 @@ extension SimulatorEngine {
         let target: RequestTarget
         switch open(fields) {
         case .refused(let answer):
-            return send(Reply(answer: answer, headers: [Reply.id(idBytes)], record: record), on: stream, at: now)
+            let prepared = PreparedAnswer(answer: answer, headers: [PreparedAnswer.id(idBytes)], record: record)
+            return send(prepared, on: stream, at: now)
         case .target(let found): target = found
         }
         let arrival = Arrival(fields: fields, attempt: attempt, stream: stream, at: now)
-        var reply = Reply(
+        var prepared = PreparedAnswer(
             answer: .accepted, headers: headers(for: target, fields, idBytes), record: record,
             bringsUniqueID: bringsUniqueID(target))
         let keyTopics: [[UInt8]]
         switch authenticate(fields, at: now) {
         case .refused(let answer):
-            reply.answer = answer
-            return send(reply, on: stream, at: now)
+            prepared.answer = answer
+            return send(prepared, on: stream, at: now)
         case .valid(let topics): keyTopics = topics
         }
         switch target {
         case .device(let token):
             let refusal = rules.check(
                 device: token, fields, body: request.body, certificate: certificate, keyTopics: keyTopics)
-            finish(&reply, refusal, token, arrival)
+            finish(&prepared, refusal, token, arrival)
         case .broadcast(let bundleID):
             let channels = context.channels
             let refusal = rules.check(
                 broadcastTo: bundleID, fields, body: request.body, keyTopics: certificate?.topics ?? keyTopics
             ) { channels.policy(of: $0, bundleID) }
-            finish(&reply, refusal, nil, arrival)
+            finish(&prepared, refusal, nil, arrival)
         case .channels(let bundleID), .allChannels(let bundleID):
             manage(
-                &reply, target, bundleID, body: request.body, arrival, keyTopics: certificate?.topics ?? keyTopics)
+                &prepared, target, bundleID, body: request.body, arrival, keyTopics: certificate?.topics ?? keyTopics)
         }
     }
 
     /// A request about channels: the lines of the script that name its operation come first. One that answers, or says
     /// that the request is not worked on, takes the operation's place.
     private func manage(
-        _ reply: inout Reply, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
+        _ prepared: inout PreparedAnswer, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
         _ arrival: Arrival, keyTopics: [[UInt8]]
     ) {
         let fields = arrival.fields
@@ -66,7 +67,9 @@ extension SimulatorEngine {
             attempt: arrival.attempt)
         let plan = context.script.plan(
             for: subject, isEarly: false, &counters, &context.counters, random: &context.random)
-        guard isWorkedOn(arrival.stream, plan) else { return carryOut(plan, reply, on: arrival.stream, at: arrival.at) }
+        guard isWorkedOn(arrival.stream, plan) else {
+            return carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
+        }
         let result =
             if case .allChannels = target {
                 rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
@@ -75,10 +78,10 @@ extension SimulatorEngine {
                     channelsOf: bundleID, fields, body: body, keyTopics: keyTopics, context.channels,
                     random: &context.random)
             }
-        if let channelID = result.channelID { reply.headers.append(Reply.channelID(channelID)) }
-        reply.answer = result.answer
-        reply.body = result.body
-        carryOut(plan, reply, on: arrival.stream, at: arrival.at)
+        if let channelID = result.channelID { prepared.headers.append(PreparedAnswer.channelID(channelID)) }
+        prepared.answer = result.answer
+        prepared.body = result.body
+        carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
     }
 
     /// The headers of a request whose body is still to come: the lines of the script for that moment.
@@ -98,10 +101,10 @@ extension SimulatorEngine {
         guard plan != Plan() else { return }
         answeredEarly.insert(stream)
         let (_, record) = enter(request, fields, id, on: stream, at: now)
-        let reply = Reply(
+        let prepared = PreparedAnswer(
             answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record,
             bringsUniqueID: bringsUniqueID(target))
-        carryOut(plan, reply, on: stream, at: now)
+        carryOut(plan, prepared, on: stream, at: now)
     }
 
     /// What a request is for, unless this port has nothing of that kind.
@@ -139,18 +142,18 @@ extension SimulatorEngine {
 
     /// A notification's answer: the rules' refusal, or what script and built-in tokens have for it, or 200.
     private func finish(
-        _ reply: inout Reply, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ arrival: Arrival
+        _ prepared: inout PreparedAnswer, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ arrival: Arrival
     ) {
         if let refusal = refusal ?? throttled(token, at: arrival.at) {
-            reply.answer = refusal
-            return send(reply, on: arrival.stream, at: arrival.at)
+            prepared.answer = refusal
+            return send(prepared, on: arrival.stream, at: arrival.at)
         }
         let plan = plan(token, arrival.fields, arrival.attempt)
         if plan == Plan() {
-            addUniqueID(to: &reply)
-            return send(reply, on: arrival.stream, at: arrival.at)
+            addUniqueID(to: &prepared)
+            return send(prepared, on: arrival.stream, at: arrival.at)
         }
-        carryOut(plan, reply, on: arrival.stream, at: arrival.at)
+        carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
     }
 
     private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> Answer? {
@@ -189,16 +192,16 @@ extension SimulatorEngine {
         }
     }
 
-    func addUniqueID(to reply: inout Reply) {
-        guard reply.bringsUniqueID else { return }
-        reply.headers.append(Reply.uniqueID(context.makeID().bytes))
+    func addUniqueID(to prepared: inout PreparedAnswer) {
+        guard prepared.bringsUniqueID else { return }
+        prepared.headers.append(PreparedAnswer.uniqueID(context.makeID().bytes))
     }
 
     /// What every answer to a target carries.
     private func headers(for target: RequestTarget, _ fields: RequestFields, _ id: [UInt8]) -> [HTTP2Header] {
-        if case .device = target { return [Reply.id(id)] }
+        if case .device = target { return [PreparedAnswer.id(id)] }
         let isGood = RequestRules.isCanonicalUUID(fields.requestID)
-        return [Reply.requestID(isGood ? fields.requestID ?? context.makeID().bytes : context.makeID().bytes)]
+        return [PreparedAnswer.requestID(isGood ? fields.requestID ?? context.makeID().bytes : context.makeID().bytes)]
     }
 
     private func authenticate(_ fields: RequestFields, at now: Instant) -> CredentialBinding.Verdict {

@@ -51,7 +51,7 @@ package final class SimulatorEngine: Engine {
     var counters: ScriptCounters
     var timers = DeadlineQueue<Timer>()
     /// Answers that are not due yet, by stream.
-    var waiting: [Int32: Reply] = [:]
+    var waiting: [Int32: PreparedAnswer] = [:]
     /// Streams that were answered before their request was complete.
     var answeredEarly: Set<Int32> = []
     var afterthoughts: [Afterthought] = []
@@ -194,7 +194,7 @@ package final class SimulatorEngine: Engine {
         while let timer = timers.popDue(at: now) {
             switch timer {
             case .answer(let stream):
-                if let reply = waiting.removeValue(forKey: stream) { send(reply, on: stream, at: now) }
+                if let prepared = waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
             case .rule(let index): perform(context.script.rules[index].actions, at: now)
             case .goaway(let goaway, let last): send(goaway, last: last, at: now)
             case .release: http.holdsOutput = false
@@ -248,7 +248,7 @@ package final class SimulatorEngine: Engine {
             case .closed(let stream, _):
                 silent.remove(stream)
                 answeredEarly.remove(stream)
-                if let reply = waiting.removeValue(forKey: stream) { ended(reply.record, .lost, at: now) }
+                if let prepared = waiting.removeValue(forKey: stream) { ended(prepared.record, .lost, at: now) }
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
             case .pong: ledger.count { $0.pongs += 1 }
@@ -270,7 +270,7 @@ package final class SimulatorEngine: Engine {
     }
 
     func loseWaiting(at now: Instant) {
-        for (_, reply) in waiting.sorted(by: { $0.key < $1.key }) { ended(reply.record, .lost, at: now) }
+        for (_, prepared) in waiting.sorted(by: { $0.key < $1.key }) { ended(prepared.record, .lost, at: now) }
         waiting = [:]
     }
 

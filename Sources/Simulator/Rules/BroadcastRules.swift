@@ -53,13 +53,6 @@ extension RequestRules {
         guard text.count % 4 == 0 else { return false }
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard padding <= 2 else { return false }
-        return text.dropLast(padding).allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
-                true
-            default: false
-            }
-        }
+        return text.dropLast(padding).allSatisfy { $0.isLetterOrDigit(or: "+/") }
     }
 }

@@ -17,7 +17,7 @@ package enum ScriptOperation: String, CaseIterable, Sendable {
 }
 
 /// What a channel management request brings.
-struct ChannelReply: Equatable {
+struct ChannelAnswer: Equatable {
     var answer: Answer
     /// `apns-channel-id`, of a channel that was created.
     var channelID: [UInt8]?
@@ -33,11 +33,11 @@ extension RequestRules {
     func manage(
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
         _ registry: ChannelRegistry, random: inout some RandomNumberGenerator
-    ) -> ChannelReply {
-        func failure(_ status: UInt16, _ reason: String) -> ChannelReply {
-            ChannelReply(answer: Answer(status, reason))
+    ) -> ChannelAnswer {
+        func failure(_ status: UInt16, _ reason: String) -> ChannelAnswer {
+            ChannelAnswer(answer: Answer(status, reason))
         }
-        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelReply(answer: refusal) }
+        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelAnswer(answer: refusal) }
         let method = fields.method ?? []
         if method.equals("POST") { return create(bundleID, body, registry, random: &random) }
 
@@ -45,22 +45,22 @@ extension RequestRules {
         guard Self.isBase64(channelID) else { return failure(400, "BadChannelId") }
         if method.equals("DELETE") {
             guard registry.remove(channelID, of: bundleID) else { return failure(400, "ChannelNotRegistered") }
-            return ChannelReply(answer: Answer(204))
+            return ChannelAnswer(answer: Answer(204))
         }
         guard let policy = registry.policy(of: channelID[...], bundleID) else {
             return failure(400, "ChannelNotRegistered")
         }
         let text = "{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}"
-        return ChannelReply(answer: .accepted, body: Array(text.utf8))
+        return ChannelAnswer(answer: .accepted, body: Array(text.utf8))
     }
 
     func list(
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, keyTopics: [[UInt8]] = [],
         _ registry: ChannelRegistry
-    ) -> ChannelReply {
-        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelReply(answer: refusal) }
+    ) -> ChannelAnswer {
+        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelAnswer(answer: refusal) }
         let names = registry.channels(of: bundleID).map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
-        return ChannelReply(answer: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
+        return ChannelAnswer(answer: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
     }
 
     /// What all four operations have in common.
@@ -75,8 +75,8 @@ extension RequestRules {
     private func create(
         _ bundleID: ArraySlice<UInt8>, _ body: [UInt8], _ registry: ChannelRegistry,
         random: inout some RandomNumberGenerator
-    ) -> ChannelReply {
-        func failure(_ reason: String) -> ChannelReply { ChannelReply(answer: Answer(400, reason)) }
+    ) -> ChannelAnswer {
+        func failure(_ reason: String) -> ChannelAnswer { ChannelAnswer(answer: Answer(400, reason)) }
         guard !body.isEmpty else { return failure("PayloadEmpty") }
         guard let object = JSONObject(body[...]) else { return failure("BadRequestPayload") }
         let known = object.members.allSatisfy { $0.key.equals("push-type") || $0.key.equals("message-storage-policy") }
@@ -89,7 +89,7 @@ extension RequestRules {
         else { return failure("BadRequestParams") }
         let channelID = Self.channelID(random: &random)
         guard registry.add(channelID, of: bundleID, policy) else { return failure("CannotCreateChannelConfig") }
-        return ChannelReply(answer: Answer(201), channelID: channelID)
+        return ChannelAnswer(answer: Answer(201), channelID: channelID)
     }
 
     /// Sixteen bytes of chance in base64.

@@ -81,30 +81,12 @@ extension ArraySlice where Element == UInt8 {
 
     /// Whether these are dot-separated words of letters, digits and hyphens: the form of a bundle ID.
     var isBundleID: Bool {
-        var wordIsEmpty = true
-        for byte in self {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                wordIsEmpty = false
-            case UInt8(ascii: "."):
-                if wordIsEmpty { return false }
-                wordIsEmpty = true
-            default:
-                return false
-            }
+        split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { word in
+            !word.isEmpty && word.allSatisfy { $0.isLetterOrDigit(or: "-") }
         }
-        return !wordIsEmpty
     }
 
     var isHexadecimal: Bool {
-        allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-                UInt8(ascii: "A")...UInt8(ascii: "F"):
-                true
-            default: false
-            }
-        }
+        allSatisfy { $0.hexDigit != nil }
     }
 }

@@ -5,13 +5,6 @@ extension ScriptParser {
         "status", "delay", "early", "silence", "rst", "goaway", "cut", "settings", "hold", "ping",
     ]
 
-    private static let errorCodes: [(name: String, code: UInt32)] = [
-        ("NO_ERROR", 0x0), ("PROTOCOL_ERROR", 0x1), ("INTERNAL_ERROR", 0x2), ("FLOW_CONTROL_ERROR", 0x3),
-        ("SETTINGS_TIMEOUT", 0x4), ("STREAM_CLOSED", 0x5), ("FRAME_SIZE_ERROR", 0x6), ("REFUSED_STREAM", 0x7),
-        ("CANCEL", 0x8), ("COMPRESSION_ERROR", 0x9), ("CONNECT_ERROR", 0xA), ("ENHANCE_YOUR_CALM", 0xB),
-        ("INADEQUATE_SECURITY", 0xC), ("HTTP_1_1_REQUIRED", 0xD),
-    ]
-
     func actions(_ words: inout ScriptWords, _ trigger: ScriptTrigger) throws(ScriptComplaint) -> [ScriptAction] {
         var actions: [ScriptAction] = []
         repeat {
@@ -116,10 +109,10 @@ extension ScriptParser {
     }
 
     private func errorCode(_ word: ScriptWord) throws(ScriptComplaint) -> HTTP2ErrorCode {
-        guard let known = Self.errorCodes.first(where: { $0.name == word.text }) else {
-            throw ScriptComplaint(word, "\"\(word.text)\" is no HTTP/2 error code", known: Self.errorCodes.map(\.name))
+        guard let code = HTTP2ErrorCode.names.firstIndex(of: word.text) else {
+            throw ScriptComplaint(word, "\"\(word.text)\" is no HTTP/2 error code", known: HTTP2ErrorCode.names)
         }
-        return HTTP2ErrorCode(rawValue: known.code)
+        return HTTP2ErrorCode(rawValue: UInt32(code))
     }
 
     private func goaway(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptGoaway {

@@ -2,22 +2,7 @@ package import Core
 
 /// What ends the simulator, or keeps it from starting.
 package struct SimulatorError: ComponentError {
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        /// A script does not say what it means; every complaint is a line of the message, as `file:line:column: text`.
-        package static let badScript = Code(rawValue: "badScript")
-        /// A file could not be read or written.
-        package static let file = Code(rawValue: "file")
-        /// The server's certificate or a key could not be used.
-        package static let credential = Code(rawValue: "credential")
-        /// The listener or its loop could not be made.
-        package static let listener = Code(rawValue: "listener")
-    }
+    package typealias Code = ErrorCode<SimulatorError>
 
     package let code: Code
     package let message: String
@@ -31,4 +16,15 @@ package struct SimulatorError: ComponentError {
         self.message = message
         self.underlying = underlying
     }
+}
+
+extension ErrorCode<SimulatorError> {
+    /// A script does not say what it means; every complaint is a line of the message, as `file:line:column: text`.
+    package static var badScript: Self { Self(rawValue: "badScript") }
+    /// A file could not be read or written.
+    package static var file: Self { Self(rawValue: "file") }
+    /// The server's certificate or a key could not be used.
+    package static var credential: Self { Self(rawValue: "credential") }
+    /// The listener or its loop could not be made.
+    package static var listener: Self { Self(rawValue: "listener") }
 }

@@ -6,10 +6,6 @@ import Glibc
 struct SystemError: Error, Equatable {
     let number: Int32
 
-    init(number: Int32) {
-        self.number = number
-    }
-
     /// The error of the call that this thread made last.
     static var last: SystemError {
         SystemError(number: errno)
@@ -31,17 +27,10 @@ struct SystemError: Error, Equatable {
 /// What keeps a loop, a thread or a listener from working: always this machine's own limits or set-up.
 package struct EventLoopError: ComponentError {
     /// The errno constant's name: `EMFILE`, `EADDRINUSE` …
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-    }
+    package typealias Code = ErrorCode<EventLoopError>
 
     package let code: Code
     package let message: String
-    package let underlying: (any Error)? = nil
     package let blame = Blame.local
     /// Descriptors, memory and ports may be free again later; a wrong address stays wrong.
     package let isTransient: Bool

@@ -3,44 +3,10 @@ package import Core
 /// Why something with TLS, a certificate or a key failed.
 package struct TLSError: ComponentError {
     /// What failed: one of the codes below, else OpenSSL's own reason string (`bad record mac` …).
-    package struct Code: RawRepresentable, Hashable, Sendable {
-        package let rawValue: String
-
-        package init(rawValue: String) {
-            self.rawValue = rawValue
-        }
-
-        // The peer's certificate.
-        package static let certificateExpired = Code(rawValue: "certificateExpired")
-        package static let certificateNotYetValid = Code(rawValue: "certificateNotYetValid")
-        package static let hostnameMismatch = Code(rawValue: "hostnameMismatch")
-        package static let unknownAuthority = Code(rawValue: "unknownAuthority")
-        package static let wrongCertificateUsage = Code(rawValue: "wrongCertificateUsage")
-
-        // The handshake.
-        package static let noProtocol = Code(rawValue: "noProtocol")
-        package static let noCommonVersion = Code(rawValue: "noCommonVersion")
-        package static let notTLS = Code(rawValue: "notTLS")
-        package static let closedInHandshake = Code(rawValue: "closedInHandshake")
-
-        // Our own certificate, as the peer sees it.
-        package static let clientCertificateMissing = Code(rawValue: "clientCertificateMissing")
-        package static let clientCertificateRefused = Code(rawValue: "clientCertificateRefused")
-        package static let serverCertificateRefused = Code(rawValue: "serverCertificateRefused")
-
-        // Files and texts.
-        package static let unreadableFile = Code(rawValue: "unreadableFile")
-        package static let badPEM = Code(rawValue: "badPEM")
-        package static let badPKCS12 = Code(rawValue: "badPKCS12")
-        package static let wrongPassword = Code(rawValue: "wrongPassword")
-        package static let keyMismatch = Code(rawValue: "keyMismatch")
-        package static let wrongKeyType = Code(rawValue: "wrongKeyType")
-        package static let encryptedKey = Code(rawValue: "encryptedKey")
-    }
+    package typealias Code = ErrorCode<TLSError>
 
     package let code: Code
     package let message: String
-    package let underlying: (any Error)? = nil
     package let blame: Blame
     package let isTransient: Bool
 
@@ -56,4 +22,33 @@ package struct TLSError: ComponentError {
         let reason = ErrorQueue.take()?.text ?? "unknown"
         return TLSError(Code(rawValue: reason), "\(what): \(reason)", blame: blame, isTransient: isTransient)
     }
+}
+
+extension ErrorCode<TLSError> {
+    // The peer's certificate.
+    package static var certificateExpired: Self { Self(rawValue: "certificateExpired") }
+    package static var certificateNotYetValid: Self { Self(rawValue: "certificateNotYetValid") }
+    package static var hostnameMismatch: Self { Self(rawValue: "hostnameMismatch") }
+    package static var unknownAuthority: Self { Self(rawValue: "unknownAuthority") }
+    package static var wrongCertificateUsage: Self { Self(rawValue: "wrongCertificateUsage") }
+
+    // The handshake.
+    package static var noProtocol: Self { Self(rawValue: "noProtocol") }
+    package static var noCommonVersion: Self { Self(rawValue: "noCommonVersion") }
+    package static var notTLS: Self { Self(rawValue: "notTLS") }
+    package static var closedInHandshake: Self { Self(rawValue: "closedInHandshake") }
+
+    // Our own certificate, as the peer sees it.
+    package static var clientCertificateMissing: Self { Self(rawValue: "clientCertificateMissing") }
+    package static var clientCertificateRefused: Self { Self(rawValue: "clientCertificateRefused") }
+    package static var serverCertificateRefused: Self { Self(rawValue: "serverCertificateRefused") }
+
+    // Files and texts.
+    package static var unreadableFile: Self { Self(rawValue: "unreadableFile") }
+    package static var badPEM: Self { Self(rawValue: "badPEM") }
+    package static var badPKCS12: Self { Self(rawValue: "badPKCS12") }
+    package static var wrongPassword: Self { Self(rawValue: "wrongPassword") }
+    package static var keyMismatch: Self { Self(rawValue: "keyMismatch") }
+    package static var wrongKeyType: Self { Self(rawValue: "wrongKeyType") }
+    package static var encryptedKey: Self { Self(rawValue: "encryptedKey") }
 }

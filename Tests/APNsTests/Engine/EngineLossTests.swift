@@ -102,7 +102,7 @@ struct EngineLossTests {
         let link = try Link()
         link.open()
         link.server.onRequest = { server, received in
-            var answer = HTTP2Answer(status: status, headers: headers, body: Array(body.utf8))
+            var answer = HTTP2ServerResponse(status: status, headers: headers, body: Array(body.utf8))
             answer.ending = .never
             do { try server.http2.respond(stream: received.stream, answer) } catch { Issue.record(error) }
         }

@@ -90,7 +90,7 @@ struct PoolFaultTests {
         let world = try World()
         world.onRequest = { server, received in
             guard received.stream == 1 else { return server.reply(received.stream) }
-            var answer = HTTP2Answer(status: 400, body: [UInt8](repeating: UInt8(ascii: " "), count: 16_384))
+            var answer = HTTP2ServerResponse(status: 400, body: [UInt8](repeating: UInt8(ascii: " "), count: 16_384))
             answer.ending = .repeats
             do { try server.http2.respond(stream: 1, answer) } catch { Issue.record(error) }
         }

@@ -16,20 +16,23 @@ struct ContentType {
     func matches(_ name: StaticString) -> Bool {
         guard type.count == name.utf8CodeUnitCount else { return false }
         if type.equals(name) { return true }
-        return Self.lowered(type).equals(name)
+        return type.lowered.equals(name)
     }
 
     /// - Parameter prefix: in lower case.
     func hasPrefix(_ prefix: StaticString) -> Bool {
-        Self.lowered(type.prefix(prefix.utf8CodeUnitCount)).equals(prefix)
+        type.prefix(prefix.utf8CodeUnitCount).lowered.equals(prefix)
     }
 
     /// Whether it is JSON, by itself or by its suffix. Source: RFC 6839, section 3.1.
     var isJSON: Bool {
-        matches("application/json") || Self.lowered(type.suffix(5)).equals("+json")
+        matches("application/json") || type.suffix(5).lowered.equals("+json")
     }
+}
 
-    private static func lowered(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        text.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
+extension ArraySlice<UInt8> {
+    /// A copy with ASCII's capital letters in lower case.
+    var lowered: [UInt8] {
+        map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
     }
 }

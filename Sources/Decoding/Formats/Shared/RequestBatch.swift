@@ -55,14 +55,14 @@ extension JSONPart {
     /// - Parameter body: is read as a whole: grammar, escapes, UTF-8, and no more than 64 brackets around a value.
     /// - Throws: where it is none, with the place of the first byte that is wrong.
     public static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
-        let part: JSONPart
-        do throws(JSONFailure) {
-            part = try JSONPart(body)
-        } catch {
-            throw DecodingFailure(error)
-        }
+        try object(body, called: "body")
+    }
+
+    /// - Parameter place: what to call it in a failure.
+    static func object(_ text: ArraySlice<UInt8>, called place: String) throws(DecodingFailure) -> JSONPart {
+        let part = try JSONPart(text, called: place)
         guard part.kind == .object else {
-            throw DecodingFailure("body: expected a JSON object, found \(part.kind.name)")
+            throw DecodingFailure("\(place): expected a JSON object, found \(part.kind.name)")
         }
         return part
     }

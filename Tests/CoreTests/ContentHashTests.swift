@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Pipeline
+@testable import Core
 
 @Suite("Content hash")
 struct ContentHashTests {

@@ -2,7 +2,7 @@ import Core
 import HTTP2
 
 /// An answer with its headers, ready for a stream, and the ledger's entry for it.
-struct Reply {
+struct PreparedAnswer {
     var answer: Answer
     var headers: [HTTP2Header]
     /// The JSON of a success that has one; a failure's comes from its answer.
@@ -29,7 +29,7 @@ struct Reply {
     /// - Returns: `false` if the stream is closed already.
     func send(on session: HTTP2ServerSession, stream: Int32) throws(HTTP2Error) -> Bool {
         let bytes = body.isEmpty ? answer.bodyBytes : body
-        var message = HTTP2Answer(
+        var message = HTTP2ServerResponse(
             status: answer.status, headers: bytes.isEmpty ? headers : headers + [Self.contentType], body: bytes)
         if answer.body == .withheld { message.ending = .never }
         if let limit = answer.largestFrame { message.largestFrame = limit }

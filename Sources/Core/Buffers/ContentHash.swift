@@ -4,15 +4,17 @@
 ///
 /// Each sixteen bytes are multiplied with what came before, and both halves of the product go on, as wyhash does it.
 /// Source: Wang Yi, "Modern non-cryptographic hash function and pseudorandom number generator", 2019.
-struct ContentHash {
+package struct ContentHash {
     private static let keys = (UInt64(truncatingIfNeeded: 1.hashValue), UInt64(truncatingIfNeeded: 2.hashValue))
 
     private let keys = Self.keys
     /// Of all that was combined.
-    private(set) var value = Self.keys.0
+    package private(set) var value = Self.keys.0
+
+    package init() {}
 
     /// Combines bytes and, after them, their number, so that neighbours cannot run together.
-    mutating func combine(_ bytes: Span<UInt8>) {
+    package mutating func combine(_ bytes: Span<UInt8>) {
         let raw = unsafe bytes.bytes
         let count = raw.byteCount
         var offset = 0
@@ -36,7 +38,7 @@ struct ContentHash {
         unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
     }
 
-    mutating func combine(_ number: UInt64) {
+    package mutating func combine(_ number: UInt64) {
         mix(number, 0)
     }
 

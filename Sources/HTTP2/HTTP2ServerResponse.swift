@@ -1,7 +1,7 @@
 import CNghttp2
 
 /// What a server answers on one stream, and how it misbehaves doing so.
-package struct HTTP2Answer: Sendable {
+package struct HTTP2ServerResponse: Sendable {
     /// What follows the last byte of the body.
     package enum Ending: Sendable {
         /// The trailers, if any, and END_STREAM.

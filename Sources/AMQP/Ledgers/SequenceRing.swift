@@ -1,0 +1,34 @@
+/// What lies under consecutive numbers: a ring that grows to the largest span of them.
+///
+/// Whoever has it knows which numbers are in use. Everything but growing is O(1).
+struct SequenceRing<Element> {
+    /// Each element at its number modulo their count, a power of two.
+    private var slots: [Element]
+    private let vacant: Element
+
+    /// - Parameter vacant: what stands where no element is.
+    init(vacant: Element) {
+        slots = Array(repeating: vacant, count: 64)
+        self.vacant = vacant
+    }
+
+    var capacity: Int { slots.count }
+
+    subscript(number: UInt64) -> Element {
+        @inline(__always) get { slots[Int(truncatingIfNeeded: number) & (slots.count - 1)] }
+        @inline(__always) _modify { yield &slots[Int(truncatingIfNeeded: number) & (slots.count - 1)] }
+    }
+
+    /// Makes room for the number `next`, where those from `first` on are in use.
+    @inline(__always)
+    mutating func makeRoom(from first: UInt64, for next: UInt64) {
+        if Int(next - first) == slots.count { grow(first..<next) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ used: Range<UInt64>) {
+        let old = slots
+        slots = Array(repeating: vacant, count: old.count * 2)
+        for number in used { self[number] = old[Int(truncatingIfNeeded: number) & (old.count - 1)] }
+    }
+}
