@@ -71,6 +71,8 @@ package final class HTTP2ServerSession {
     package var holdsOutput = false
     var termination: HTTP2Error?
     private var goawaysSubmitted = 0
+    /// In the last GOAWAY.
+    private var lastStreamAnnounced = Int32.max
 
     /// SETTINGS leave with the first ``drain(into:upTo:)``.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
@@ -167,7 +169,10 @@ package final class HTTP2ServerSession {
         if lastStreamID == .max, code == .noError, debugData.isEmpty {
             try check(unsafe nghttp2_submit_shutdown_notice(raw.pointer))
         } else {
-            let last = unsafe lastStreamID ?? nghttp2_session_get_last_proc_stream_id(raw.pointer)
+            // nghttp2 compares with the frames that have left, and not with those that wait.
+            let last = unsafe min(
+                lastStreamID ?? nghttp2_session_get_last_proc_stream_id(raw.pointer), lastStreamAnnounced)
+            lastStreamAnnounced = last
             try raw.submitGoaway(lastStreamID: last, code: code, debugData: debugData)
         }
     }
