@@ -48,10 +48,10 @@ package final class HTTP2ClientSession {
         /// The peer's SETTINGS arrived, for the first time or changed.
         case settings
         /// The stream ended in order.
-        case response(handle: UInt32, HTTP2Response)
+        case response(handle: Handle, HTTP2Response)
         /// The stream was closed, by either end, without a complete response; `begun` is what had arrived of one whose
         /// final headers had.
-        case reset(handle: UInt32, HTTP2ErrorCode, begun: HTTP2Response?)
+        case reset(handle: Handle, HTTP2ErrorCode, begun: HTTP2Response?)
         /// The peer takes no new requests, and did not work on streams above `lastStreamID`. May come more than once,
         /// each time with a lower number (RFC 9113, section 6.8). At most 4 KiB of debug data.
         case goaway(lastStreamID: Int32, code: HTTP2ErrorCode, debugData: [UInt8])
@@ -61,7 +61,7 @@ package final class HTTP2ClientSession {
 
     /// One request on its way.
     struct Stream {
-        var handle: UInt32
+        var handle: Handle
         var requestBody: ArraySlice<UInt8>
         /// How much of the request's body nghttp2 has taken.
         var sent = 0
@@ -148,7 +148,7 @@ package final class HTTP2ClientSession {
     /// - Returns: The stream's identifier.
     /// - Throws: `streamIDNotAvailable`, `startStreamNotAllowed` and `frameSizeError`; the connection itself is
     ///   unharmed.
-    package func submit(body: ArraySlice<UInt8>?, handle: UInt32) throws(HTTP2Error) -> Int32 {
+    package func submit(body: ArraySlice<UInt8>?, handle: Handle) throws(HTTP2Error) -> Int32 {
         guard !goawayReceived, termination == nil else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue))
         }

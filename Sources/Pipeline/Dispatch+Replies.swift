@@ -5,7 +5,7 @@ import Logging
 /// From a notification that is sent to its outcome.
 extension Dispatch {
     /// Sends a notification, or holds it while its app or its topic is paused.
-    mutating func send(_ handle: UInt32, at now: Moment) {
+    mutating func send(_ handle: Handle, at now: Moment) {
         let entry = notifications[handle]
         if hasExpired(entry, at: now) {
             finishExpired(handle, entry, at: now)
@@ -33,7 +33,7 @@ extension Dispatch {
     }
 
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
-    package mutating func finish(_ handle: UInt32, _ report: consuming Report, givesFeedback: Bool = true) {
+    package mutating func finish(_ handle: Handle, _ report: consuming Report, givesFeedback: Bool = true) {
         actions.append(.finish(notifications.remove(handle), report, givesFeedback: givesFeedback))
     }
 
@@ -41,13 +41,13 @@ extension Dispatch {
     ///
     /// - Parameter givesBack: whether it goes back to its queue if nothing of its request was sent.
     mutating func park(
-        _ handle: UInt32, _ report: Report, _ trouble: RetryLadder.Trouble?, givesBack: Bool = false
+        _ handle: Handle, _ report: Report, _ trouble: RetryLadder.Trouble?, givesBack: Bool = false
     ) {
         let parked = ParkedNotification(entry: notifications.remove(handle), report: report, trouble: trouble)
         actions.append(.park(parked, givesBack: givesBack))
     }
 
-    mutating func finishExpired(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+    mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
         finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed))
     }
 
@@ -59,13 +59,13 @@ extension Dispatch {
     }
 
     /// A notification was answered that was sent at `sentAt`.
-    package mutating func timed(_ handle: UInt32, sentAt: Instant, at now: Moment) {
+    package mutating func timed(_ handle: Handle, sentAt: Instant, at now: Moment) {
         timings.limiterWait.record(from: notifications[handle].submittedAt, to: sentAt)
         timings.apns.record(from: sentAt, to: now.instant)
     }
 
     /// APNs answered a notification.
-    package mutating func replied(_ handle: UInt32, _ reply: APNsReply, at now: Moment) {
+    package mutating func replied(_ handle: Handle, _ reply: APNsReply, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
         outlook.answered(entry.pool, at: now.instant)
@@ -96,7 +96,7 @@ extension Dispatch {
 
     /// An answer that may be another one later.
     private mutating func unsuccessful(
-        _ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, _ processed: Processed, _ trouble: Trouble,
+        _ handle: Handle, _ entry: InFlightNotification, _ reply: APNsReply, _ processed: Processed, _ trouble: Trouble,
         at now: Moment
     ) {
         guard !isTriedAgain(handle, entry, after: processed, trouble, at: now) else { return }
@@ -114,7 +114,7 @@ extension Dispatch {
 
     /// An answer that is final, and shows what the app is refused or not refused for.
     private mutating func finish(
-        _ handle: UInt32, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsReply, _ rule: ReplyRule,
+        _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsReply, _ rule: ReplyRule,
         at now: Moment
     ) {
         entry.tried(.yes)
@@ -138,7 +138,7 @@ extension Dispatch {
     }
 
     /// A notification ended without an answer.
-    package mutating func lost(_ handle: UInt32, _ loss: Loss, at now: Moment) {
+    package mutating func lost(_ handle: Handle, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
         if loss.processed == .no, isOutdated(entry) {
@@ -177,7 +177,7 @@ extension Dispatch {
     ///
     /// - Returns: Whether it is tried again in this process.
     private mutating func isTriedAgain(
-        _ handle: UInt32, _ entry: InFlightNotification, after processed: Processed, _ trouble: Trouble, at now: Moment
+        _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ trouble: Trouble, at now: Moment
     ) -> Bool {
         if processed == .unknown { counters.uncertain += 1 }
         entry.tried(inVain: processed)
@@ -188,7 +188,7 @@ extension Dispatch {
 
     /// A round of tries in this process was in vain: the next one begins from a retry queue, unless this was the last.
     private mutating func tryLater(
-        _ handle: UInt32, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
+        _ handle: Handle, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
         _ trouble: Trouble, at now: Moment
     ) {
         var report = report
@@ -212,7 +212,7 @@ extension Dispatch {
     }
 
     /// A notification expired in the line for APNs.
-    package mutating func expired(_ handle: UInt32, at now: Moment) {
+    package mutating func expired(_ handle: Handle, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
         gates.withdrawn(handle, entry)
@@ -221,7 +221,7 @@ extension Dispatch {
 
     /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a
     ///   device that is asked too often must not be the app's only probe for ever.
-    private mutating func retry(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+    private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         if let closed = gates.table.apps[entry.app].closedLane(of: entry.lane) {
             guard entry.troubles < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed, at: now)

@@ -17,7 +17,7 @@ package struct Dispatch {
     var notifications = Slab<InFlightNotification>()
     /// Notifications that wait for their next try in this process; no more than so many: the rest is parked, lest
     /// prefetch be full of them.
-    var retries = DeadlineQueue<UInt32>()
+    var retries = DeadlineQueue<Handle>()
     let maximumWaitingRetries: Int
     /// What is known of whether APNs can be reached.
     var outlook = Outlook()

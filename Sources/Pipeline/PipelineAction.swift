@@ -11,7 +11,7 @@ package enum PipelineAction {
     /// From now on take so much from the broker.
     case take(Intake.Level)
     /// Have one of ``PipelineSettings/processes`` read a message: ``Intake/decoded(_:_:at:)``.
-    case ask(Int, UInt32, Delivery)
+    case ask(Int, Handle, Delivery)
     /// Send what a message was decoded into: ``Dispatch/start(_:of:at:)``.
     case start(Request, InFlightRequest)
     /// A message is no request: ``Outbox/refuse(_:_:id:)``.
@@ -25,9 +25,9 @@ package enum PipelineAction {
 
     /// Hand a notification to its pool: ``Dispatch/replied(_:_:at:)``, ``Dispatch/lost(_:_:at:)`` or
     /// ``Dispatch/expired(_:at:)``. A probe needs a connection that APNs binds anew.
-    case submit(UInt32, InFlightNotification, isProbe: Bool)
+    case submit(Handle, InFlightNotification, isProbe: Bool)
     /// Take a notification back from a pool: ``Dispatch/tookBack(_:_:at:)`` or ``Dispatch/wasSent(_:)``.
-    case withdraw(UInt32, pool: Int, Withdrawal)
+    case withdraw(Handle, pool: Int, Withdrawal)
     /// A notification has its outcome: ``Outbox/finish(_:_:givesFeedback:at:)``.
     case finish(InFlightNotification, Report, givesFeedback: Bool)
     /// Something ended that was never sent: ``Outbox/conclude(_:at:)``.

@@ -1,10 +1,9 @@
-/// A table of values under small, reused integer handles.
+import Core
+
+/// A table of values under small, reused handles, each valid from `insert` to `remove`.
 ///
 /// Insertion, look-up and removal are O(1) and do not allocate once the table has reached its peak.
 struct Slab<Element> {
-    /// A handle is valid from `insert` to `remove`.
-    typealias Handle = UInt32
-
     private var slots: [Element?] = []
 
     /// The handles that the next insertions reuse, last in, first out.
@@ -22,45 +21,45 @@ struct Slab<Element> {
     mutating func insert(_ element: consuming Element) -> Handle {
         guard let handle = free.popLast() else {
             slots.append(element)
-            return Handle(slots.count - 1)
+            return Handle(UInt32(slots.count - 1))
         }
-        slots[Int(handle)] = element
+        slots[handle.index] = element
         return handle
     }
 
     /// Takes an element out; its handle may be given to another one.
     @discardableResult
     mutating func remove(_ handle: Handle) -> Element {
-        guard let element = slots[Int(handle)].take() else { preconditionFailure("a handle is removed once") }
+        guard let element = slots[handle.index].take() else { preconditionFailure("a handle is removed once") }
         free.append(handle)
         return element
     }
 
     /// Whether a handle is in use.
     func contains(_ handle: Handle) -> Bool {
-        Int(handle) < slots.count && slots[Int(handle)] != nil
+        handle.index < slots.count && slots[handle.index] != nil
     }
 
     /// The element under a handle that is in use.
     subscript(handle: Handle) -> Element {
         get {
-            guard let element = slots[Int(handle)] else { preconditionFailure("a handle is used while it lives") }
+            guard let element = slots[handle.index] else { preconditionFailure("a handle is used while it lives") }
             return element
         }
         set {
-            precondition(slots[Int(handle)] != nil, "a handle is used while it lives")
-            slots[Int(handle)] = newValue
+            precondition(slots[handle.index] != nil, "a handle is used while it lives")
+            slots[handle.index] = newValue
         }
     }
 
     /// Changes an element in place.
     mutating func update<Result>(_ handle: Handle, _ body: (inout Element) -> Result) -> Result {
-        precondition(slots[Int(handle)] != nil, "a handle is used while it lives")
-        return body(&slots[Int(handle)]!)
+        precondition(slots[handle.index] != nil, "a handle is used while it lives")
+        return body(&slots[handle.index]!)
     }
 
     /// The handles in use, from low to high.
     var handles: [Handle] {
-        slots.indices.compactMap { slots[$0] == nil ? nil : Handle($0) }
+        slots.indices.compactMap { slots[$0] == nil ? nil : Handle(UInt32($0)) }
     }
 }

@@ -16,7 +16,7 @@ struct ChannelPairTests {
         let context: SimulatorContext
         let network: MemoryNetwork
         let pool: APNsPool
-        private var handles: UInt32 = 0
+        private var handles: Handle = 0
 
         init(_ script: String = "", _ change: (inout SimulatorConfiguration) -> Void = { _ in }) throws {
             var configuration = SimulatorConfiguration()
@@ -49,7 +49,7 @@ struct ChannelPairTests {
 
         /// What becomes of one request.
         func ask(_ request: APNsRequest) throws -> APNsReply {
-            handles += 1
+            handles = handles.advanced(by: 1)
             pool.submit(request, handle: handles, at: network.now)
             var reply: APNsReply?
             network.settle { [unowned self] in

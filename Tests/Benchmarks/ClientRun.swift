@@ -84,7 +84,7 @@ final class ClientRun: LoopOwner {
             let request = APNsRequest(
                 target: .device(device), topic: topic, pushType: .alert, priority: .immediate,
                 id: NotificationID(high: 1, low: UInt64(submitted)), payload: payload)
-            pool.submit(request, handle: UInt32(truncatingIfNeeded: submitted), at: now.instant)
+            pool.submit(request, handle: Handle(UInt32(truncatingIfNeeded: submitted)), at: now.instant)
         }
         pool.step(at: now)
         if answered == count { loop.stop() }

@@ -108,7 +108,7 @@ enum EngineBenchmarks {
                         target: .device(device), topic: topic, pushType: .alert,
                         priority: .immediate, id: NotificationID(high: 1, low: UInt64(number)), payload: payload[...])
                     do throws(APNsError) {
-                        try engine.submit(request, handle: number, authorization: token, at: network.now)
+                        try engine.submit(request, handle: Handle(number), authorization: token, at: network.now)
                     } catch {
                         failure = error
                     }

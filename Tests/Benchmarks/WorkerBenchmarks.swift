@@ -103,7 +103,7 @@ private struct PipelineWorld {
     var intake: Intake
     var dispatch: Dispatch
     var outbox: Outbox
-    var submitted: [UInt32] = []
+    var submitted: [Handle] = []
     private(set) var published: UInt64 = 0
     var confirmed: UInt64 = 0
     private(set) var settled = 0

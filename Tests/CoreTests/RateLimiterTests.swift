@@ -102,9 +102,9 @@ struct HandleQueueTests {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         var queue = HandleQueue()
-        var model: [UInt32] = []
+        var model: [Handle] = []
         for _ in 0..<20_000 {
-            let handle = UInt32.random(in: 0..<40, using: &random)
+            let handle = Handle(UInt32.random(in: 0..<40, using: &random))
             switch Int.random(in: 0..<3, using: &random) {
             case 0 where !model.contains(handle):
                 queue.append(handle)

@@ -40,7 +40,7 @@ struct ExchangeTests {
         settings.wantedHeaders = ["apns-unique-id"]
         let pair = try Pair(client: settings)
         pair.chunk = chunk
-        for handle in 0..<5 { try pair.post(UInt32(handle), body: payload(700 * handle)) }
+        for handle in 0..<5 { try pair.post(Handle(handle), body: payload(700 * handle)) }
         try pair.settle()
         let requests = pair.requests()
         #expect(requests.map(\.request.body.count) == [0, 700, 1400, 2100, 2800])
@@ -59,15 +59,15 @@ struct ExchangeTests {
     @Test("find each other when answers come out of order")
     func outOfOrder() throws {
         let pair = try Pair()
-        for handle in 0..<50 { try pair.post(UInt32(handle) + 100, body: [UInt8(handle)]) }
+        for handle in 0..<50 { try pair.post(Handle(handle + 100), body: [UInt8(handle)]) }
         try pair.settle()
         for (stream, request) in pair.requests().reversed() {
             try pair.server.respond(stream: stream, status: 200, body: request.body)
         }
         try pair.settle()
         let endings = pair.endings()
-        #expect(endings.map(\.handle) == (100..<150).reversed())
-        #expect(endings.allSatisfy { $0.response?.body == [UInt8($0.handle - 100)] })
+        #expect(endings.map(\.handle) == (100..<150).reversed().map { Handle($0) })
+        #expect(endings.allSatisfy { $0.response?.body == [UInt8($0.handle.index - 100)] })
     }
 
     @Test("pass over interim answers and trailers")

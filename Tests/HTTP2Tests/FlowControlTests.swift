@@ -1,5 +1,6 @@
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @Suite("A request's body")
@@ -12,7 +13,7 @@ struct FlowControlTests {
         let pair = try Pair(server: settings)
         try pair.settle()
         #expect(pair.client.remoteInitialWindow == Int(window))
-        for handle in 0..<3 { try pair.post(UInt32(handle), body: payload(size)) }
+        for handle in 0..<3 { try pair.post(Handle(handle), body: payload(size)) }
         try pair.settle()
         if window == 0 {
             #expect(pair.requests().isEmpty)
@@ -37,7 +38,7 @@ struct FlowControlTests {
         let pair = try Pair()
         try pair.settle()
         #expect(pair.client.remoteConnectionWindow == 65_535)
-        for handle in 0..<3 { try pair.post(UInt32(handle), body: payload(30_000)) }
+        for handle in 0..<3 { try pair.post(Handle(handle), body: payload(30_000)) }
         var bytes = ByteQueue()
         try pair.client.drain(into: &bytes)
         #expect(pair.client.remoteConnectionWindow == 0)
@@ -76,7 +77,7 @@ struct FlowControlTests {
     func limitedDrain() throws {
         let pair = try Pair()
         try pair.settle()
-        for handle in 0..<100 { try pair.post(UInt32(handle), body: payload(400)) }
+        for handle in 0..<100 { try pair.post(Handle(handle), body: payload(400)) }
         var total = 0
         while pair.client.wantsWrite {
             var bytes = ByteQueue()

@@ -19,14 +19,14 @@ struct HTTP2FuzzTests {
         var settings = HTTP2ClientSession.Settings()
         settings.wantedHeaders = ["apns-id"]
         let client = try HTTP2ClientSession(settings: settings)
-        for handle in UInt32(0)..<5 {
+        for handle in Handle(0)..<5 {
             client.beginRequest()
             client.add(":method", "POST")
             client.add(":scheme", "https")
             client.add(":authority", "api.push.apple.com")
-            client.add(":path", Array("/3/device/0\(handle)".utf8).span)
+            client.add(":path", Array("/3/device/0\(handle.value)".utf8).span)
             client.add("authorization", "bearer secret")
-            _ = try client.submit(body: payload(100 * Int(handle))[...], handle: handle)
+            _ = try client.submit(body: payload(100 * handle.index)[...], handle: handle)
         }
         return client
     }
@@ -65,7 +65,7 @@ struct HTTP2FuzzTests {
             let client = try Self.client()
             var output = ByteQueue()
             try client.drain(into: &output)
-            var ended: [UInt32: Int] = [:]
+            var ended: [Handle: Int] = [:]
             do throws(HTTP2Error) {
                 let half = damaged.count / 2
                 for part in [damaged[..<half], damaged[half...]] {

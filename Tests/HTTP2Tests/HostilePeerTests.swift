@@ -1,5 +1,6 @@
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @Suite("A hostile peer")
@@ -92,7 +93,7 @@ struct HostilePeerTests {
         var random = SplitMix64(seed: seed)
         let pair = try Pair()
         try pair.settle()
-        for handle in 0..<20 { try pair.post(UInt32(handle), body: payload(200)) }
+        for handle in 0..<20 { try pair.post(Handle(handle), body: payload(200)) }
         var upward = ByteQueue()
         try pair.client.drain(into: &upward)
         func damaged(_ queue: borrowing ByteQueue) -> [UInt8] {

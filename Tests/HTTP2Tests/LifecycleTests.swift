@@ -1,5 +1,6 @@
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @Suite("A connection's life")
@@ -21,10 +22,28 @@ struct LifecycleTests {
         #expect(pair.client.remoteMaxHeaderList == 8000)
     }
 
+    @Test("never raises the last stream of a GOAWAY while an earlier one waits to leave")
+    func goawayTwice() throws {
+        let pair = try Pair()
+        try pair.post(1)
+        try pair.settle()
+        pair.server.holdsOutput = true
+        try pair.server.goaway()
+        try pair.post(2)
+        try pair.settle()
+        try pair.server.goaway()
+        pair.server.holdsOutput = false
+        try pair.settle()
+        let last: [Int32] = pair.clientEvents().compactMap { event in
+            if case .goaway(let last, _, _) = event { last } else { nil }
+        }
+        #expect(last == [1, 1])
+    }
+
     @Test("turns the resets of a GOAWAY into REFUSED_STREAM, after telling of the GOAWAY")
     func goaway() throws {
         let pair = try Pair()
-        for handle in 1...5 { try pair.post(UInt32(handle)) }
+        for handle in 1...5 { try pair.post(Handle(handle)) }
         try pair.settle()
         _ = pair.clientEvents()
         // The second stream is 3.
@@ -37,8 +56,8 @@ struct LifecycleTests {
             return
         }
         #expect(debugData.text == "{\"reason\":\"Shutdown\"}")
-        var refused: Set<UInt32> = []
-        var answered: [UInt32] = []
+        var refused: Set<Handle> = []
+        var answered: [Handle] = []
         for event in events.dropFirst() {
             if case .reset(let handle, .refusedStream, nil) = event { refused.insert(handle) }
             if case .response(let handle, _) = event { answered.append(handle) }

@@ -5,7 +5,7 @@ import Core
 
 /// A client and a server that are joined in memory: bytes move when a test says so.
 final class Pair {
-    typealias Ending = (handle: UInt32, response: HTTP2Response?, code: HTTP2ErrorCode?, status: UInt16?)
+    typealias Ending = (handle: Handle, response: HTTP2Response?, code: HTTP2ErrorCode?, status: UInt16?)
 
     let client: HTTP2ClientSession
     let server: HTTP2ServerSession
@@ -54,7 +54,7 @@ final class Pair {
     /// A request that looks like one to APNs.
     @discardableResult
     func post(
-        _ handle: UInt32, path: String = "/3/device/00fc13adff785122b4ad28809a342098", id: String = "id",
+        _ handle: Handle, path: String = "/3/device/00fc13adff785122b4ad28809a342098", id: String = "id",
         body: [UInt8]? = nil
     ) throws(HTTP2Error) -> Int32 {
         client.beginRequest()

@@ -1,5 +1,6 @@
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 /// Both ends do what they may do, in any order, with bytes under way in both directions.
@@ -9,10 +10,10 @@ private final class Walk {
     private var random: SplitMix64
     private var upward = ByteQueue()
     private var downward = ByteQueue()
-    private(set) var submitted: UInt32 = 0
+    private(set) var submitted: Handle = 0
     private(set) var responses = 0
     private(set) var resets = 0
-    private var ended: Set<UInt32> = []
+    private var ended: Set<Handle> = []
     /// Client's streams, dead or alive, and requests that the server has not answered.
     private var streams: [Int32] = []
     private var waiting: [(stream: Int32, body: [UInt8])] = []
@@ -61,7 +62,7 @@ private final class Walk {
             isGoing = true
             try server.goaway(lastStreamID: .max)
         case 50..<51 where isGoing: try server.goaway(code: .noError, debugData: Array("{\"reason\":\"Shutdown\"}"))
-        case 51..<53: try client.ping(UInt64(submitted))
+        case 51..<53: try client.ping(UInt64(submitted.value))
         case 53..<65: try client.drain(into: &upward, upTo: Int.random(in: 1...3000, using: &random))
         case 65..<77: try server.drain(into: &downward, upTo: Int.random(in: 1...3000, using: &random))
         default: try deliver(Int.random(in: 0...2000, using: &random), Int.random(in: 0...2000, using: &random))
@@ -73,10 +74,10 @@ private final class Walk {
         client.add(":method", "POST")
         client.add(":scheme", "https")
         client.add(":authority", "api.push.apple.com")
-        client.add(":path", Array("/3/device/\(submitted)").span)
+        client.add(":path", Array("/3/device/\(submitted.value)").span)
         var expected = [
             HTTP2Header(":method", "POST"), HTTP2Header(":scheme", "https"),
-            HTTP2Header(":authority", "api.push.apple.com"), HTTP2Header(":path", "/3/device/\(submitted)"),
+            HTTP2Header(":authority", "api.push.apple.com"), HTTP2Header(":path", "/3/device/\(submitted.value)"),
         ]
         for _ in 0..<Int.random(in: 0...3, using: &random) {
             let name = (["apns-topic", "apns-id", "apns-priority"] as [StaticString]).randomElement(using: &random)!
@@ -90,7 +91,7 @@ private final class Walk {
             let stream = try client.submit(body: size.map { payload($0)[...] }, handle: submitted)
             streams.append(stream)
             fields[stream] = expected
-            submitted += 1
+            submitted = submitted.advanced(by: 1)
         } catch {
             try #require(error.code == .startStreamNotAllowed && client.goawayReceived)
         }
@@ -148,7 +149,7 @@ private final class Walk {
             default: break
             }
         }
-        try #require(client.openStreams == Int(submitted) - responses - resets)
+        try #require(client.openStreams == submitted.index - responses - resets)
     }
 }
 
@@ -158,7 +159,7 @@ struct RandomWalkTests {
     func conservation(seed: UInt64) throws {
         let walk = try Walk(seed: seed)
         try walk.run(steps: 2000)
-        #expect(Int(walk.submitted) == walk.responses + walk.resets)
+        #expect(walk.submitted.index == walk.responses + walk.resets)
         #expect(walk.responses > 0 && walk.resets > 0)
     }
 
@@ -168,6 +169,6 @@ struct RandomWalkTests {
         print("seed \(seed)")
         let walk = try Walk(seed: seed)
         try walk.run(steps: 3000)
-        #expect(Int(walk.submitted) == walk.responses + walk.resets)
+        #expect(walk.submitted.index == walk.responses + walk.resets)
     }
 }

@@ -14,7 +14,7 @@ struct SettingsTests {
         let pair = try Pair(server: settings)
         try pair.settle()
         #expect(pair.client.remoteMaxConcurrentStreams == 1)
-        for handle in 0..<10 { try pair.post(UInt32(handle)) }
+        for handle in 0..<10 { try pair.post(Handle(handle)) }
         try pair.settle()
         #expect(pair.server.openStreams == 1)
 
@@ -35,7 +35,7 @@ struct SettingsTests {
     func lateLimit() throws {
         let pair = try Pair()
         try pair.settle()
-        for handle in 0..<3 { try pair.post(UInt32(handle)) }
+        for handle in 0..<3 { try pair.post(Handle(handle)) }
         try pair.server.updateSettings(.init(maxConcurrentStreams: 1))
         try pair.settle()
         let endings = pair.endings()
@@ -119,7 +119,7 @@ struct SettingsTests {
         ])
         try pair.settle()
         for handle in 2...3 {
-            try pair.post(UInt32(handle))
+            try pair.post(Handle(handle))
             try pair.settle()
         }
         let requests = pair.requests().map(\.request)

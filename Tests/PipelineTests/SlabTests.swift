@@ -7,7 +7,7 @@ struct SlabTests {
     @Test("handles are reused only after removal, and every element is found under its own")
     func handles() throws {
         var slab = Slab<Int>()
-        var model: [Slab<Int>.Handle: Int] = [:]
+        var model: [Handle: Int] = [:]
         var random = SplitMix64(seed: 11)
         for step in 0..<5000 {
             if Bool.random(using: &random) || model.isEmpty {

@@ -160,7 +160,7 @@ struct FaultTests {
 }
 
 extension Provider {
-    fileprivate func header(_ name: String, of handle: UInt32) -> String? {
+    fileprivate func header(_ name: String, of handle: Handle) -> String? {
         responses[handle]?.headers.first { $0.nameText == name }.map { String(decoding: $0.value, as: UTF8.self) }
     }
 }

@@ -89,7 +89,7 @@ extension APNsEngine {
         endIfDrained()
     }
 
-    private func replied(_ handle: UInt32, _ response: HTTP2Response) {
+    private func replied(_ handle: Handle, _ response: HTTP2Response) {
         var reply = APNsReply(status: response.status)
         if response.bodyTruncated { encounters.replyBodyLimitHits += 1 }
         if !response.headers.isEmpty { reply.take(response.headers) }
@@ -101,12 +101,12 @@ extension APNsEngine {
     }
 
     /// Whether the request, which has ended, needed the body of its answer.
-    private func tookNeedOfBody(_ handle: UInt32) -> Bool {
+    private func tookNeedOfBody(_ handle: Handle) -> Bool {
         !answeredInBody.isEmpty && answeredInBody.remove(handle) != nil
     }
 
     /// - Parameter begun: what had arrived of the response.
-    private func reset(_ handle: UInt32, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
+    private func reset(_ handle: Handle, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
         let needsBody = tookNeedOfBody(handle)
         // A success has no body, so that its headers are the whole answer: another try would be a certain duplicate.
         if let begun, ReplyRule.isSuccess(begun.status), !needsBody { return replied(handle, begun) }

@@ -44,8 +44,8 @@ package final class APNsEngine: Engine {
     package enum Event: Sendable {
         /// Requests can be submitted, as ``freeStreams`` says.
         case ready
-        case replied(handle: UInt32, APNsReply)
-        case lost(handle: UInt32, Loss)
+        case replied(handle: Handle, APNsReply)
+        case lost(handle: Handle, Loss)
         /// APNs takes no more requests on this connection: the reason that it gave, else the name of HTTP/2's code. May
         /// come more than once.
         case goaway(reason: String)
@@ -84,7 +84,7 @@ package final class APNsEngine: Engine {
     /// The streams in the order in which they time out; the first is open, among the others some have ended already.
     var timeouts = Deque<(stream: Int32, deadline: Instant)>()
     /// The requests whose success is worth nothing without its body.
-    var answeredInBody: Set<UInt32> = []
+    var answeredInBody: Set<Handle> = []
     var liveness: Liveness
     var events = Deque<Event>()
     /// Called when the transport or a deadline has called: there may be events, and streams, window or phase may have
@@ -173,7 +173,7 @@ package final class APNsEngine: Engine {
     ///   - authorization: where the configuration says that provider tokens are used.
     /// - Throws: when HTTP/2 does not take the request; then it has no event and was certainly not processed.
     package func submit(
-        _ request: borrowing APNsRequest, handle: UInt32, authorization: ProviderToken?, at now: Instant
+        _ request: borrowing APNsRequest, handle: Handle, authorization: ProviderToken?, at now: Instant
     ) throws(APNsError) {
         self.now = now
         if !hasUndrained {

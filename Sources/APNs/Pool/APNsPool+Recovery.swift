@@ -23,7 +23,7 @@ extension APNsPool {
     }
 
     /// - Returns: Whether the request goes out again; otherwise its answer is the owner's.
-    func recover(_ handle: UInt32, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment) -> Bool {
+    func recover(_ handle: Handle, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment) -> Bool {
         guard let tokens else {
             retire(connection, at: now.instant)
             return false
@@ -54,7 +54,7 @@ extension APNsPool {
         return resendsOnFreshConnection(handle, refusal, connection)
     }
 
-    private func resendsWithNewToken(_ handle: UInt32, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+    private func resendsWithNewToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
         let entry = entry(handle)
         guard !isDraining, !entry.recovery.hadNewToken,
             tokens.expired(generation: entry.tokenGeneration, at: now)
@@ -65,7 +65,7 @@ extension APNsPool {
         return true
     }
 
-    private func resendsWithOlderToken(_ handle: UInt32, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+    private func resendsWithOlderToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
         let entry = entry(handle)
         guard !isDraining, !entry.recovery.hadOlderToken else { return false }
         switch tokens.refusedAsUpdate(generation: entry.tokenGeneration, at: now) {
@@ -80,7 +80,7 @@ extension APNsPool {
     }
 
     private func resendsOnFreshConnection(
-        _ handle: UInt32, _ refusal: TokenRefusal, _ connection: PoolConnection
+        _ handle: Handle, _ refusal: TokenRefusal, _ connection: PoolConnection
     ) -> Bool {
         let entry = entry(handle)
         guard !isDraining else { return false }

@@ -62,7 +62,7 @@ extension APNsPool {
         }
     }
 
-    private func replied(_ handle: UInt32, _ reply: APNsReply, on connection: PoolConnection, at now: Moment) {
+    private func replied(_ handle: Handle, _ reply: APNsReply, on connection: PoolConnection, at now: Moment) {
         connection.answeredAt = now.instant
         let refusal = reply.isSuccess ? nil : reply.rule.tokenRefusal
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
@@ -120,19 +120,19 @@ extension APNsPool {
     }
 
     /// Its device was left alone for long enough.
-    private func readmit(_ handle: UInt32) {
+    private func readmit(_ handle: Handle) {
         entry(handle).wasSpaced = true
         lineUpAgain(handle)
     }
 
-    func lineUpAgain(_ handle: UInt32) {
+    func lineUpAgain(_ handle: Handle) {
         if entry(handle).needsFreshConnection { rebinding.append(handle) } else { line.appendAhead(handle) }
     }
 
     /// Takes a request out of the line that has to wait until its device may be asked again.
     ///
     /// - Returns: `false` if it has not.
-    private func isSpaced(_ handle: UInt32, _ entry: Entry) -> Bool {
+    private func isSpaced(_ handle: Handle, _ entry: Entry) -> Bool {
         guard !entry.wasSpaced, case .device(let token) = entry.request.target else { return false }
         let hold = spacing.hold(handle, for: token)
         guard hold != .none else { return false }
@@ -152,12 +152,12 @@ extension APNsPool {
         connection.limiter.change(perSecond: rate, at: now)
     }
 
-    private func resend(_ handle: UInt32, _ loss: Loss) {
+    private func resend(_ handle: Handle, _ loss: Loss) {
         if !resends(handle) { lose(handle, loss) }
     }
 
     /// - Returns: Whether a request that was certainly not processed goes out again.
-    private func resends(_ handle: UInt32) -> Bool {
+    private func resends(_ handle: Handle) -> Bool {
         let entry = entry(handle)
         guard !isDraining else { return false }
         guard entry.resends < configuration.maximumResends else {
@@ -171,7 +171,7 @@ extension APNsPool {
     }
 
     /// It cannot be delivered any more: sending it would cost a permit and bring nothing.
-    private func expire(_ handle: UInt32) {
+    private func expire(_ handle: Handle) {
         _ = end(handle)
         events.append(.expired(handle: handle))
     }
@@ -190,7 +190,7 @@ extension APNsPool {
         return expiration < now.wall.seconds
     }
 
-    func lose(_ handle: UInt32, _ loss: Loss) {
+    func lose(_ handle: Handle, _ loss: Loss) {
         let entry = end(handle)
         events.append(.lost(handle: handle, loss, sentAt: entry.sentAt))
     }
@@ -234,7 +234,7 @@ extension APNsPool {
         }
     }
 
-    private func nextInLine(isRebinding: Bool) -> UInt32? {
+    private func nextInLine(isRebinding: Bool) -> Handle? {
         if isRebinding, let handle = rebinding.first { return handle }
         return line.first
     }
@@ -260,7 +260,7 @@ extension APNsPool {
     }
 
     private func send(
-        _ handle: UInt32, _ entry: Entry, on connection: PoolConnection, _ token: ProviderToken?, at now: Instant
+        _ handle: Handle, _ entry: Entry, on connection: PoolConnection, _ token: ProviderToken?, at now: Instant
     ) {
         let hasPermit = connection.limiter.take(at: now)
         precondition(hasPermit, "a request is placed only where there is a permit")

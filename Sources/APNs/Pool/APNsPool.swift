@@ -53,10 +53,10 @@ package final class APNsPool {
     }
 
     package enum Event: Sendable {
-        case replied(handle: UInt32, APNsReply, sentAt: Instant)
-        case lost(handle: UInt32, Loss, sentAt: Instant?)
+        case replied(handle: Handle, APNsReply, sentAt: Instant)
+        case lost(handle: Handle, Loss, sentAt: Instant?)
         /// Its `apns-expiration` passed while it waited in the line.
-        case expired(handle: UInt32)
+        case expired(handle: Handle)
         case connected
         /// `nil` when the connection ended in order by our wish.
         case disconnected(APNsError?)
@@ -117,7 +117,7 @@ package final class APNsPool {
 
     var connections: [PoolConnection] = []
     /// By the owner's handles.
-    var entries: [UInt32: Entry] = [:]
+    var entries: [Handle: Entry] = [:]
     /// Probes, and requests whose provider token was refused: they wait for a connection numbered ``freshSerial`` or
     /// higher.
     var rebinding = HandleQueue()
@@ -186,7 +186,7 @@ package final class APNsPool {
     ///     taken or ``cancel(_:)`` took the request back.
     ///   - isProbe: whether it goes out on a fresh connection instead, because those that there are may be bound to
     ///     what is refused. If it is accepted there, the older ones are replaced.
-    package func submit(_ request: consuming APNsRequest, handle: UInt32, isProbe: Bool = false, at now: Instant) {
+    package func submit(_ request: consuming APNsRequest, handle: Handle, isProbe: Bool = false, at now: Instant) {
         precondition(!isDraining, "a pool that drains takes no more requests")
         let priority = request.priority ?? .immediate
         let former = entries.updateValue(Entry(request: request, isProbe: isProbe), forKey: handle)
@@ -204,7 +204,7 @@ package final class APNsPool {
     /// Takes a request out of the line; it has no event.
     ///
     /// - Returns: `false` when it is in flight, or has ended: its event will come.
-    package func cancel(_ handle: UInt32) -> Bool {
+    package func cancel(_ handle: Handle) -> Bool {
         guard let entry = entries[handle], leaveLine(handle, entry) else { return false }
         entries[handle] = nil
         counters.finished += 1
@@ -213,7 +213,7 @@ package final class APNsPool {
 
     /// - Returns: `false` if it does not wait.
     @discardableResult
-    func leaveLine(_ handle: UInt32, _ entry: Entry) -> Bool {
+    func leaveLine(_ handle: Handle, _ entry: Entry) -> Bool {
         if line.contains(handle) {
             line.remove(handle)
         } else if rebinding.contains(handle) {
@@ -263,13 +263,13 @@ package final class APNsPool {
     }
 
     /// A request that has not ended.
-    func entry(_ handle: UInt32) -> Entry {
+    func entry(_ handle: Handle) -> Entry {
         guard let entry = entries[handle] else { preconditionFailure("a request has an entry until it ends") }
         return entry
     }
 
     /// The request has ended.
-    func end(_ handle: UInt32) -> Entry {
+    func end(_ handle: Handle) -> Entry {
         guard let entry = entries.removeValue(forKey: handle) else { preconditionFailure("a request ends once") }
         counters.finished += 1
         return entry

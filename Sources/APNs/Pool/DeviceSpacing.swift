@@ -18,7 +18,7 @@ package struct DeviceSpacing {
     private struct Device {
         var until: Instant
         /// Handles, the oldest first.
-        var waiting: [UInt32] = []
+        var waiting: [Handle] = []
     }
 
     package let interval: Duration
@@ -61,8 +61,8 @@ package struct DeviceSpacing {
     /// APNs was asked for this device too often.
     ///
     /// - Returns: Whether another device had to make room for this one, and the requests that waited for it.
-    package mutating func refused(_ token: DeviceToken, at now: Instant) -> (madeRoom: Bool, released: [UInt32]) {
-        var released: [UInt32] = []
+    package mutating func refused(_ token: DeviceToken, at now: Instant) -> (madeRoom: Bool, released: [Handle]) {
+        var released: [Handle] = []
         let makesRoom = devices[token] == nil && devices.count == maximumDevices
         if makesRoom, let oldest = order.first { released = forget(oldest.token) }
         waitingCount -= released.count
@@ -71,7 +71,7 @@ package struct DeviceSpacing {
     }
 
     /// - Returns: Whether the request has to wait.
-    package mutating func hold(_ handle: UInt32, for token: DeviceToken) -> Hold {
+    package mutating func hold(_ handle: Handle, for token: DeviceToken) -> Hold {
         guard let device = devices[token] else { return .none }
         guard device.waiting.count < maximumWaiting else { return .crowded }
         devices[token]?.waiting.append(handle)
@@ -82,7 +82,7 @@ package struct DeviceSpacing {
     /// Takes back a request that waits.
     ///
     /// - Returns: `false` if it does not.
-    package mutating func remove(_ handle: UInt32, for token: DeviceToken) -> Bool {
+    package mutating func remove(_ handle: Handle, for token: DeviceToken) -> Bool {
         guard let index = devices[token]?.waiting.firstIndex(of: handle) else { return false }
         devices[token]?.waiting.remove(at: index)
         waitingCount -= 1
@@ -90,7 +90,7 @@ package struct DeviceSpacing {
     }
 
     /// The next request whose time has come.
-    package mutating func release(at now: Instant) -> UInt32? {
+    package mutating func release(at now: Instant) -> Handle? {
         while let (token, until) = order.first, until <= now {
             guard let next = devices[token]?.waiting.first else {
                 _ = forget(token)
@@ -105,8 +105,8 @@ package struct DeviceSpacing {
     }
 
     /// Everything that waits, for whatever device.
-    package mutating func removeAll() -> [UInt32] {
-        var handles: [UInt32] = []
+    package mutating func removeAll() -> [Handle] {
+        var handles: [Handle] = []
         while let oldest = order.first { handles += forget(oldest.token) }
         waitingCount = 0
         return handles
@@ -121,7 +121,7 @@ package struct DeviceSpacing {
     }
 
     /// - Returns: What waited for the device.
-    private mutating func forget(_ token: DeviceToken) -> [UInt32] {
+    private mutating func forget(_ token: DeviceToken) -> [Handle] {
         let device = devices.removeValue(forKey: token)
         dropStale()
         return device?.waiting ?? []

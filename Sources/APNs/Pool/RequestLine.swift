@@ -33,18 +33,18 @@ package struct RequestLine: Sendable {
     /// The request that goes next; without a request in between, it stays the same.
     // In line, because for the call the whole line would be copied.
     @inline(__always)
-    package var first: UInt32? {
+    package var first: Handle? {
         if let handle = ahead.first { return handle }
         if passedConsiderate >= Self.consideratePatience, let handle = considerate.first { return handle }
         if passedLow >= Self.lowPatience, let handle = low.first { return handle }
         return immediate.first ?? considerate.first ?? low.first
     }
 
-    package func contains(_ handle: UInt32) -> Bool {
+    package func contains(_ handle: Handle) -> Bool {
         ahead.contains(handle) || immediate.contains(handle) || considerate.contains(handle) || low.contains(handle)
     }
 
-    package mutating func append(_ handle: UInt32, priority: Priority) {
+    package mutating func append(_ handle: Handle, priority: Priority) {
         switch priority {
         case .immediate: immediate.append(handle)
         case .considerate:
@@ -57,12 +57,12 @@ package struct RequestLine: Sendable {
     }
 
     /// Adds a request that had its turn already: it goes before all that had none.
-    package mutating func appendAhead(_ handle: UInt32) {
+    package mutating func appendAhead(_ handle: Handle) {
         ahead.append(handle)
     }
 
     /// Takes ``first`` out because it is sent.
-    package mutating func popFirst() -> UInt32? {
+    package mutating func popFirst() -> Handle? {
         guard let handle = first else { return nil }
         if ahead.contains(handle) {
             ahead.remove(handle)
@@ -83,7 +83,7 @@ package struct RequestLine: Sendable {
     }
 
     /// Takes a request out that is not sent; nobody's turn comes sooner or later for it.
-    package mutating func remove(_ handle: UInt32) {
+    package mutating func remove(_ handle: Handle) {
         if immediate.contains(handle) {
             immediate.remove(handle)
         } else if considerate.contains(handle) {

@@ -26,37 +26,37 @@ package struct HandleQueue: Sendable {
     }
 
     /// The handle that has been in the queue for longest.
-    package var first: UInt32? {
-        head == Self.end ? nil : head
+    package var first: Handle? {
+        head == Self.end ? nil : Handle(head)
     }
 
     /// Whether `handle` is somewhere in the queue.
-    package func contains(_ handle: UInt32) -> Bool {
-        Int(handle) < links.count && links[Int(handle)].next != Self.absent.next
+    package func contains(_ handle: Handle) -> Bool {
+        handle.index < links.count && links[handle.index].next != Self.absent.next
     }
 
     /// Adds a handle that is not in the queue, as its last.
-    package mutating func append(_ handle: UInt32) {
+    package mutating func append(_ handle: Handle) {
         precondition(!contains(handle), "a handle is in the queue once")
-        while links.count <= Int(handle) { links.append(Self.absent) }
-        links[Int(handle)] = Link(previous: tail, next: Self.end)
-        if tail == Self.end { head = handle } else { links[Int(tail)].next = handle }
-        tail = handle
+        while links.count <= handle.index { links.append(Self.absent) }
+        links[handle.index] = Link(previous: tail, next: Self.end)
+        if tail == Self.end { head = handle.value } else { links[Int(tail)].next = handle.value }
+        tail = handle.value
         count += 1
     }
 
     /// Takes a handle out from wherever it stands.
-    package mutating func remove(_ handle: UInt32) {
+    package mutating func remove(_ handle: Handle) {
         precondition(contains(handle), "only what is in the queue is removed")
-        let link = links[Int(handle)]
+        let link = links[handle.index]
         if link.previous == Self.end { head = link.next } else { links[Int(link.previous)].next = link.next }
         if link.next == Self.end { tail = link.previous } else { links[Int(link.next)].previous = link.previous }
-        links[Int(handle)] = Self.absent
+        links[handle.index] = Self.absent
         count -= 1
     }
 
     /// Removes the first handle.
-    package mutating func popFirst() -> UInt32? {
+    package mutating func popFirst() -> Handle? {
         guard let handle = first else { return nil }
         remove(handle)
         return handle

@@ -7,7 +7,7 @@ package import Logging
 /// What it is asked is answered in ``nextEvent()``, whatever becomes of the program.
 package final class DecoderProcess {
     package enum Event {
-        case decoded(UInt32, Decoded)
+        case decoded(Handle, Decoded)
     }
 
     /// Plain numbers for those who watch.
@@ -44,7 +44,7 @@ package final class DecoderProcess {
     private var conversation: ProcessConversation?
     private var line: DecodingLine
     /// What the program is asked about, by handle.
-    private var deliveries: [UInt32: Delivery] = [:]
+    private var deliveries: [Handle: Delivery] = [:]
     private var events = Deque<Event>()
     /// Failures since the last thing that was brought forward.
     private var failures = 0
@@ -79,7 +79,7 @@ package final class DecoderProcess {
     package var waiting: Int { line.count }
 
     /// Asks about a message; the handle is in use until it comes back with the answer.
-    package func ask(_ handle: UInt32, _ delivery: Delivery) {
+    package func ask(_ handle: Handle, _ delivery: Delivery) {
         deliveries[handle] = delivery
         line.append(handle)
     }

@@ -25,7 +25,7 @@ package struct DecodingLine {
     }
 
     private struct Asked {
-        let handle: UInt32
+        let handle: Handle
         let batch: Int
     }
 
@@ -33,7 +33,7 @@ package struct DecodingLine {
     private var waiting = HandleQueue()
     private var suspects = HandleQueue()
     /// How often each was alone in a failure.
-    private var strikes: [UInt32: Int] = [:]
+    private var strikes: [Handle: Int] = [:]
     private var asked: [UInt64: Asked] = [:]
     private var lastNumber: UInt64 = 0
     /// The oldest one has messages without an answer.
@@ -61,7 +61,7 @@ package struct DecodingLine {
     }
 
     /// A message, under a handle of the caller's that is not in use here.
-    package mutating func append(_ handle: UInt32) {
+    package mutating func append(_ handle: Handle) {
         waiting.append(handle)
     }
 
@@ -69,7 +69,7 @@ package struct DecodingLine {
     ///
     /// - Parameter write: writes a message down under its number, and returns whether there is room for another one.
     /// - Returns: whether there was anything to ask.
-    package mutating func ask(at now: Instant, _ write: (UInt64, UInt32) -> Bool) -> Bool {
+    package mutating func ask(at now: Instant, _ write: (UInt64, Handle) -> Bool) -> Bool {
         let isSuspicious = !suspects.isEmpty
         guard isSuspicious ? asked.isEmpty : !isAlone && asked.count < limits.inFlight else { return false }
         let most = isSuspicious ? 1 : min(limits.batch, limits.inFlight - asked.count)
@@ -87,7 +87,7 @@ package struct DecodingLine {
     }
 
     /// - Returns: the message that was asked about under this number; `nil` if none was, or it has been answered.
-    package mutating func answered(_ number: UInt64, at now: Instant) -> UInt32? {
+    package mutating func answered(_ number: UInt64, at now: Instant) -> Handle? {
         guard let entry = asked.removeValue(forKey: number) else { return nil }
         strikes[entry.handle] = nil
         isAlone = false
@@ -103,7 +103,7 @@ package struct DecodingLine {
     /// The program has failed.
     ///
     /// - Returns: the message that is to blame for it, which is out of the line.
-    package mutating func failed() -> UInt32? {
+    package mutating func failed() -> Handle? {
         defer {
             asked = [:]
             finished += batches.count

@@ -14,7 +14,7 @@ import TLS
 final class APNsCheck: PlaceCheck {
     /// For the answer.
     private static let patience = Duration.seconds(10)
-    private static let handle: UInt32 = 0
+    private static let handle = Handle(0)
 
     private let target: APNsTarget
     private let engine: APNsEngine

@@ -25,7 +25,7 @@ package final class DirectExchange: Run {
     package static let maximumConnects = 3
     /// For the goodbye after the end.
     private static let closingTime = Duration.seconds(1)
-    private static let handle: UInt32 = 0
+    private static let handle = Handle(0)
 
     private let pool: APNsPool
     private var deadline: Instant

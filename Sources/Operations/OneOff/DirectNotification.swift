@@ -24,7 +24,7 @@ package final class DirectNotification: Run {
     private let actions = ActionQueue()
     private var dispatch: Dispatch
     private var outbox: Outbox
-    private var exchange: (DirectExchange, handle: UInt32)?
+    private var exchange: (DirectExchange, handle: Handle)?
     private var failure: TLSError?
     package private(set) var result: HandmadeResult?
 
@@ -97,7 +97,7 @@ package final class DirectNotification: Run {
         }
     }
 
-    private func submit(_ request: APNsRequest, _ handle: UInt32, app: Int, at now: Moment) {
+    private func submit(_ request: APNsRequest, _ handle: Handle, app: Int, at now: Moment) {
         let app = configuration.apps[app]
         do throws(TLSError) {
             exchange = (

@@ -15,7 +15,7 @@ package final class ProcessTrial: Run {
         at now: Instant
     ) {
         process = DecoderProcess(name: name, decoder.options, host: host, log: log, at: now)
-        process.ask(0, delivery)
+        process.ask(Handle(0), delivery)
     }
 
     package var isFinished: Bool { process.hasStopped }

@@ -37,7 +37,7 @@ package struct AppGate {
         package var length: Duration
         package var until: Instant
         /// The notification that is trying whether the app is still refused.
-        package var probe: UInt32?
+        package var probe: Handle?
     }
 
     /// What a refusal does to the gate.
@@ -72,12 +72,12 @@ package struct AppGate {
     }
 
     /// Whether a notification is trying whether the app is still refused.
-    package func isProbe(_ handle: UInt32) -> Bool {
+    package func isProbe(_ handle: Handle) -> Bool {
         pause?.probe == handle
     }
 
     /// Whether a notification may go now. While the gate is closed it goes as a probe, when one is due.
-    package mutating func admit(_ handle: UInt32, at now: Instant) -> Bool {
+    package mutating func admit(_ handle: Handle, at now: Instant) -> Bool {
         guard admits(at: now) else { return false }
         pause?.probe = handle
         return true
@@ -90,7 +90,7 @@ package struct AppGate {
     }
 
     /// APNs refused the app in its answer to a notification.
-    package mutating func refused(_ handle: UInt32, _ cause: Cause, at now: Instant) -> Refusal {
+    package mutating func refused(_ handle: Handle, _ cause: Cause, at now: Instant) -> Refusal {
         guard let current = pause else {
             close(cause, at: now)
             return .closes
@@ -108,7 +108,7 @@ package struct AppGate {
     }
 
     /// A notification ended in any other way, with what that shows of the app.
-    package mutating func ended(_ handle: UInt32, showing proof: ReplyProof, at now: Instant) -> Ending {
+    package mutating func ended(_ handle: Handle, showing proof: ReplyProof, at now: Instant) -> Ending {
         guard let current = pause, current.probe == handle else { return .nothing }
         guard proof < current.cause.disproof else {
             pause = nil
@@ -125,7 +125,7 @@ package struct AppGate {
     }
 
     /// A notification was not sent after all. Returns true if it was the probe, so that another one may go.
-    package mutating func withdrawn(_ handle: UInt32) -> Bool {
+    package mutating func withdrawn(_ handle: Handle) -> Bool {
         guard pause?.probe == handle else { return false }
         pause?.probe = nil
         return true

@@ -70,18 +70,18 @@ extension Dispatch {
     // MARK: One app
 
     /// Whether a notification has waited for too long, for its app or in a pool that is silent.
-    private func isOverdue(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+    private func isOverdue(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
         return gates.lane(holding: handle, entry) != nil || isIgnored(entry, at: now)
     }
 
     /// Has notifications wait no more, for their app or in a pool.
-    private mutating func leave(_ purpose: Withdrawal, _ handles: [UInt32], at now: Moment) {
+    private mutating func leave(_ purpose: Withdrawal, _ handles: [Handle], at now: Moment) {
         for handle in handles { leave(handle, notifications[handle], purpose, at: now) }
     }
 
     /// Has a notification wait no more, for its app or in a pool.
-    private mutating func leave(_ handle: UInt32, _ entry: InFlightNotification, _ purpose: Withdrawal, at now: Moment)
+    private mutating func leave(_ handle: Handle, _ entry: InFlightNotification, _ purpose: Withdrawal, at now: Moment)
     {
         guard let lane = gates.lane(holding: handle, entry) else { return takeBack(handle, purpose) }
         gates.table.apps[entry.app].lanes[lane].held.remove(handle)
@@ -89,7 +89,7 @@ extension Dispatch {
     }
 
     /// A notification does not wait any more.
-    private mutating func left(_ handle: UInt32, _ purpose: Withdrawal, at now: Moment) {
+    private mutating func left(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
         switch purpose {
         case .park: parkWaiting(handle, at: now)
         case .giveBack: parkWaiting(handle, givesBack: true, at: now)
@@ -102,7 +102,7 @@ extension Dispatch {
     // MARK: Back from a pool
 
     /// Asks for a notification that its pool may not have sent yet.
-    mutating func takeBack(_ handle: UInt32, _ purpose: Withdrawal) {
+    mutating func takeBack(_ handle: Handle, _ purpose: Withdrawal) {
         let entry = notifications[handle]
         guard entry.isSubmitted else { return }
         entry.isSubmitted = false
@@ -110,7 +110,7 @@ extension Dispatch {
     }
 
     /// A pool gave a notification back.
-    package mutating func tookBack(_ handle: UInt32, _ purpose: Withdrawal, at now: Moment) {
+    package mutating func tookBack(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
         let entry = notifications[handle]
         switch purpose {
         case .hold(let lane):
@@ -127,7 +127,7 @@ extension Dispatch {
     }
 
     /// A pool has sent already what it was asked for: it ends like any other.
-    package mutating func wasSent(_ handle: UInt32) {
+    package mutating func wasSent(_ handle: Handle) {
         notifications[handle].isSubmitted = true
     }
 
@@ -150,7 +150,7 @@ extension Dispatch {
         for handle in excess { parkWaiting(handle, givesBack: givesBack, at: now) }
     }
 
-    mutating func parkWaiting(_ handle: UInt32, givesBack: Bool = false, at now: Moment) {
+    mutating func parkWaiting(_ handle: Handle, givesBack: Bool = false, at now: Moment) {
         let entry = notifications[handle]
         let report = Report(
             outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,

@@ -13,7 +13,7 @@ extension Dispatch {
     }
 
     /// A notification waits for its app. That is not trouble of its own, so its time for retries begins anew.
-    mutating func hold(_ handle: UInt32, _ entry: InFlightNotification, in lane: Int, at now: Moment) {
+    mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in lane: Int, at now: Moment) {
         entry.firstTry = nil
         waits(entry, at: now)
         gates.hold(handle, entry.app, in: lane)
@@ -21,7 +21,7 @@ extension Dispatch {
 
     /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is
     /// held.
-    mutating func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) -> Bool {
+    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let lane = gates.admit(handle, entry, at: now.instant) else { return true }
         hold(handle, entry, in: lane, at: now)
         limitHeld(entry.app, lane, at: now)
@@ -32,7 +32,7 @@ extension Dispatch {
 
     /// APNs refused credential, topic or environment: the notification waits with all others.
     mutating func refused(
-        _ handle: UInt32, _ entry: InFlightNotification, _ rule: ReplyRule, _ reason: RejectionReason, at now: Moment
+        _ handle: Handle, _ entry: InFlightNotification, _ rule: ReplyRule, _ reason: RejectionReason, at now: Moment
     ) {
         switch rule.action.pause {
         case .app:
@@ -99,7 +99,7 @@ extension Dispatch {
     /// What is in flight when the app pauses waits as well: that many are refused is what the pause is about. A probe
     /// ends with its own result, so that a queue of dead tokens is used up instead of standing for ever; but nobody is
     /// told by feedback to forget a token that may be good.
-    mutating func refusedToken(_ handle: UInt32, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
+    mutating func refusedToken(_ handle: Handle, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
         if let cause = gates.table.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
             guard gates.table.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {
                 hold(handle, entry, in: entry.lane, at: now)
@@ -140,17 +140,17 @@ extension Dispatch {
     }
 
     /// A notification ended without a refusal of its app.
-    mutating func ended(_ handle: UInt32, _ entry: InFlightNotification, showing proof: ReplyProof, at now: Moment) {
+    mutating func ended(_ handle: Handle, _ entry: InFlightNotification, showing proof: ReplyProof, at now: Moment) {
         guard !isOutdated(entry) else { return }
         ended(handle, entry.app, AppLane.credential, showing: proof, at: now)
         ended(handle, entry.app, entry.lane, showing: proof, at: now)
     }
 
-    private mutating func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
+    private mutating func ended(_ handle: Handle, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
         apply(gates.ended(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
     }
 
-    mutating func refused(_ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+    mutating func refused(_ handle: Handle, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
         apply(gates.refused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
     }
 

@@ -53,7 +53,7 @@ extension Dispatch {
 
     /// An app is not configured any more. What is in flight ends as it ends; what waits ends now.
     package mutating func remove(_ slot: Int, at now: Moment) {
-        var waiting: [UInt32] = []
+        var waiting: [Handle] = []
         for lane in gates.table.apps[slot].lanes.indices {
             while let handle = gates.table.apps[slot].lanes[lane].held.popFirst() { waiting.append(handle) }
         }
@@ -85,12 +85,12 @@ extension Dispatch {
     }
 
     /// Sends a notification again that its old pool can do nothing for, uncounted.
-    mutating func resend(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+    mutating func resend(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
         gates.withdrawn(handle, entry)
         send(handle, at: now)
     }
 
-    mutating func finishRemoved(_ handle: UInt32, _ entry: InFlightNotification, at now: Moment) {
+    mutating func finishRemoved(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
         let report = Report(
             outcome: .invalid, attempts: entry.attempts, processed: entry.processed,
             detail: "the app was removed from the configuration")

@@ -49,7 +49,7 @@ package struct Gates {
 
     /// The lane in which a notification has to wait; `nil` if it may go now, through the gates of its topic and of its
     /// app's credential.
-    mutating func admit(_ handle: UInt32, _ entry: InFlightNotification, at now: Instant) -> Int? {
+    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> Int? {
         guard table.apps[entry.app].lanes[entry.lane].gate.admits(at: now) else { return entry.lane }
         guard table.apps[entry.app].lanes[AppLane.credential].gate.admit(handle, at: now) else {
             return AppLane.credential
@@ -59,7 +59,7 @@ package struct Gates {
 
     /// Whether a notification tries whether credential or topic are still refused: a connection that was there before
     /// may be bound to what they were then. Source: "Establishing a token-based connection to APNs".
-    func isProbe(_ handle: UInt32, _ entry: InFlightNotification) -> Bool {
+    func isProbe(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
         let lanes = table.apps[entry.app].lanes
         if lanes[AppLane.credential].gate.isProbe(handle) { return true }
         if case .topic = lanes[entry.lane].gate.pause?.cause { return lanes[entry.lane].gate.isProbe(handle) }
@@ -67,22 +67,22 @@ package struct Gates {
     }
 
     /// The lane in which a notification waits for its app; `nil` if it does not.
-    func lane(holding handle: UInt32, _ entry: InFlightNotification) -> Int? {
+    func lane(holding handle: Handle, _ entry: InFlightNotification) -> Int? {
         [AppLane.credential, entry.lane].first { table.apps[entry.app].lanes[$0].held.contains(handle) }
     }
 
     /// A notification is not sent any more.
-    mutating func withdrawn(_ handle: UInt32, _ entry: InFlightNotification) {
+    mutating func withdrawn(_ handle: Handle, _ entry: InFlightNotification) {
         withdrawn(handle, entry.app, AppLane.credential)
         withdrawn(handle, entry.app, entry.lane)
     }
 
-    mutating func withdrawn(_ handle: UInt32, _ app: Int, _ lane: Int) {
+    mutating func withdrawn(_ handle: Handle, _ app: Int, _ lane: Int) {
         if table.apps[app].lanes[lane].gate.withdrawn(handle) { scheduleProbe(app, lane) }
     }
 
     /// A notification ended without a refusal.
-    mutating func ended(_ handle: UInt32, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Instant) -> Change
+    mutating func ended(_ handle: Handle, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Instant) -> Change
     {
         switch table.apps[app].lanes[lane].gate.ended(handle, showing: proof, at: now) {
         case .opens:
@@ -97,7 +97,7 @@ package struct Gates {
 
     /// APNs refused a notification for its credential, topic or environment.
     mutating func refused(
-        _ handle: UInt32, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Instant
+        _ handle: Handle, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Instant
     ) -> Change {
         switch table.apps[app].lanes[lane].gate.refused(handle, cause, at: now) {
         case .closes:
@@ -162,26 +162,26 @@ package struct Gates {
     // MARK: What is held
 
     /// A notification waits.
-    mutating func hold(_ handle: UInt32, _ app: Int, in lane: Int) {
+    mutating func hold(_ handle: Handle, _ app: Int, in lane: Int) {
         table.apps[app].lanes[lane].held.append(handle)
     }
 
     /// Takes out of a lane what waits for the same as the oldest, and leaves that as the next probe.
     ///
     /// - Parameter isLong: whether a pause since this time is long.
-    mutating func takeExcess(_ app: Int, _ lane: Int, where isLong: (Instant) -> Bool) -> [UInt32] {
+    mutating func takeExcess(_ app: Int, _ lane: Int, where isLong: (Instant) -> Bool) -> [Handle] {
         guard let pause = table.apps[app].lanes[lane].gate.pause, pause.probe == nil,
             table.apps[app].lanes[lane].held.count > 1,
             isLong(pause.since), let probe = table.apps[app].lanes[lane].held.popFirst()
         else { return [] }
-        var excess: [UInt32] = []
+        var excess: [Handle] = []
         while let handle = table.apps[app].lanes[lane].held.popFirst() { excess.append(handle) }
         table.apps[app].lanes[lane].held.append(probe)
         return excess
     }
 
     /// The next notification of a lane that may go: each once the gate is open, else one as a probe.
-    mutating func takeAdmitted(_ place: Place, at now: Instant) -> UInt32? {
+    mutating func takeAdmitted(_ place: Place, at now: Instant) -> Handle? {
         guard table.apps[place.app].lanes[place.lane].gate.admits(at: now) else { return nil }
         return table.apps[place.app].lanes[place.lane].held.popFirst()
     }

@@ -182,7 +182,7 @@ package struct Intake {
     }
 
     /// The answer of a decoder that could not give it at once.
-    package mutating func decoded(_ handle: UInt32, _ answer: Decoded, at now: Moment) {
+    package mutating func decoded(_ handle: Handle, _ answer: Decoded, at now: Moment) {
         take(answer, of: asked.remove(handle), at: now)
     }
 

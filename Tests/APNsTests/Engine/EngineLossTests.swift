@@ -2,6 +2,7 @@ import APNs
 import Core
 import HTTP2
 import TLS
+import TestSupport
 import Testing
 
 @Suite("APNsEngine: loss")
@@ -32,7 +33,7 @@ struct EngineLossTests {
             if received.stream == 3 { server.reset(3, .refusedStream) }
             if received.stream == 5 { server.reset(5, .internalError) }
         }
-        for handle in UInt32(1)...3 { try link.submit(as: handle) }
+        for handle in Handle(1)...3 { try link.submit(as: handle) }
         link.pump()
         try link.submit(as: 4)
         link.server.goaway(last: 7, #"{"reason":"Shutdown"}"#)
@@ -215,7 +216,7 @@ struct EngineLossTests {
     }
 
     private func submit(to link: Link) {
-        for handle in UInt32(1)...3 where link.engine.freeStreams > 0 {
+        for handle in Handle(1)...3 where link.engine.freeStreams > 0 {
             do {
                 try link.submit(Fixture.request(handle, payload: 200), as: handle)
             } catch {
@@ -229,14 +230,14 @@ struct EngineLossTests {
         let news = link.news()
         #expect(news.last?.hasPrefix("closed") == true, "\(place): \(news)")
         #expect(news.filter { $0.hasPrefix("closed") }.count == 1, "\(place)")
-        var ended: [UInt32] = []
+        var ended: [Handle] = []
         let arrived = Set(link.server.received.compactMap { $0.header("apns-id")?.last?.wholeNumberValue })
         for event in link.log {
             switch event {
             case .replied(let handle, _): ended.append(handle)
             case .lost(let handle, let loss):
                 ended.append(handle)
-                if loss.processed == .no { #expect(!arrived.contains(Int(handle)), "\(place)") }
+                if loss.processed == .no { #expect(!arrived.contains(handle.index), "\(place)") }
             case .ready, .goaway, .closed: break
             }
         }

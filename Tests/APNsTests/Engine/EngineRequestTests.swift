@@ -104,9 +104,10 @@ struct EngineRequestTests {
         let link = try Link(usesProviderToken: true)
         link.open()
         var tableSizes: [Int] = []
-        for number in UInt32(1)...50 {
+        for number in Handle(1)...50 {
             try link.submit(
-                Fixture.request(number, expiration: 1_795_300_000 + Int64(number), collapseID: "score-\(number)"))
+                Fixture.request(
+                    number, expiration: 1_795_300_000 + Int64(number.value), collapseID: "score-\(number.value)"))
             link.pump()
             tableSizes.append(link.server.http2.headerTableSize)
         }
@@ -130,7 +131,7 @@ struct EngineRequestTests {
         link.server.onRequest = { server, received in
             server.reply(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
         }
-        for handle in UInt32(1)...2 {
+        for handle in Handle(1)...2 {
             try link.submit(Fixture.request(handle, payload: 300), as: handle)
             link.pump()
         }
@@ -147,7 +148,7 @@ struct EngineRequestTests {
     func burst() throws {
         let link = try Link()
         link.open()
-        let requests = UInt32(1)...600
+        let requests = Handle(1)...600
         for number in requests { try link.submit(Fixture.request(number, payload: 100), as: number) }
         var output = ByteQueue()
         link.engine.drain(into: &output)
@@ -157,7 +158,7 @@ struct EngineRequestTests {
         #expect(rest.copy().isEmpty)
         output.withBytes { link.server.receive($0, at: link.now) }
         link.pump()
-        #expect(link.news() == ["ready"] + requests.map { "replied \($0): 200" })
+        #expect(link.news() == ["ready"] + requests.map { "replied \($0.value): 200" })
         let ids = link.server.received.map { $0.header("apns-id") }
         #expect(ids == requests.map { Fixture.request($0).id.description })
         // The memory that the burst took has been given back.

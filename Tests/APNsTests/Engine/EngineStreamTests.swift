@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @Suite("APNsEngine: streams")
@@ -30,7 +31,7 @@ struct EngineStreamTests {
         link.open()
         link.server.onRequest = { _, _ in }
         let start = link.now
-        for handle in UInt32(0)..<4 {
+        for handle in Handle(0)..<4 {
             try link.submit(as: handle)
             link.pass(.seconds(1))
         }
@@ -62,7 +63,7 @@ struct EngineStreamTests {
         let link = try Link()
         link.open()
         link.server.onRequest = { _, _ in }
-        for handle in UInt32(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
+        for handle in Handle(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
         link.pump()
         var free: [Int] = []
         for limit in [1, 0, 4, 1000, 1] as [UInt32] {
@@ -81,7 +82,7 @@ struct EngineStreamTests {
     func exhaustion() throws {
         let link = try Link { $0.firstStreamID = .max - 2 }
         link.open()
-        for handle in UInt32(0)..<2 {
+        for handle in Handle(0)..<2 {
             try link.submit(Fixture.request(handle), as: handle)
         }
         #expect(link.engine.freeStreams == 0)
@@ -95,7 +96,7 @@ struct EngineStreamTests {
         settings.initial.initialWindow = 100
         let link = try Link(settings: settings)
         link.open()
-        for handle in UInt32(0)..<40 { try link.submit(Fixture.request(handle, payload: 4096), as: handle) }
+        for handle in Handle(0)..<40 { try link.submit(Fixture.request(handle, payload: 4096), as: handle) }
         link.pump()
         #expect(link.news().count == 41)
         #expect(link.server.received.allSatisfy { $0.request.body.count == 4096 })
@@ -106,7 +107,7 @@ struct EngineStreamTests {
         let link = try Link()
         link.open()
         link.server.onRequest = { _, _ in }
-        for handle in UInt32(0)..<4 { try link.submit(Fixture.request(handle), as: handle) }
+        for handle in Handle(0)..<4 { try link.submit(Fixture.request(handle), as: handle) }
         link.pump()
         link.server.goaway(last: 3, #"{"reason":"Shutdown"}"#)
         link.pump()
@@ -126,7 +127,7 @@ struct EngineStreamTests {
         let link = try Link()
         link.open()
         link.server.onRequest = { _, _ in }
-        for handle in UInt32(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
+        for handle in Handle(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
         link.pump()
         link.server.goaway(last: .max)
         link.pump()
@@ -144,7 +145,7 @@ struct EngineStreamTests {
         let link = try Link()
         link.open()
         link.server.onRequest = { _, _ in }
-        for handle in UInt32(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
+        for handle in Handle(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
         link.pump()
         link.server.goaway(last: 0, #"{"reason":"BadCertificate"}"#)
         link.pump()
@@ -161,7 +162,7 @@ struct EngineStreamTests {
         let link = try Link { $0.drainTimeout = .seconds(4) }
         link.open()
         link.server.onRequest = { _, _ in }
-        for handle in UInt32(0)..<2 { try link.submit(Fixture.request(handle), as: handle) }
+        for handle in Handle(0)..<2 { try link.submit(Fixture.request(handle), as: handle) }
         link.pump()
         link.server.goaway(last: 1)
         link.pass(.milliseconds(3900))

@@ -2,6 +2,7 @@ import APNs
 import Core
 import HTTP2
 import TLS
+import TestSupport
 import Testing
 
 @Suite("APNsEngine: deadlines and handshakes")

@@ -1,5 +1,6 @@
 import APNs
 import Core
+import TestSupport
 import Testing
 
 @Suite("DeviceSpacing")
@@ -13,8 +14,8 @@ struct DeviceSpacingTests {
         DeviceSpacing(interval: .seconds(1), maximumDevices: devices, maximumWaiting: 100)
     }
 
-    private func releaseAll(_ spacing: inout DeviceSpacing, at seconds: Double) -> [UInt32] {
-        var released: [UInt32] = []
+    private func releaseAll(_ spacing: inout DeviceSpacing, at seconds: Double) -> [Handle] {
+        var released: [Handle] = []
         while let ticket = spacing.release(at: .seconds(seconds)) { released.append(ticket) }
         return released
     }
@@ -51,7 +52,7 @@ struct DeviceSpacingTests {
         var spacing = spacing(devices: 2)
         _ = spacing.refused(try token(1), at: .seconds(0))
         _ = spacing.refused(try token(2), at: .seconds(0.1))
-        for (ticket, device) in [(0, 1), (1, 1), (7, 2)] { _ = spacing.hold(UInt32(ticket), for: try token(device)) }
+        for (ticket, device) in [(0, 1), (1, 1), (7, 2)] { _ = spacing.hold(Handle(ticket), for: try token(device)) }
         let (madeRoom, released) = spacing.refused(try token(3), at: .seconds(0.2))
         #expect(madeRoom)
         #expect(released == [0, 1] && spacing.count == 2 && spacing.waitingCount == 1)
@@ -77,8 +78,8 @@ struct DeviceSpacingTests {
         var random = SplitMix64(seed: seed)
         var spacing = spacing(devices: 5)
         var heldBack: [DeviceToken: Double] = [:]
-        var waiting: [UInt32: DeviceToken] = [:]
-        var next = UInt32(0)
+        var waiting: [Handle: DeviceToken] = [:]
+        var next = Handle(0)
         for step in 0..<5000 {
             let now = Double(step) / 16
             let device = try token(Int.random(in: 0..<8, using: &random))

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import Simulator
+import TestSupport
 import Testing
 
 /// A pool and the simulator, each with a wall clock of its own.
@@ -13,7 +14,7 @@ struct PoolClockTests {
     }
 
     /// One request a minute.
-    private func send(_ range: Range<UInt32>, _ world: World) {
+    private func send(_ range: Range<Handle>, _ world: World) {
         for handle in range {
             world.submit(handle..<handle + 1)
             world.pass(.seconds(60))

@@ -2,6 +2,7 @@ import APNs
 import Core
 import HTTP2
 import Simulator
+import TestSupport
 import Testing
 
 /// How many connections a pool has, and when it changes them.
@@ -151,7 +152,7 @@ struct PoolConnectionsTests {
             server.reply(received.stream)
             if isStorm { server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#) }
         }
-        for minute in UInt32(0)..<240 {
+        for minute in Handle(0)..<240 {
             world.submit(minute * 10..<minute * 10 + 10)
             world.pass(.seconds(60))
         }
@@ -173,7 +174,7 @@ struct PoolConnectionsTests {
             server.reply(received.stream)
             server.hangsUp = true
         }
-        for minute in UInt32(0)..<120 {
+        for minute in Handle(0)..<120 {
             world.submit(minute * 10..<minute * 10 + 10)
             world.pass(.seconds(60))
         }

@@ -3,6 +3,7 @@ import Core
 import HTTP2
 import Simulator
 import TLS
+import TestSupport
 import Testing
 
 /// What an APNs on a bad day does to streams, frames and answers, and what becomes of the requests.
@@ -149,7 +150,7 @@ struct PoolFaultTests {
         ])
     func settings(script: String) throws {
         let world = try world(script) { $0.streamCutPatience = .seconds(3600) }
-        for range in [0..<40, 40..<80, 80..<120] as [Range<UInt32>] {
+        for range in [0..<40, 40..<80, 80..<120] as [Range<Handle>] {
             world.submit(range, payload: 1000)
             world.pass(.seconds(4))
         }
@@ -211,7 +212,7 @@ struct PoolFaultTests {
         world.onRequest = { [unowned world] server, received in
             if world.servers.count > 1 { server.reply(received.stream) }
         }
-        for minute in UInt32(0)..<3 {
+        for minute in Handle(0)..<3 {
             world.submit(minute..<minute + 1)
             world.pass(.seconds(60))
         }
@@ -225,7 +226,7 @@ struct PoolFaultTests {
     func oneUnanswered() throws {
         let world = try World()
         world.onRequest = { if $1.stream != 1 { $0.reply($1.stream) } }
-        for second in UInt32(0)..<40 {
+        for second in Handle(0)..<40 {
             world.submit(second..<second + 1)
             world.pass(.seconds(1))
         }
@@ -259,7 +260,7 @@ struct PoolFaultTests {
         "Connections that APNs closes for their bad device tokens are replaced at a measured pace, and nothing is lost")
     func badTokens() throws {
         let world = try world("set bad-token-limit 20\ntoken *: 400 BadDeviceToken") { $0.connections = 1...2 }
-        for batch in UInt32(0)..<100 {
+        for batch in Handle(0)..<100 {
             world.submit(batch * 10..<batch * 10 + 10)
             world.pass(.seconds(1))
         }

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 /// GOAWAY in every phase of a connection's life, with every reason.

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 /// Who goes next, where permits are short.
@@ -12,19 +13,19 @@ struct PoolLineTests {
             $0.burst = 1
             $0.permitsPerSecond = 100
         }
-        for handle in UInt32(0)..<1000 {
+        for handle in Handle(0)..<1000 {
             world.pool.submit(Fixture.request(handle, priority: .low), handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
         let before = world.replies.count
         #expect((95...101).contains(before))
-        for handle in UInt32(1000)..<1200 {
-            let priority: Priority? = handle % 2 == 0 ? nil : .considerate
+        for handle in Handle(1000)..<1200 {
+            let priority: Priority? = handle.value % 2 == 0 ? nil : .considerate
             world.pool.submit(Fixture.request(handle, priority: priority), handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
-        let immediate = world.replies.keys.count { $0 >= 1000 && $0 % 2 == 0 }
-        let considerate = world.replies.keys.count { $0 >= 1000 && $0 % 2 == 1 }
+        let immediate = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 0 }
+        let considerate = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 1 }
         let low = world.replies.keys.count { $0 < 1000 } - before
         #expect((70...76).contains(immediate) && (18...21).contains(considerate) && (4...8).contains(low))
         world.pass(.seconds(11))
@@ -67,7 +68,7 @@ struct PoolLineTests {
             $0.permitsPerSecond = 80
         }
         world.onRequest = { $0.reply($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
-        for second in UInt32(0)..<60 {
+        for second in Handle(0)..<60 {
             world.submit(second * 60..<second * 60 + 60)
             world.pass(.seconds(1))
         }
@@ -87,8 +88,8 @@ struct PoolLineTests {
         let world = try World()
         world.refusesConnects = true
         let seconds = world.now.wall.seconds
-        for handle in UInt32(0)..<10 {
-            let request = Fixture.request(handle, expiration: handle == 0 ? 0 : seconds + Int64(handle))
+        for handle in Handle(0)..<10 {
+            let request = Fixture.request(handle, expiration: handle == 0 ? 0 : seconds + Int64(handle.value))
             world.pool.submit(request, handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(7))
@@ -106,7 +107,7 @@ struct PoolLineTests {
             defer { isFirst = false }
             server.reply(received.stream, isFirst ? 429 : 200, isFirst ? #"{"reason":"TooManyRequests"}"# : "")
         }
-        func submit(_ range: Range<UInt32>) {
+        func submit(_ range: Range<Handle>) {
             for handle in range {
                 world.pool.submit(Fixture.request(handle, device: device), handle: handle, at: world.now.instant)
             }
@@ -133,14 +134,14 @@ struct PoolLineTests {
             if arrivals.count > 1 { return server.reply(received.stream) }
             server.reply(received.stream, 429, #"{"reason":"TooManyRequests"}"#)
         }
-        func submit(_ handle: UInt32, _ device: DeviceToken?) {
+        func submit(_ handle: Handle, _ device: DeviceToken?) {
             world.pool.submit(Fixture.request(handle, device: device), handle: handle, at: world.now.instant)
         }
         submit(0, device)
         world.pass(.seconds(1))
         #expect(world.replies[0]?.status == 429)
-        for handle in UInt32(1)...4 { submit(handle, device) }
-        for handle in UInt32(10)..<20 { submit(handle, nil) }
+        for handle in Handle(1)...4 { submit(handle, device) }
+        for handle in Handle(10)..<20 { submit(handle, nil) }
         world.pass(.milliseconds(100))
         #expect(world.replies.keys.count { $0 >= 10 } == 10 && world.pool.waitingCount == 4)
         let isCancelled = world.pool.cancel(2)
@@ -159,7 +160,7 @@ struct PoolLineTests {
         let device = try #require(DeviceToken("beef"))
         let world = try World()
         world.onRequest = { $0.reply($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
-        func submit(_ handle: UInt32) {
+        func submit(_ handle: Handle) {
             world.pool.submit(Fixture.request(handle, device: device), handle: handle, at: world.now.instant)
         }
         submit(0)

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @Suite("APNsPool under faults")
@@ -43,7 +44,7 @@ struct PoolRandomWalkTests {
             default: accept(server, received)
             }
         }
-        var submitted = UInt32(0)
+        var submitted = Handle(0)
         var cancelled = 0
         var isConserved = true
         world.check = { [unowned world] in
@@ -53,7 +54,7 @@ struct PoolRandomWalkTests {
                 && counters.submitted == counters.finished + world.pool.waitingCount + world.pool.inFlight
         }
         for _ in 0..<150 {
-            let count = UInt32.random(in: 0...30, using: &random)
+            let count = Handle(UInt32.random(in: 0...30, using: &random))
             world.submit(submitted..<submitted + count)
             submitted += count
             world.pass(.milliseconds(Int64.random(in: 0...200, using: &random)))
@@ -70,7 +71,7 @@ struct PoolRandomWalkTests {
         hasFaults = false
         world.pass(.seconds(60))
         #expect(isConserved, "seed \(seed)")
-        #expect(world.endings == Int(submitted), "seed \(seed)")
+        #expect(world.endings == submitted.index, "seed \(seed)")
         #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0, "seed \(seed)")
         #expect(Set(world.replies.keys).isDisjoint(with: world.losses.keys), "seed \(seed)")
         #expect(accepted.values.allSatisfy { $0 == 1 }, "seed \(seed)")

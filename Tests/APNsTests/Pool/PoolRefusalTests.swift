@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 /// What becomes of requests whose provider token APNs refuses.
@@ -212,7 +213,7 @@ struct PoolRefusalTests {
         world.onRequest = { $0.reply($1.stream) }
         world.refusesConnects = true
         let soon = world.now.wall.seconds + 20
-        for handle in UInt32(0)..<3 {
+        for handle in Handle(0)..<3 {
             world.pool.submit(
                 Fixture.request(handle, expiration: handle == 1 ? soon : 0), handle: handle, at: world.now.instant)
         }
@@ -328,7 +329,7 @@ struct PoolRefusalTests {
             count += 1
             server.reply(received.stream, count % 3 == 0 ? 410 : 500, Self.body("InternalServerError"))
         }
-        for number in 0..<UInt32(30) {
+        for number in 0..<Handle(30) {
             world.submit(number..<number + 1)
             world.pass(.seconds(1))
         }

@@ -1,6 +1,7 @@
 import APNs
 import Core
 import TLS
+import TestSupport
 import Testing
 
 /// Peers with which no TLS comes about: requests wait, attempts grow rare, the cause is told, and the right peer is

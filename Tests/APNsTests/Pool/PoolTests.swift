@@ -2,6 +2,7 @@ import APNs
 import Core
 import HTTP2
 import TLS
+import TestSupport
 import Testing
 
 @Suite("APNsPool")
@@ -53,7 +54,7 @@ struct PoolTests {
         // The last one expires after 0.7 s, and could be sent after 0.8 s.
         world.skew = .milliseconds(300)
         let end = world.now.wall.seconds
-        for handle in UInt32(0)..<5 {
+        for handle in Handle(0)..<5 {
             let request = Fixture.request(handle, expiration: handle == 4 ? end : 0)
             world.pool.submit(request, handle: handle, at: world.now.instant)
         }

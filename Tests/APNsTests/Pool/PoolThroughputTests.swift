@@ -1,6 +1,7 @@
 import APNs
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 /// What long lines and GOAWAYs cost, where nothing but the protocol and the permits sets the pace.
@@ -26,7 +27,7 @@ struct PoolThroughputTests {
         world.pass(.seconds(3))
         #expect(world.replies.count == 100)
         let start = world.now.instant
-        world.submit(0..<UInt32(count))
+        world.submit(0..<Handle(count))
         let all = count + 100
         while world.endings < all, world.now.instant < start + .seconds(60) { world.pass(.milliseconds(10)) }
         #expect(world.replies.count == all && world.losses.isEmpty && world.endings == all)

@@ -1,12 +1,13 @@
 import APNs
 import Core
+import TestSupport
 import Testing
 
 @Suite("RequestLine")
 struct RequestLineTests {
     /// Takes everything out, or `count` requests.
-    private func drain(_ line: inout RequestLine, _ count: Int = .max) -> [UInt32] {
-        var taken: [UInt32] = []
+    private func drain(_ line: inout RequestLine, _ count: Int = .max) -> [Handle] {
+        var taken: [Handle] = []
         while taken.count < count, let handle = line.popFirst() { taken.append(handle) }
         return taken
     }
@@ -14,15 +15,15 @@ struct RequestLineTests {
     @Test(
         "The higher priority goes first, each first in, first out, and what is sent again goes before all",
         arguments: [
-            ([Priority.low, .considerate, .immediate], [UInt32](), [2, 1, 0] as [UInt32]),
+            ([Priority.low, .considerate, .immediate], [Handle](), [2, 1, 0] as [Handle]),
             ([.immediate, .immediate, .immediate], [], [0, 1, 2]),
             ([.low, .low, .considerate, .immediate, .considerate], [], [3, 2, 4, 0, 1]),
             ([.low, .immediate, .low, .considerate], [2, 0], [2, 0, 1, 3]),
         ])
-    func order(priorities: [Priority], ahead: [UInt32], expected: [UInt32]) {
+    func order(priorities: [Priority], ahead: [Handle], expected: [Handle]) {
         var line = RequestLine()
-        for (handle, priority) in priorities.enumerated() where !ahead.contains(UInt32(handle)) {
-            line.append(UInt32(handle), priority: priority)
+        for (handle, priority) in priorities.enumerated() where !ahead.contains(Handle(handle)) {
+            line.append(Handle(handle), priority: priority)
         }
         for handle in ahead { line.appendAhead(handle) }
         #expect(line.count == priorities.count)
@@ -35,11 +36,11 @@ struct RequestLineTests {
         var line = RequestLine()
         let priorities: [Priority] = [.immediate, .considerate, .low]
         var counts: [Int] = [0, 0, 0]
-        for handle in 0..<30 { line.append(UInt32(handle), priority: priorities[handle % 3]) }
+        for handle in 0..<30 { line.append(Handle(handle), priority: priorities[handle % 3]) }
         for _ in 0..<35_000 {
             guard let handle = line.popFirst() else { break }
-            counts[Int(handle % 3)] += 1
-            line.append(handle, priority: priorities[Int(handle % 3)])
+            counts[handle.index % 3] += 1
+            line.append(handle, priority: priorities[handle.index % 3])
         }
         #expect(counts == [26_000, 7_000, 2_000])
     }
@@ -48,7 +49,7 @@ struct RequestLineTests {
     func lateComer() {
         var line = RequestLine()
         line.append(100, priority: .considerate)
-        for handle in 0..<20 { line.append(UInt32(handle), priority: .immediate) }
+        for handle in 0..<20 { line.append(Handle(handle), priority: .immediate) }
         #expect(drain(&line, 4) == [0, 1, 2, 3])
         line.remove(100)
         line.append(101, priority: .considerate)
@@ -59,9 +60,9 @@ struct RequestLineTests {
     func resent() {
         var line = RequestLine()
         line.append(100, priority: .low)
-        for handle in 0..<20 { line.append(UInt32(handle), priority: .immediate) }
+        for handle in 0..<20 { line.append(Handle(handle), priority: .immediate) }
         _ = drain(&line, 10)
-        for handle in 200..<300 { line.appendAhead(UInt32(handle)) }
+        for handle in 200..<300 { line.appendAhead(Handle(handle)) }
         #expect(drain(&line, 100) == Array(200..<300))
         #expect(drain(&line, 7) == [10, 11, 12, 13, 14, 15, 100])
     }
@@ -71,10 +72,10 @@ struct RequestLineTests {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         var line = RequestLine()
-        var model: [Priority: [UInt32]] = [.immediate: [], .considerate: [], .low: []]
-        var ahead: [UInt32] = []
+        var model: [Priority: [Handle]] = [.immediate: [], .considerate: [], .low: []]
+        var ahead: [Handle] = []
         var passed: [Priority: Int] = [:]
-        var next = UInt32(0)
+        var next = Handle(0)
         for _ in 0..<20_000 {
             switch Int.random(in: 0..<20, using: &random) {
             case 0..<9:

@@ -3,6 +3,7 @@ import Core
 import HTTP2
 import Simulator
 import TLS
+import TestSupport
 
 /// Certificates and keys made once, and the words in which tests talk.
 enum Fixture {
@@ -51,7 +52,7 @@ enum Fixture {
 
     /// A notification whose `apns-id` ends in `number`.
     static func request(
-        _ number: UInt32 = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil,
+        _ number: Handle = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil,
         priority: Priority? = .immediate, device: DeviceToken? = nil
     ) -> APNsRequest {
         let token = device ?? DeviceToken("00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
@@ -59,7 +60,7 @@ enum Fixture {
         return APNsRequest(
             target: .device(token), topic: ArraySlice("com.example.app".utf8), pushType: .alert, priority: priority,
             expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
-            id: NotificationID(high: 0x1234, low: UInt64(number)),
+            id: NotificationID(high: 0x1234, low: UInt64(number.value)),
             payload: ArraySlice([UInt8](repeating: UInt8(ascii: "x"), count: payload)))
     }
 }
@@ -76,8 +77,8 @@ extension APNsEngine.Event: CustomStringConvertible {
         switch self {
         case .ready: "ready"
         case .replied(let handle, let reply):
-            "replied \(handle): \(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
-        case .lost(let handle, let loss): "lost \(handle): \(loss.processed.name)"
+            "replied \(handle.value): \(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
+        case .lost(let handle, let loss): "lost \(handle.value): \(loss.processed.name)"
         case .goaway(let reason): "goaway: \(reason)"
         case .closed(let error): "closed" + (error.map { ": \($0.code.rawValue)" } ?? "")
         }

@@ -2,6 +2,7 @@ import APNs
 import Core
 import HTTP2
 import TLS
+import TestSupport
 
 /// An engine and a server joined by a wire in memory, on virtual time.
 final class Link {
@@ -41,7 +42,7 @@ final class Link {
         pump()
     }
 
-    func submit(_ request: APNsRequest = Fixture.request(), as handle: UInt32 = 1) throws {
+    func submit(_ request: APNsRequest = Fixture.request(), as handle: Handle = 1) throws {
         let token = tokens?.token(at: Moment(instant: now, wall: Fixture.start.wall))
         try engine.submit(request, handle: handle, authorization: token, at: now)
     }

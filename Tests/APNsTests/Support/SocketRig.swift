@@ -13,11 +13,11 @@ final class SocketRig: LoopOwner {
     let pool: APNsPool
     private let loop: EventLoop
     private let network: SocketNetwork
-    private(set) var replies: [UInt32: APNsReply] = [:]
-    private(set) var losses: [UInt32: Loss] = [:]
+    private(set) var replies: [Handle: APNsReply] = [:]
+    private(set) var losses: [Handle: Loss] = [:]
     private(set) var connects = 0
     private(set) var disconnects: [APNsError?] = []
-    private var submitted: UInt32 = 0
+    private var submitted: Handle = 0
     private var condition: () -> Bool = { true }
     private var deadline = Instant.distantFuture
 
@@ -54,8 +54,8 @@ final class SocketRig: LoopOwner {
     }
 
     /// Submits a request and returns its handle.
-    func submit() -> UInt32 {
-        submitted += 1
+    func submit() -> Handle {
+        submitted = submitted.advanced(by: 1)
         pool.submit(Fixture.request(submitted), handle: submitted, at: SystemClock.now().instant)
         return submitted
     }

@@ -60,9 +60,9 @@ final class World {
     var refusesConnects = false
     var latency = Duration.milliseconds(5)
     /// What the pool has told.
-    private(set) var replies: [UInt32: APNsReply] = [:]
-    private(set) var losses: [UInt32: Loss] = [:]
-    private(set) var expired: [UInt32] = []
+    private(set) var replies: [Handle: APNsReply] = [:]
+    private(set) var losses: [Handle: Loss] = [:]
+    private(set) var expired: [Handle] = []
     private(set) var endings = 0
     private(set) var disconnects: [APNsError?] = []
     private(set) var alarms: [APNsPool.Alarm] = []
@@ -116,9 +116,9 @@ final class World {
     // MARK: What tests do
 
     /// Each to a device of its own.
-    func submit(_ range: Range<UInt32>, payload: Int = 20) {
+    func submit(_ range: Range<Handle>, payload: Int = 20) {
         for handle in range {
-            let device = DeviceToken(String(handle + 0x1000_0000, radix: 16))
+            let device = DeviceToken(String(handle.value + 0x1000_0000, radix: 16))
             pool.submit(Fixture.request(handle, payload: payload, device: device), handle: handle, at: now.instant)
         }
     }

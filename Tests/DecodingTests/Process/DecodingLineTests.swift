@@ -1,4 +1,5 @@
 import Core
+import TestSupport
 import Testing
 
 @testable import Decoding
@@ -7,7 +8,7 @@ import Testing
 struct DecodingLineTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
 
-    private static func line(batch: Int = 2, inFlight: Int = 4, messages: UInt32 = 0) -> DecodingLine {
+    private static func line(batch: Int = 2, inFlight: Int = 4, messages: Handle = 0) -> DecodingLine {
         var limits = DecodingLine.Limits()
         limits.batch = batch
         limits.inFlight = inFlight
@@ -17,9 +18,9 @@ struct DecodingLineTests {
     }
 
     /// Everything that is asked now, batch by batch.
-    private static func ask(_ line: inout DecodingLine, at now: Instant = start) -> [[UInt64: UInt32]] {
-        var batches: [[UInt64: UInt32]] = []
-        var batch: [UInt64: UInt32] = [:]
+    private static func ask(_ line: inout DecodingLine, at now: Instant = start) -> [[UInt64: Handle]] {
+        var batches: [[UInt64: Handle]] = []
+        var batch: [UInt64: Handle] = [:]
         while line.ask(
             at: now,
             { number, handle in
@@ -46,7 +47,7 @@ struct DecodingLineTests {
     @Test("A writer that has no room for more ends its batch")
     func room() {
         var line = Self.line(batch: 3, messages: 3)
-        var written: [UInt32] = []
+        var written: [Handle] = []
         let isAsking = line.ask(at: Self.start) { _, handle in
             written.append(handle)
             return false
@@ -116,11 +117,11 @@ struct DecodingLineTests {
         var random = SplitMix64(seed: seed)
         var line = Self.line(
             batch: Int.random(in: 1...5, using: &random), inFlight: Int.random(in: 1...9, using: &random))
-        let messages: UInt32 = 60
+        let messages: Handle = 60
         let poison = Set((0..<messages).filter { _ in Int.random(in: 0..<12, using: &random) == 0 })
         for handle in 0..<messages { line.append(handle) }
-        var ends: [UInt32: Int] = [:]
-        var blamed: Set<UInt32> = []
+        var ends: [Handle: Int] = [:]
+        var blamed: Set<Handle> = []
         var rounds = 0
         while line.count > 0, rounds < 10_000 {
             rounds += 1
@@ -136,7 +137,7 @@ struct DecodingLineTests {
                 blamed.insert(culprit)
             }
         }
-        #expect(ends.count == Int(messages) && ends.values.allSatisfy { $0 == 1 }, "seed \(seed)")
+        #expect(ends.count == messages.index && ends.values.allSatisfy { $0 == 1 }, "seed \(seed)")
         #expect(blamed == poison, "seed \(seed)")
     }
 }

@@ -17,7 +17,7 @@ struct RealProcessTests {
         let loop: EventLoop
         let process: DecoderProcess
         private let host: ProgramProcesses
-        private(set) var answers: [UInt32: Decoded] = [:]
+        private(set) var answers: [Handle: Decoded] = [:]
         private var isOver: () -> Bool = { true }
         private var limit = Instant.distantFuture
         private(set) var isLate = false
@@ -57,12 +57,12 @@ struct RealProcessTests {
 
         func ask(_ bodies: [String]) throws {
             for (handle, body) in bodies.enumerated() {
-                process.ask(UInt32(handle), HandmadeDelivery(body: Array(body.utf8)).delivery)
+                process.ask(Handle(handle), HandmadeDelivery(body: Array(body.utf8)).delivery)
             }
             try run { [unowned self] in answers.count == bodies.count }
         }
 
-        func kind(_ handle: UInt32) -> String {
+        func kind(_ handle: Handle) -> String {
             switch answers[handle] {
             case .request: "request"
             case .ignore: "ignore"

@@ -1,4 +1,5 @@
 import Core
+import TestSupport
 import Testing
 
 @testable import Pipeline
@@ -13,7 +14,7 @@ struct AppGateTests {
     @Test("An open gate lets everything through")
     func open() {
         var gate = AppGate()
-        for handle: UInt32 in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
+        for handle: Handle in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
         #expect(gate.isOpen)
         #expect(gate.nextProbe == nil)
         for proof in [ReplyProof.none, .credential, .topic, .token] {
@@ -28,7 +29,7 @@ struct AppGateTests {
         var now = Self.start
         var pauses: [Duration] = []
         #expect(gate.refused(0, Self.cause, at: now) == .closes)
-        for handle: UInt32 in 1...8 {
+        for handle: Handle in 1...8 {
             guard let due = gate.nextProbe else { break }
             pauses.append(due - now)
             #expect(gate.admit(handle, at: due + .nanoseconds(-1)) == false)
@@ -129,9 +130,9 @@ struct AppGateTests {
         for _ in 0..<200 {
             var gate = AppGate()
             var now = Self.start
-            var inFlight: Set<UInt32> = []
-            var probe: UInt32?
-            var next: UInt32 = 0
+            var inFlight: Set<Handle> = []
+            var probe: Handle?
+            var next: Handle = 0
             for _ in 0..<200 {
                 now = now + .seconds(Int.random(in: 0...20, using: &random))
                 switch Int.random(in: 0..<10, using: &random) {
@@ -145,7 +146,7 @@ struct AppGateTests {
                         try #require(due.map { $0 <= now } == true, "seed \(seed)")
                         probe = next
                     }
-                    next += 1
+                    next = next.advanced(by: 1)
                 case 5..<8:
                     guard let handle = inFlight.sorted().randomElement(using: &random) else { continue }
                     inFlight.remove(handle)

@@ -18,10 +18,10 @@ final class Provider {
     private var toServer = ByteQueue()
     private var toClient = ByteQueue()
     private var plaintext = ByteQueue()
-    private var nextHandle: UInt32 = 0
+    private var nextHandle: Handle = 0
 
-    private(set) var responses: [UInt32: HTTP2Response] = [:]
-    private(set) var resets: [UInt32: HTTP2ErrorCode] = [:]
+    private(set) var responses: [Handle: HTTP2Response] = [:]
+    private(set) var resets: [Handle: HTTP2ErrorCode] = [:]
     private(set) var goaways: [(last: Int32, code: HTTP2ErrorCode, text: String)] = []
     /// The streams that the provider may open, each time that the simulator says so.
     private(set) var limits: [UInt32] = []
@@ -73,8 +73,8 @@ final class Provider {
 
     /// Submits a request without sending it.
     @discardableResult
-    func submit(_ headers: [HTTP2Header] = Samples.headers(), _ body: [UInt8] = Samples.payload) throws -> UInt32 {
-        nextHandle += 1
+    func submit(_ headers: [HTTP2Header] = Samples.headers(), _ body: [UInt8] = Samples.payload) throws -> Handle {
+        nextHandle = nextHandle.advanced(by: 1)
         http.beginRequest()
         for header in headers {
             http.add(Self.name(header.nameText), header.value.span, indexing: Self.indexing(header.nameText))
@@ -87,22 +87,22 @@ final class Provider {
     @discardableResult
     func send(
         token: String = Samples.token, _ changes: [String: String?] = [:], _ body: [UInt8] = Samples.payload
-    ) throws -> UInt32 {
+    ) throws -> Handle {
         let handle = try submit(Samples.headers(token: token, changes), body)
         try exchange()
         return handle
     }
 
-    func reason(_ handle: UInt32) -> String? {
+    func reason(_ handle: Handle) -> String? {
         guard let response = responses[handle] else { return nil }
         return "\(response.status) \(String(decoding: response.body, as: UTF8.self))"
     }
 
-    func status(_ handle: UInt32) -> UInt16? { responses[handle]?.status }
+    func status(_ handle: Handle) -> UInt16? { responses[handle]?.status }
 
-    func body(_ handle: UInt32) -> [UInt8] { responses[handle]?.body ?? [] }
+    func body(_ handle: Handle) -> [UInt8] { responses[handle]?.body ?? [] }
 
-    func reset(_ handle: UInt32) -> HTTP2ErrorCode? { resets[handle] }
+    func reset(_ handle: Handle) -> HTTP2ErrorCode? { resets[handle] }
 
     private static func indexing(_ name: String) -> HTTP2ClientSession.Indexing {
         [":path", "authorization", "apns-id", "apns-expiration", "apns-collapse-id"].contains(name)
