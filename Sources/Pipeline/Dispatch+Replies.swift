@@ -148,7 +148,7 @@ extension Dispatch {
         if let reason = loss.goawayReason, let rule = ReplyRule.rule(goaway: reason), rule.action.pause != nil,
             isRepeatable(entry, after: loss.processed), !isOutdated(entry)
         {
-            if loss.processed == .unknown { counters.uncertain += 1 }
+            if loss.processed == .unknown { counters[.uncertain] += 1 }
             entry.tried(loss.processed)
             refused(handle, entry, rule, reason, at: now)
             return
@@ -179,7 +179,7 @@ extension Dispatch {
     private mutating func isTriedAgain(
         _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ trouble: Trouble, at now: Moment
     ) -> Bool {
-        if processed == .unknown { counters.uncertain += 1 }
+        if processed == .unknown { counters[.uncertain] += 1 }
         entry.tried(inVain: processed)
         ended(handle, entry, showing: .none, at: now)
         guard case .short = trouble else { return false }
@@ -234,7 +234,7 @@ extension Dispatch {
         else {
             return false
         }
-        counters.retries += 1
+        counters[.retries] += 1
         entry.waitingSince = nil
         retries.insert(handle, due: now.instant + pause)
         return true
@@ -249,7 +249,7 @@ extension Dispatch {
 
     /// Says once for each reason what an operator should know about it.
     private mutating func announce(_ reply: APNsReply, _ rule: ReplyRule, _ app: Int) {
-        if !rule.isKnown { counters.unknownReasons += 1 }
+        if !rule.isKnown { counters[.unknownReasons] += 1 }
         let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"
         guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }
         let metadata = gates.appMetadata(app, ["status": "\(reply.status)", "reason": "\(reason)"])

@@ -11,7 +11,7 @@ extension Dispatch {
         let findings = PayloadCheck.findings(
             in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
         guard !findings.isEmpty else { return nil }
-        counters.payloadFindings += 1
+        counters[.payloadFindings] += 1
         if settings.validation == .warn, let heldBack = findingLog.admit(at: now.instant) {
             let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
             log.warning(

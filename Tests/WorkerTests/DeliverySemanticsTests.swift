@@ -86,7 +86,7 @@ struct DeliverySemanticsTests {
         #expect(results.allSatisfy { $0.body.contains("\"attempts\":1,") })
         #expect(world.sent == 3)
         #expect(world.ledger.statistics.accepted == 2)
-        #expect(world.worker?.counters.uncertain == 0)
+        #expect(world.worker?.counters[.uncertain] == 0)
     }
 
     @Test("never written: sent as soon as there is a connection, not counted")
@@ -112,7 +112,7 @@ struct DeliverySemanticsTests {
         try world.request(Self.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
         #expect(world.sent == 2)
-        #expect(world.worker?.counters.uncertain == 1)
+        #expect(world.worker?.counters[.uncertain] == 1)
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "accepted")
         #expect(result.body.contains("\"attempts\":2,"))
@@ -149,7 +149,7 @@ struct DeliverySemanticsTests {
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet && world.worker?.counters.deliveries == [2] })
         #expect(world.sent == 1)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-        #expect(world.worker?.counters.duplicatesAvoided == 1)
+        #expect(world.worker?.counters[.duplicatesAvoided] == 1)
     }
 
     @Test("consuming connection lost, and lost again: what has finished is not sent again", arguments: [1, 2, 3])
@@ -233,7 +233,7 @@ struct DeliverySemanticsTests {
         #expect(world.sent == 3)
         #expect(settled == 2)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted", "accepted"])
-        #expect(world.worker?.counters.duplicatesAvoided == 2)
+        #expect(world.worker?.counters[.duplicatesAvoided] == 2)
         #expect(world.worker?.counters.unsettled == 0)
     }
 
@@ -263,7 +263,7 @@ struct DeliverySemanticsTests {
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.sent == 2)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
-        #expect(world.worker?.counters.duplicatesAvoided == 0)
+        #expect(world.worker?.counters[.duplicatesAvoided] == 0)
     }
 
     @Test("Oversize messages without a message id are never taken for one another")
@@ -307,7 +307,7 @@ struct DeliverySemanticsTests {
         world.pass(.seconds(120))
         #expect(world.broker.unsettledCount == 1)
         // After 0.5 s, 1, 2, 4, 8, 16 and then every 30 s.
-        #expect(world.worker?.counters.refusedPublishes == 9)
+        #expect(world.worker?.counters[.refusedPublishes] == 9)
         world.broker.queues["push.results"]?.rejectsPublishes = false
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         #expect(world.sent == 1)
@@ -329,7 +329,7 @@ struct DeliverySemanticsTests {
             try world.request(Self.body(), id: "m1")
             world.pass(.seconds(20))
             #expect(world.broker.unsettledCount == 1, "\(name)")
-            #expect(world.worker?.counters.refusedPublishes == 6, "\(name)")
+            #expect(world.worker?.counters[.refusedPublishes] == 6, "\(name)")
             #expect(queues.allSatisfy { world.broker.messages(in: $0.name).isEmpty }, "\(name)")
             for queue in queues { queue.rejectsPublishes = false }
             #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet }, "\(name)")
@@ -347,7 +347,7 @@ struct DeliverySemanticsTests {
             #expect(world.pass(atMost: .seconds(120)) { world.isQuiet }, "\(ending)")
             #expect(world.sent == 1, "\(ending)")
             #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"], "\(ending)")
-            #expect(world.worker?.counters.uncertain == 0, "\(ending)")
+            #expect(world.worker?.counters[.uncertain] == 0, "\(ending)")
         }
     }
 
@@ -359,7 +359,7 @@ struct DeliverySemanticsTests {
         #expect(world.isQuiet)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
         #expect(world.published(in: "push.dead").isEmpty)
-        #expect(world.worker?.counters.returned == 1)
+        #expect(world.worker?.counters[.returned] == 1)
     }
 
     @Test("reply queue is gone, and there are no results: the request goes to the dead letters with outcome and detail")

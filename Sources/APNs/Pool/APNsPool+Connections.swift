@@ -38,7 +38,7 @@ extension APNsPool {
     /// The circuit breaker was closed before the newest failure.
     private func noteBreaker() {
         guard dialer.isBreakerOpen else { return }
-        counters.breakerOpenings += 1
+        counters[.breakerOpenings] += 1
         events.append(.alarm(.unreachable(failures: dialer.failures)))
     }
 
@@ -48,7 +48,7 @@ extension APNsPool {
         let wasOpen = dialer.isBreakerOpen
         if dialer.leftEarly(at: now, using: &random) {
             connection.trial.countEnd()
-            counters.earlyEnds += 1
+            counters[.earlyEnds] += 1
         }
         if !wasOpen { noteBreaker() }
     }
@@ -59,7 +59,7 @@ extension APNsPool {
         counters.add(connection.engine.encounters)
         counters.count(disconnect: error)
         if error != nil, connection.trial.isVain(at: now) {
-            counters.failures += 1
+            counters[.failures] += 1
             if !connection.trial.isEndCounted { noteFailure(at: now) }
         } else if error != nil {
             left(connection, at: now)
@@ -102,7 +102,7 @@ extension APNsPool {
         }
         if wanted > configuration.connections.upperBound {
             wanted = configuration.connections.upperBound
-            counters.turnsAtMaximumConnections += 1
+            counters[.turnsAtMaximumConnections] += 1
         }
         isCapped = isCapped && dialer.isCapped(at: now)
         while connecting + ready < wanted {
@@ -112,7 +112,7 @@ extension APNsPool {
                 due = min(due, dialer.nextAttempt)
                 if !isCapped, dialer.isCapped(at: now) {
                     isCapped = true
-                    counters.connectCapHits += 1
+                    counters[.connectCapHits] += 1
                 }
                 break
             }
@@ -152,7 +152,7 @@ extension APNsPool {
                     if isShort { census.due = min(census.due, waited) }
                 } else if isShort, !connection.isWarmUpOver {
                     connection.isWarmUpOver = true
-                    counters.warmUpTimeouts += 1
+                    counters[.warmUpTimeouts] += 1
                 }
             case .draining, .closed: break
             }
@@ -171,7 +171,7 @@ extension APNsPool {
 
     private func connect(at now: Instant) {
         dialer.attempted(at: now)
-        counters.connects += 1
+        counters[.connects] += 1
         do throws(APNsError) {
             let engine = try APNsEngine(configuration: configuration.engine, tls: context)
             engine.onNews = { [weak self] in self?.becomeDue() }
@@ -183,7 +183,7 @@ extension APNsPool {
             nextSerial += 1
             network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
         } catch {
-            counters.failures += 1
+            counters[.failures] += 1
             noteFailure(at: now)
             counters.count(disconnect: error)
             events.append(.disconnected(error))
@@ -208,7 +208,7 @@ extension APNsPool {
             permitsPerSecond: configuration.permitsPerSecond)
         guard surplus.check(load, at: now), let quietest = open.min(by: { $0.engine.inFlight < $1.engine.inFlight })
         else { return false }
-        counters.shrinks += 1
+        counters[.shrinks] += 1
         retire(quietest, at: now)
         return true
     }
@@ -218,7 +218,7 @@ extension APNsPool {
     private func watchStreams(of connection: PoolConnection, at now: Instant) {
         let streams = connection.engine.maximumConcurrentStreams
         guard connection.streamCut.observe(streams, divisor: configuration.streamCutDivisor, at: now) else { return }
-        counters.streamCuts += 1
+        counters[.streamCuts] += 1
         events.append(.alarm(.streamsCut(from: connection.streamCut.peak, to: streams)))
     }
 
@@ -237,7 +237,7 @@ extension APNsPool {
         guard let longest, let since = longest.streamCut.since else { return nil }
         guard since + configuration.streamCutPatience <= now else { return since + configuration.streamCutPatience }
         longest.replacedBy = nextSerial
-        counters.replaced += 1
+        counters[.replaced] += 1
         return nil
     }
 

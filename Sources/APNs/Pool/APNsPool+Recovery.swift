@@ -60,7 +60,7 @@ extension APNsPool {
             tokens.expired(generation: entry.tokenGeneration, at: now)
         else { return false }
         entry.recovery.hadNewToken = true
-        counters.renewals += 1
+        counters[.renewals] += 1
         lineUpAgain(handle)
         return true
     }
@@ -74,7 +74,7 @@ extension APNsPool {
         case .inUse: break
         }
         entry.recovery.hadOlderToken = true
-        counters.renewals += 1
+        counters[.renewals] += 1
         lineUpAgain(handle)
         return true
     }
@@ -90,7 +90,7 @@ extension APNsPool {
             return false
         }
         entry.recovery.hadFreshConnection = true
-        counters.rebinds += 1
+        counters[.rebinds] += 1
         rebinding.append(handle)
         return true
     }
@@ -100,7 +100,7 @@ extension APNsPool {
     /// - Returns: Whether this is news: no connection that was there at the same time was abandoned before it.
     @discardableResult
     private func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
-        if !connection.isRefused { counters.replaced += 1 }
+        if !connection.isRefused { counters[.replaced] += 1 }
         connection.isRefused = true
         retire(connection, at: now)
         guard connection.serial >= freshSerial else { return false }

@@ -71,7 +71,7 @@ extension APNsPool {
         if connection.brake?.answered(reply.status, at: now.instant) == true { brake(connection, at: now.instant) }
         if let refusal {
             if recover(handle, from: refusal, on: connection, at: now) { return }
-            counters.recoveryLimitHits += 1
+            counters[.recoveryLimitHits] += 1
         } else if !reply.isSuccess {
             let rule = reply.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
@@ -91,8 +91,8 @@ extension APNsPool {
         }
         connection.serverErrors += 1
         guard connection.serverErrors == configuration.maximumServerErrors else { return }
-        counters.replaced += 1
-        counters.serverErrorLimitHits += 1
+        counters[.replaced] += 1
+        counters[.serverErrorLimitHits] += 1
         noteFailure(at: now)
         retire(connection, at: now)
         events.append(.alarm(.serverErrors))
@@ -104,8 +104,8 @@ extension APNsPool {
         guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
             now - sentAt >= configuration.engine.requestTimeout, connection.answeredAt ?? .distantPast < sentAt
         else { return }
-        counters.replaced += 1
-        counters.silentConnections += 1
+        counters[.replaced] += 1
+        counters[.silentConnections] += 1
         noteFailure(at: now)
         retire(connection, at: now)
         events.append(.alarm(.silent))
@@ -115,7 +115,7 @@ extension APNsPool {
     private func space(_ target: Notification.Target, _ reply: APNsReply, at now: Instant) {
         guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
         let refusal = spacing.refused(token, at: now)
-        if refusal.madeRoom { counters.spacedDeviceLimitHits += 1 }
+        if refusal.madeRoom { counters[.spacedDeviceLimitHits] += 1 }
         for handle in refusal.released { readmit(handle) }
     }
 
@@ -138,9 +138,9 @@ extension APNsPool {
         guard hold != .none else { return false }
         leaveLine(handle, entry)
         if hold == .held {
-            counters.spaced += 1
+            counters[.spaced] += 1
         } else {
-            counters.crowdedDevices += 1
+            counters[.crowdedDevices] += 1
             lose(handle, Loss(processed: .no, detail: Self.crowdedDetail, isThrottled: true))
         }
         return true
@@ -148,7 +148,7 @@ extension APNsPool {
 
     private func brake(_ connection: PoolConnection, at now: Instant) {
         let rate = max(1, configuration.permitsPerSecond / (connection.brake?.divisor ?? 1))
-        if rate < connection.limiter.perSecond { counters.brakes += 1 }
+        if rate < connection.limiter.perSecond { counters[.brakes] += 1 }
         connection.limiter.change(perSecond: rate, at: now)
     }
 
@@ -161,11 +161,11 @@ extension APNsPool {
         let entry = entry(handle)
         guard !isDraining else { return false }
         guard entry.resends < configuration.maximumResends else {
-            counters.resendLimitHits += 1
+            counters[.resendLimitHits] += 1
             return false
         }
         entry.resends += 1
-        counters.resends += 1
+        counters[.resends] += 1
         lineUpAgain(handle)
         return true
     }
@@ -247,15 +247,15 @@ extension APNsPool {
             isReady = true
             guard lane.freeStreams > 0 else { continue }
             hasStream = true
-            if lane.permits > 0 { return counters.turnsWithoutWindow += 1 }
+            if lane.permits > 0 { return counters[.turnsWithoutWindow] += 1 }
         }
         if hasStream {
             lacksPermits = true
-            counters.turnsWithoutPermit += 1
+            counters[.turnsWithoutPermit] += 1
         } else if isReady {
-            counters.turnsWithoutStream += 1
+            counters[.turnsWithoutStream] += 1
         } else {
-            counters.turnsWithoutConnection += 1
+            counters[.turnsWithoutConnection] += 1
         }
     }
 

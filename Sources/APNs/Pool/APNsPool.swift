@@ -197,7 +197,7 @@ package final class APNsPool {
         } else {
             line.append(handle, priority: priority)
         }
-        counters.submitted += 1
+        counters[.submitted] += 1
         becomeDue()
     }
 
@@ -207,7 +207,7 @@ package final class APNsPool {
     package func cancel(_ handle: Handle) -> Bool {
         guard let entry = entries[handle], leaveLine(handle, entry) else { return false }
         entries[handle] = nil
-        counters.finished += 1
+        counters[.finished] += 1
         return true
     }
 
@@ -271,7 +271,7 @@ package final class APNsPool {
     /// The request has ended.
     func end(_ handle: Handle) -> Entry {
         guard let entry = entries.removeValue(forKey: handle) else { preconditionFailure("a request ends once") }
-        counters.finished += 1
+        counters[.finished] += 1
         return entry
     }
 

@@ -49,9 +49,11 @@ package struct StatePage {
 
     private var totals: JSONAnswer {
         .object([
-            ("deliveries", sum { $0.deliveries.reduce(0, &+) }), ("retries", sum(\.retries)), ("parked", sum(\.parked)),
-            ("uncertain", sum(\.uncertain)), ("duplicates_avoided", sum(\.duplicatesAvoided)),
-            ("dead_letters", sum(\.deadLetters)), ("requeued", sum(\.requeued)), ("ignored", sum(\.ignored)),
+            ("deliveries", sum { $0.deliveries.reduce(0, &+) }), ("retries", sum { $0[.retries] }),
+            ("parked", sum { $0[.parked] }),
+            ("uncertain", sum { $0[.uncertain] }), ("duplicates_avoided", sum { $0[.duplicatesAvoided] }),
+            ("dead_letters", sum { $0[.deadLetters] }), ("requeued", sum { $0[.requeued] }),
+            ("ignored", sum { $0[.ignored] }),
         ])
     }
 

@@ -74,8 +74,8 @@ package struct MetricsPage {
         write(metric, sums: snapshots.flatMap(\.processes).map { ($0.name, value($0)) })
     }
 
-    private mutating func write(_ metric: Metric, pools value: KeyPath<PoolCounters, Int>) {
-        write(metric, sum: { $0.poolCounters[keyPath: value] })
+    private mutating func write(_ metric: Metric, pools name: PoolCounters.Name) {
+        write(metric, sum: { $0.poolCounters[name] })
     }
 
     // MARK: Groups
@@ -84,8 +84,8 @@ package struct MetricsPage {
         write(.deliveries, perQueue: { Int($0.counters.deliveries[$1]) })
         text.begin(.notifications)
         for (key, count) in snapshots.notifications { text.sample(key.labels, .count(count)) }
-        write(.ignored, sum: { $0.counters.ignored })
-        write(.deferred, sum: { $0.counters.deferred })
+        write(.ignored, sum: { $0.counters[.ignored] })
+        write(.deferred, sum: { $0.counters[.deferred] })
         text.begin(.decodingLimits)
         for limit in DecodingLimit.allCases {
             let count = snapshots.reduce(0) { $0 &+ $1.counters.decodingLimits[Int(limit.rawValue)] }
@@ -96,8 +96,8 @@ package struct MetricsPage {
         write(.decoderRestarts, perProcess: { Int($0.counters.restarts) })
         write(.decoderTimeouts, perProcess: { Int($0.counters.timeouts) })
         write(.decoderQuarantined, perProcess: { Int($0.counters.quarantined) })
-        write(.payloadFindings, sum: { $0.counters.payloadFindings })
-        write(.unknownReasons, sum: { $0.counters.unknownReasons })
+        write(.payloadFindings, sum: { $0.counters[.payloadFindings] })
+        write(.unknownReasons, sum: { $0.counters[.unknownReasons] })
     }
 
     private mutating func writeTimings() {
@@ -116,20 +116,20 @@ package struct MetricsPage {
     private mutating func writeResults() {
         text.begin(.retries)
         let pools = snapshots.map(\.poolCounters)
-        text.sample(["backoff"], .count(snapshots.reduce(0) { $0 + $1.counters.retries }))
-        text.sample(["parked"], .count(snapshots.reduce(0) { $0 + $1.counters.parked }))
-        text.sample(["resend"], .integer(pools.reduce(0) { $0 + $1.resends }))
-        text.sample(["token"], .integer(pools.reduce(0) { $0 + $1.renewals + $1.rebinds }))
-        write(.duplicatesAvoided, sum: { $0.counters.duplicatesAvoided })
-        write(.uncertain, sum: { $0.counters.uncertain })
-        write(.deadLetters, sum: { $0.counters.deadLetters })
-        write(.returned, sum: { $0.counters.returned })
-        write(.refusedPublishes, sum: { $0.counters.refusedPublishes })
+        text.sample(["backoff"], .count(snapshots.reduce(0) { $0 + $1.counters[.retries] }))
+        text.sample(["parked"], .count(snapshots.reduce(0) { $0 + $1.counters[.parked] }))
+        text.sample(["resend"], .integer(pools.reduce(0) { $0 + $1[.resends] }))
+        text.sample(["token"], .integer(pools.reduce(0) { $0 + $1[.renewals] + $1[.rebinds] }))
+        write(.duplicatesAvoided, sum: { $0.counters[.duplicatesAvoided] })
+        write(.uncertain, sum: { $0.counters[.uncertain] })
+        write(.deadLetters, sum: { $0.counters[.deadLetters] })
+        write(.returned, sum: { $0.counters[.returned] })
+        write(.refusedPublishes, sum: { $0.counters[.refusedPublishes] })
         write(.refusedRequests, sum: { $0.refused })
-        write(.divertedResults, sum: { $0.counters.divertedResults })
+        write(.divertedResults, sum: { $0.counters[.divertedResults] })
         write(.refusingQueues, sums: snapshots.flatMap(\.refusing.since.keys).map { ($0.name, 1) })
-        write(.fittedPublishes, sum: { $0.counters.fittedPublishes })
-        write(.quarantined, sum: { $0.counters.quarantined })
+        write(.fittedPublishes, sum: { $0.counters[.fittedPublishes] })
+        write(.quarantined, sum: { $0.counters[.quarantined] })
         write(.unsettled, sum: { $0.counters.unsettled })
         write(.oldestUnsettled, .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))
         write(.unconfirmed, sum: { $0.counters.unconfirmed })
@@ -159,17 +159,17 @@ package struct MetricsPage {
         write(.goaways, sums: counters.flatMap(\.goaways).map { ($0.key, $0.value) })
         write(.disconnects, sums: counters.flatMap(\.disconnects).map { ($0.key, $0.value) })
         let hits = counters.flatMap { counters in
-            PoolCounters.limits.map { ($0.name, counters[keyPath: $0.counter]) }
+            PoolCounters.Name.allCases.compactMap { name in name.limit.map { ($0, counters[name]) } }
         }
         write(.limitHits, sums: hits)
-        write(.connects, pools: \.connects)
-        write(.connectFailures, pools: \.failures)
-        write(.replaced, pools: \.replaced)
-        write(.streamCuts, pools: \.streamCuts)
-        write(.shrinks, pools: \.shrinks)
-        write(.brakes, pools: \.brakes)
+        write(.connects, pools: .connects)
+        write(.connectFailures, pools: .failures)
+        write(.replaced, pools: .replaced)
+        write(.streamCuts, pools: .streamCuts)
+        write(.shrinks, pools: .shrinks)
+        write(.brakes, pools: .brakes)
         write(.braked, perApp: { $0.statistics.braked })
-        write(.spaced, pools: \.spaced)
+        write(.spaced, pools: .spaced)
         write(.spacedDevices, perApp: { $0.statistics.spacedDevices })
     }
 
@@ -195,8 +195,8 @@ package struct MetricsPage {
         write(.prefetchInForce, perQueue: { Int($0.queues[$1].prefetchInForce) })
         write(.messages, snapshots.messages.mapValues { .integer(Int($0)) })
         write(.standstill, sum: { $0.isSuspended ? 1 : 0 })
-        write(.heldTooLong, sum: { $0.counters.heldTooLong })
-        write(.requeued, sum: { $0.counters.requeued })
+        write(.heldTooLong, sum: { $0.counters[.heldTooLong] })
+        write(.requeued, sum: { $0.counters[.requeued] })
         write(.remembered, sum: { $0.remembered })
         write(.orphans, sum: { $0.orphans })
         write(.suspects, sum: { $0.suspects })

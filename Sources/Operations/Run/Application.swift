@@ -191,9 +191,10 @@ package final class Application: LoopOwner {
 
     private func logTotals() {
         var fields: Logger.Metadata = [
-            "deliveries": "\(totals.deliveries.reduce(0, +))", "retries": "\(totals.retries)",
-            "duplicates_avoided": "\(totals.duplicatesAvoided)", "uncertain": "\(totals.uncertain)",
-            "parked": "\(totals.parked)", "requeued": "\(totals.requeued)", "dead_letters": "\(totals.deadLetters)",
+            "deliveries": "\(totals.deliveries.reduce(0, +))", "retries": "\(totals[.retries])",
+            "duplicates_avoided": "\(totals[.duplicatesAvoided])", "uncertain": "\(totals[.uncertain])",
+            "parked": "\(totals[.parked])", "requeued": "\(totals[.requeued])",
+            "dead_letters": "\(totals[.deadLetters])",
             "unsettled": "\(totals.unsettled)",
         ]
         for outcome in Outcome.allCases { fields["\(outcome.name)"] = "\(totals[outcome])" }

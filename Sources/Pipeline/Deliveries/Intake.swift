@@ -141,12 +141,12 @@ package struct Intake {
         if !delivery.redelivered {
             completed.publishedAnew(key)
         } else if let request = orphans.adopt(key) {
-            counters.duplicatesAvoided += 1
+            counters[.duplicatesAvoided] += 1
             request.delivery.epoch = delivery.epoch
             request.delivery.tag = delivery.tag
             return false
         } else if completed.absorbs(key, at: now.instant) {
-            counters.duplicatesAvoided += 1
+            counters[.duplicatesAvoided] += 1
             actions.append(.settle(delivery, .ack))
             return false
         }
@@ -162,7 +162,7 @@ package struct Intake {
         guard isSuspended else { return true }
         guard isProbing else {
             counters.unsettled -= 1
-            counters.requeued += 1
+            counters[.requeued] += 1
             actions.append(.settle(delivery, .requeue))
             return false
         }
@@ -190,7 +190,7 @@ package struct Intake {
         switch answer {
         case .request(let decoded): actions.append(.start(decoded, request))
         case .ignore:
-            counters.ignored += 1
+            counters[.ignored] += 1
             complete(request, at: now)
         case .reject(let failure):
             actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
@@ -221,7 +221,7 @@ package struct Intake {
         // An orphan is in its queue already.
         guard !request.isOrphan else { return drop(request) }
         counters.unsettled -= 1
-        counters.requeued += 1
+        counters[.requeued] += 1
         actions.append(.settle(request.delivery, .requeue))
     }
 
@@ -265,7 +265,7 @@ package struct Intake {
 
     /// No app can send: nothing is consumed until one can.
     package mutating func suspend() {
-        counters.suspensions += 1
+        counters[.suspensions] += 1
         log.error(
             "no app can send: nothing is consumed until one can, and what was not sent goes back to its queue",
             metadata: ["hold_seconds": "\(settings.hold.components.seconds)"])

@@ -100,7 +100,7 @@ extension Outbox {
     /// - Parameter limit: bytes that its properties may have.
     package mutating func fit(_ pending: PendingPublication, _ limit: Int) -> Bool {
         guard pending.fit(limit) else { return false }
-        counters.fittedPublishes += 1
+        counters[.fittedPublishes] += 1
         return true
     }
 
@@ -134,7 +134,7 @@ extension Outbox {
         case .nacked: refused(pending, at: now)
         case .lost: break
         case .returned(let code, let text):
-            counters.returned += 1
+            counters[.returned] += 1
             returned(pending, "\(code) \(text)", at: now)
         }
     }
@@ -142,7 +142,7 @@ extension Outbox {
     /// The queue of a publish refuses it for now. A result goes elsewhere if its reply queue keeps refusing it;
     /// anything else has nowhere else to go.
     private mutating func refused(_ pending: PendingPublication, at now: Moment) {
-        counters.refusedPublishes += 1
+        counters[.refusedPublishes] += 1
         pending.refusals += 1
         let pause = settings.pauseAfterRefusal(pending.refusals)
         guard pending.isReply else {
@@ -214,7 +214,7 @@ extension Outbox {
     private mutating func divert(
         _ result: PendingPublication, because reason: String, _ message: Logger.Message, at now: Moment
     ) {
-        counters.divertedResults += 1
+        counters[.divertedResults] += 1
         if let heldBack = refusalLog.admit(at: now.instant) {
             log.warning(
                 message,
@@ -321,7 +321,7 @@ extension Outbox {
 
     /// The broker does not stand this publish. A result goes another way; a dead letter waits, for there is none.
     private mutating func quarantine(_ pending: PendingPublication, _ reply: String, at now: Moment) {
-        counters.quarantined += 1
+        counters[.quarantined] += 1
         forgetRefusal(of: pending)
         guard case .deadLetter = pending.kind else { return returned(pending, reply, at: now) }
         log.error(

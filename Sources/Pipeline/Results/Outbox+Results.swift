@@ -82,7 +82,7 @@ extension Outbox {
     }
 
     mutating func deadLetter(_ request: InFlightRequest, _ failure: InFlightRequest.Failure, at now: Moment) {
-        counters.deadLetters += 1
+        counters[.deadLetters] += 1
         var report = failure.report
         if request.notifications > 1 {
             let first = report.detail.map { ", first: \($0)" } ?? ""

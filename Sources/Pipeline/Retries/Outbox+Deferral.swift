@@ -6,7 +6,7 @@ import Logging
 /// ends in time, and the rest of the pause, shorter than any of them, passes here.
 extension Outbox {
     package mutating func putOff(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
-        counters.deferred += 1
+        counters[.deferred] += 1
         guard let delay = settings.ladder.level(within: pause) else {
             actions.append(.hold(request, pause))
             return

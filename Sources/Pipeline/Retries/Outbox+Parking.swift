@@ -46,8 +46,8 @@ extension Outbox {
                 parked.report.ended("its headers leave no room for those of a retry")
             }
         }
-        counters.parked += UInt64(request.parked.count)
-        if request.parked.contains(where: { $0.trouble == nil }) { counters.heldTooLong += 1 }
+        counters[.parked] += UInt64(request.parked.count)
+        if request.parked.contains(where: { $0.trouble == nil }) { counters[.heldTooLong] += 1 }
         if let heldBack = parkingLog.admit(at: now.instant) {
             log.warning(
                 "requests wait in retry queues",

@@ -27,7 +27,7 @@ struct PoolClockTests {
         send(0..<1440, world)
         #expect(world.replies.count == 1440 && world.replies.values.allSatisfy { $0.status == 200 })
         #expect(world.alarms.isEmpty && world.dialledAt.count == 1)
-        #expect(world.pool.statistics(at: world.now.instant).counters.renewals == 0)
+        #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 0)
     }
 
     @Test(

@@ -35,7 +35,7 @@ struct PoolConnectionsTests {
         world.pass(.seconds(2))
         #expect(ready(world) == 2)
         world.pass(.seconds(700))
-        #expect(ready(world) == 1 && counters(world).shrinks == 2 && world.dialledAt.count == 3)
+        #expect(ready(world) == 1 && counters(world)[.shrinks] == 2 && world.dialledAt.count == 3)
         world.pass(.seconds(3000))
         #expect(ready(world) == 1 && world.replies.count == 30 && world.losses.isEmpty)
         world.onRequest = { _, _ in }
@@ -141,7 +141,7 @@ struct PoolConnectionsTests {
         world.onRequest = { $0.reply($1.stream) }
         for server in world.servers { server.goaway(last: 0, #"{"reason":"Shutdown"}"#) }
         world.pass(.seconds(3))
-        #expect(world.replies.count == 20 && world.losses.isEmpty && counters(world).resends == 15)
+        #expect(world.replies.count == 20 && world.losses.isEmpty && counters(world)[.resends] == 15)
     }
 
     @Test("A GOAWAY on every new connection settles: hours of it cost a few hundred connects, and nothing is forgotten")
@@ -194,7 +194,7 @@ struct PoolConnectionsTests {
         for server in world.servers.prefix(3) { server.goaway(last: 1, #"{"reason":"Shutdown"}"#) }
         world.pass(.seconds(1))
         #expect(ready(world) == 3 && world.servers.count == 6)
-        #expect(counters(world).earlyEnds == 0 && counters(world).failures == 0)
+        #expect(counters(world)[.earlyEnds] == 0 && counters(world)[.failures] == 0)
     }
 
     @Test("The pool grows while what waits is short of permits, as far as it may")
@@ -206,7 +206,7 @@ struct PoolConnectionsTests {
         }
         world.submit(0..<400)
         world.pass(.seconds(5))
-        #expect(ready(world) == 3 && counters(world).turnsWithoutPermit > 0)
+        #expect(ready(world) == 3 && counters(world)[.turnsWithoutPermit] > 0)
         let before = world.replies.count
         world.pass(.seconds(4))
         #expect((115...125).contains(world.replies.count - before))
@@ -246,7 +246,7 @@ struct PoolConnectionsTests {
         #expect(world.replies.count == 1000 && world.losses.isEmpty)
         #expect(world.servers.count == 2 && world.servers[0].received.count < 100)
         #expect(world.alarms == [.streamsCut(from: 1000, to: 1)])
-        #expect(counters(world).streamCuts == 1 && counters(world).replaced == 1 && counters(world).resends == 1)
+        #expect(counters(world)[.streamCuts] == 1 && counters(world)[.replaced] == 1 && counters(world)[.resends] == 1)
     }
 
     @Test("Where every connection starts with one stream and falls back to one after a failure, nothing is lost")
@@ -264,7 +264,7 @@ struct PoolConnectionsTests {
         world.pass(.seconds(60))
         #expect(world.replies.count == 2000 && world.losses.isEmpty)
         #expect(world.replies.values.allSatisfy { $0.status == 200 })
-        #expect(counters(world).resends >= 39 && counters(world).streamCuts >= 2)
+        #expect(counters(world)[.resends] >= 39 && counters(world)[.streamCuts] >= 2)
         #expect(world.dialledAt.count <= 60, "\(world.dialledAt.count)")
     }
 }

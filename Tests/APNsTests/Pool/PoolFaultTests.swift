@@ -111,7 +111,7 @@ struct PoolFaultTests {
         world.submit(1..<20)
         world.pass(.seconds(2))
         #expect(world.replies.count == 20 && world.losses.isEmpty)
-        #expect(counters(world).resends == 20 && world.dialledAt.count == 1)
+        #expect(counters(world)[.resends] == 20 && world.dialledAt.count == 1)
         let seen = try ledger(world)
         #expect(seen.duplicates == 0)
     }
@@ -133,7 +133,7 @@ struct PoolFaultTests {
         #expect(world.servers.map(\.received.count).reduce(0, +) == 160)
         #expect(world.servers.prefix(4).map(\.received.count) == [10, 10, 10, 10])
         #expect(world.servers.prefix(16).allSatisfy { $0.hasGoaway })
-        #expect(counters(world).failures == 0 && world.disconnects.allSatisfy { $0 == nil })
+        #expect(counters(world)[.failures] == 0 && world.disconnects.allSatisfy { $0 == nil })
     }
 
     @Test(
@@ -219,7 +219,7 @@ struct PoolFaultTests {
         #expect(world.losses.keys.sorted() == [0] && world.losses[0]?.processed == .unknown)
         #expect(world.replies.keys.sorted() == [1, 2] && world.servers[0].pings > 0)
         #expect(world.alarms == [.silent] && world.servers.count == 2)
-        #expect(world.pool.statistics(at: world.now.instant).counters.silentConnections == 1)
+        #expect(world.pool.statistics(at: world.now.instant).counters[.silentConnections] == 1)
     }
 
     @Test("One request without an answer among others that have theirs costs no connection")

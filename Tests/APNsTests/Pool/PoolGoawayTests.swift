@@ -63,7 +63,7 @@ struct PoolGoawayTests {
         #expect(world.replies.count == 8 && world.losses.isEmpty && world.endings == 8)
         #expect(statistics(world).ready == 1 && statistics(world).draining == 0)
         #expect(statistics(world).counters.goaways == [reason.isEmpty ? "NO_ERROR" : reason: 4])
-        #expect(statistics(world).counters.resends == 4)
+        #expect(statistics(world).counters[.resends] == 4)
     }
 
     // MARK: The replacement
@@ -106,7 +106,7 @@ struct PoolGoawayTests {
         world.pass(.seconds(1))
         #expect(world.servers.count == 6)
         #expect(world.replies.keys.sorted() == [1, 2] && world.losses.keys.sorted() == [0], "0 met the drain deadline")
-        #expect(statistics(world).counters.goaways == ["Shutdown": 5] && statistics(world).counters.failures == 5)
+        #expect(statistics(world).counters.goaways == ["Shutdown": 5] && statistics(world).counters[.failures] == 5)
     }
 
     @Test("GOAWAY without an end is left by us: at once when nothing is open, else at the drain deadline")
@@ -148,7 +148,7 @@ struct PoolGoawayTests {
         #expect(world.replies.count == (isUnknown ? 2 : 4) && world.endings == 4)
         #expect(
             world.losses.values.allSatisfy { $0.processed == .unknown } && world.losses.count == (isUnknown ? 2 : 0))
-        #expect(statistics(world).counters.resends == (isUnknown ? 0 : 2))
+        #expect(statistics(world).counters[.resends] == (isUnknown ? 0 : 2))
     }
 
     @Test("A pool that drains dials nothing for a GOAWAY, and gives back what it leaves out")

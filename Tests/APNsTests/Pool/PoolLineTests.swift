@@ -57,7 +57,7 @@ struct PoolLineTests {
             #expect(statistics.braked == ((1...6).contains(round) ? 1 : 0), "\(round)")
         }
         #expect(sent == [8, 4, 2, 1, 1, 2, 4, 8])
-        #expect(world.pool.statistics(at: world.now.instant).counters.brakes == 3)
+        #expect(world.pool.statistics(at: world.now.instant).counters[.brakes] == 3)
     }
 
     @Test("Where much is refused the pool opens no other connection to go round the brake")
@@ -118,7 +118,7 @@ struct PoolLineTests {
         world.pass(.milliseconds(100))
         #expect(world.losses.keys.sorted() == [4, 5] && world.pool.waitingCount == 3)
         #expect(world.losses.values.allSatisfy { $0.processed == .no && $0.isThrottled })
-        #expect(world.pool.statistics(at: world.now.instant).counters.crowdedDevices == 2)
+        #expect(world.pool.statistics(at: world.now.instant).counters[.crowdedDevices] == 2)
         world.pass(.seconds(5))
         #expect(world.replies.keys.sorted() == [0, 1, 2, 3])
     }
@@ -147,7 +147,7 @@ struct PoolLineTests {
         let isCancelled = world.pool.cancel(2)
         #expect(isCancelled && world.pool.waitingCount == 3)
         var statistics = world.pool.statistics(at: world.now.instant)
-        #expect(statistics.spacedDevices == 1 && statistics.counters.spaced == 4)
+        #expect(statistics.spacedDevices == 1 && statistics.counters[.spaced] == 4)
         world.pass(.seconds(10))
         #expect(Set(world.replies.keys).isSuperset(of: [1, 3, 4]) && arrivals.count == 4)
         #expect(zip(arrivals, arrivals.dropFirst()).allSatisfy { $1 - $0 >= .seconds(2) - .milliseconds(20) })

@@ -45,7 +45,7 @@ struct PoolRefusalTests {
         world.pass(.seconds(1))
         #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
         #expect(seen.count == 2 && world.servers.count == 1 && world.alarms.isEmpty)
-        #expect(world.pool.statistics(at: world.now.instant).counters.renewals == 200)
+        #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 200)
     }
 
     @Test("A probe whose token has expired is sent again with a new one, and stays on its fresh connection")
@@ -98,7 +98,7 @@ struct PoolRefusalTests {
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.alarms == [.clockSkew])
         let counters = world.pool.statistics(at: world.now.instant).counters
-        #expect(counters.renewals == 0 && counters.rebinds == 200 && counters.replaced == 1)
+        #expect(counters[.renewals] == 0 && counters[.rebinds] == 200 && counters[.replaced] == 1)
     }
 
     // MARK: A fresh connection
@@ -118,7 +118,8 @@ struct PoolRefusalTests {
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.servers[0].received.count == 201 && world.servers[1].received.count == 200)
         #expect(world.alarms == alarms)
-        #expect(world.pool.statistics(at: world.now.instant).counters.resends == 0, "that is for what nobody looked at")
+        #expect(
+            world.pool.statistics(at: world.now.instant).counters[.resends] == 0, "that is for what nobody looked at")
     }
 
     @Test("With several connections in use only those that refuse are replaced, and by one fresh one at first")

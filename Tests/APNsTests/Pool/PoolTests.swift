@@ -16,7 +16,8 @@ struct PoolTests {
         #expect(world.replies.count == 100 && world.replies.values.allSatisfy { $0.status == 200 })
         #expect(world.servers.count == 1 && world.pool.waitingCount == 0 && world.pool.inFlight == 0)
         let statistics = world.pool.statistics(at: world.now.instant)
-        #expect(statistics.ready == 1 && statistics.counters.submitted == 100 && statistics.counters.finished == 100)
+        #expect(
+            statistics.ready == 1 && statistics.counters[.submitted] == 100 && statistics.counters[.finished] == 100)
     }
 
     @Test("The minimum of connections is dialled at once, and requests spread over them")
@@ -143,7 +144,7 @@ struct PoolTests {
         world.submit(0..<20)
         world.pass(.seconds(1))
         #expect(world.replies.count == 20 && world.endings == 20)
-        #expect(world.pool.statistics(at: world.now.instant).counters.resends == 5)
+        #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 5)
     }
 
     @Test("A request that is refused for ever comes back as certainly not processed")
@@ -174,7 +175,7 @@ struct PoolTests {
         #expect(world.replies.count == 10 && world.losses.isEmpty)
         let statistics = world.pool.statistics(at: world.now.instant)
         #expect(statistics.draining == 0 && statistics.ready == 1)
-        #expect(statistics.counters.goaways == ["Shutdown": 1] && statistics.counters.resends == 3)
+        #expect(statistics.counters.goaways == ["Shutdown": 1] && statistics.counters[.resends] == 3)
     }
 
     @Test("What was written before a connection broke is the owner's to judge; what was not is sent again")
@@ -216,7 +217,7 @@ struct PoolTests {
         world.pass(.seconds(1))
         #expect(world.replies[0]?.status == 200)
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
-        #expect(world.pool.statistics(at: world.now.instant).counters.resends == 1)
+        #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 1)
     }
 
     @Test("A request that every connection turns away comes back to the owner")
@@ -227,7 +228,7 @@ struct PoolTests {
         world.pass(.seconds(300))
         #expect(world.replies[0]?.reason?.rawValue == "Shutdown")
         #expect(
-            world.pool.statistics(at: world.now.instant).counters.resends == world.pool.configuration.maximumResends)
+            world.pool.statistics(at: world.now.instant).counters[.resends] == world.pool.configuration.maximumResends)
     }
 
     // MARK: Connecting

@@ -132,7 +132,7 @@ struct CeleryDecoderTests {
         #expect(results.map(\.outcome) == ["accepted"])
         #expect(results[0].body.contains("\"attempts\":1,"))
         // 900, 120 and 5 seconds in queues, the rest here.
-        #expect(world.worker?.counters.deferred == 5)
+        #expect(world.worker?.counters[.deferred] == 5)
     }
 
     @Test("A drain gives back at once what waits here, and a lost connection leaves it to whoever gets it next")

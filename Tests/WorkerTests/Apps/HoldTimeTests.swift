@@ -58,7 +58,7 @@ struct HoldTimeTests {
         #expect(results.count == 50 && results.allSatisfy { $0.outcome == "accepted" })
         #expect(results.allSatisfy { $0.body.contains("\"attempts\":1,") })
         #expect(world.published(in: "push.dead").isEmpty)
-        #expect(world.worker?.counters.suspensions == 0)
+        #expect(world.worker?.counters[.suspensions] == 0)
     }
 
     @Test("What comes back from a retry queue while the probe is under way waits for what it shows")
@@ -86,7 +86,7 @@ struct HoldTimeTests {
         world.pass(.seconds(3600))
         #expect(world.published(in: "push.results").count == 5 && world.published(in: "push.dead").isEmpty)
         // Each asks for a retry queue once in the time that it is held.
-        #expect(world.worker.map { $0.counters.returned } ?? 0 <= 5 * 60)
+        #expect(world.worker.map { $0.counters[.returned] } ?? 0 <= 5 * 60)
         try world.setScript("")
         world.cut(World.apns)
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
@@ -104,7 +104,7 @@ struct HoldTimeTests {
             try world.request(call, id: "call\(number)")
         }
         world.pass(.seconds(600))
-        #expect(world.worker?.counters.suspensions == 0 && Self.consumers(world) == 1)
+        #expect(world.worker?.counters[.suspensions] == 0 && Self.consumers(world) == 1)
         #expect(!world.parked.isEmpty && world.published(in: "push.dead").isEmpty)
         try world.request(Self.body(100), id: "alert1")
         world.pass(.seconds(2))
@@ -139,8 +139,8 @@ struct HoldTimeTests {
         #expect(waiting.count == 200 && world.parked.isEmpty)
         // Ten were taken once, and given back once.
         #expect(waiting.count { $0.redelivered } == 10)
-        #expect(worker.counters.deliveries == [10] && worker.counters.requeued == 10)
-        #expect(worker.counters.suspensions == 1)
+        #expect(worker.counters.deliveries == [10] && worker.counters[.requeued] == 10)
+        #expect(worker.counters[.suspensions] == 1)
         #expect(world.published(in: "push.dead").isEmpty)
         world.isAPNsDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -183,10 +183,10 @@ struct HoldTimeTests {
         #expect(worker.isSuspended && Self.consumers(world) == 0)
         #expect(world.broker.unsettledCount <= 1)
         world.pass(.seconds(3 * 3600))
-        #expect(worker.counters.suspensions == 1 && world.broker.unsettledCount <= 1)
+        #expect(worker.counters[.suspensions] == 1 && world.broker.unsettledCount <= 1)
         #expect(world.published(in: "push.results").isEmpty && world.published(in: "push.dead").isEmpty)
         // Probes are taken one by one, and parked when they have waited: none is given back over and over.
-        #expect(worker.counters.requeued <= 10)
+        #expect(worker.counters[.requeued] <= 10)
         #expect(worker.counters.deliveries[0] < 10 + 3 * 3600 / 60)
         #expect(world.parked.count <= 60)
         let everything = world.broker.messages(in: "push.requests").count + world.parked.count
@@ -223,9 +223,9 @@ struct HoldTimeTests {
         }
         let worker = try #require(world.worker)
         world.pass(.seconds(24 * 3600))
-        #expect(worker.isSuspended && worker.counters.suspensions == 1)
+        #expect(worker.isSuspended && worker.counters[.suspensions] == 1)
         // Once each of what was held when nothing was consumed any more.
-        #expect(worker.counters.requeued <= 3 * 10)
+        #expect(worker.counters[.requeued] <= 3 * 10)
         #expect(world.published(in: "push.dead").isEmpty && world.published(in: "push.results").isEmpty)
     }
 

@@ -228,6 +228,6 @@ struct PausingTests {
         let told = lines.all.filter { $0.metadata["reason"] != nil }
         #expect(told.map { $0.metadata["reason"]?.description } == ["New", "BadPath", "status 500 without a reason"])
         #expect(told.map(\.level) == [.warning, .error, .warning])
-        #expect(world.worker?.counters.unknownReasons == 4)
+        #expect(world.worker?.counters[.unknownReasons] == 4)
     }
 }

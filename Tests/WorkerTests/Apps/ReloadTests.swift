@@ -70,7 +70,7 @@ struct ReloadTests {
         #expect(connections.count == 2 && connections[1] == inFlight)
         world.pass(.seconds(30))
         #expect(openConnections(world) == 2, "one for each key")
-        #expect(world.worker?.counters.retries == 0)
+        #expect(world.worker?.counters[.retries] == 0)
     }
 
     @Test("The old key goes on until the new one has a connection")
@@ -106,7 +106,7 @@ struct ReloadTests {
         try world.reload { $0.apps[0].endpoint = World.apns }
         #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
         #expect(outcomes(world) == ["accepted": 2])
-        #expect(world.worker?.counters.retries == 0)
+        #expect(world.worker?.counters[.retries] == 0)
     }
 
     @Test(

@@ -140,6 +140,6 @@ struct ReplyTableTests {
         if ![.pauseApp, .pauseTopic, .retryLater].contains(row.action) { #expect(world.network.now == start) }
         #expect(world.worker?.paused == [])
         let unknown: UInt64 = Self.unknown.contains { $0.answer == row.answer } ? 1 : 0
-        #expect(world.worker?.counters.unknownReasons == unknown)
+        #expect(world.worker?.counters[.unknownReasons] == unknown)
     }
 }

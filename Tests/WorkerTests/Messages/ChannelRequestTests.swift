@@ -207,7 +207,7 @@ struct ChannelRequestTests {
         #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))
         #expect(Self.channels(world).count == 1 && world.sent == 1)
         #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
-        #expect(world.worker?.counters.uncertain == 1)
+        #expect(world.worker?.counters[.uncertain] == 1)
     }
 
     @Test(
@@ -218,7 +218,7 @@ struct ChannelRequestTests {
         try world.start()
         let result = try result(world, Self.create)
         #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))
-        #expect(world.sent == 1 && world.worker?.counters.uncertain == 1)
+        #expect(world.sent == 1 && world.worker?.counters[.uncertain] == 1)
         #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
     }
 

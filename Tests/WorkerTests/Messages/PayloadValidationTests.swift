@@ -43,7 +43,7 @@ struct PayloadValidationTests {
         #expect(result.outcome == "accepted")
         #expect(result.body.contains("\"detail\":\"\(Self.finding)\""))
         #expect(world.published(in: "push.dead").isEmpty)
-        #expect(world.worker?.counters.payloadFindings == 1)
+        #expect(world.worker?.counters[.payloadFindings] == 1)
     }
 
     @Test("What APNs or time says about it comes before the finding")
@@ -68,7 +68,7 @@ struct PayloadValidationTests {
         #expect(dead.map(\.outcome) == ["invalid"])
         #expect(dead.first?.headers["harebell-detail"] == Self.finding)
         #expect(dead.first?.body == Self.body())
-        #expect(world.worker?.counters.payloadFindings == 1)
+        #expect(world.worker?.counters[.payloadFindings] == 1)
     }
 
     @Test("Off, nothing is noticed")
@@ -79,7 +79,7 @@ struct PayloadValidationTests {
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "accepted")
         #expect(result.body.contains("\"detail\":null"))
-        #expect(world.worker?.counters.payloadFindings == 0)
+        #expect(world.worker?.counters[.payloadFindings] == 0)
     }
 
     @Test("The payload of a fan-out is checked once", arguments: [Configuration.PayloadValidation.warn, .strict])
@@ -96,7 +96,7 @@ struct PayloadValidationTests {
         #expect(results.count == 500)
         #expect(results.allSatisfy { $0.outcome == (validation == .warn ? "accepted" : "invalid") })
         #expect(results.allSatisfy { $0.body.contains("\"detail\":\"\(Self.finding)\"") })
-        #expect(world.worker?.counters.payloadFindings == 1)
+        #expect(world.worker?.counters[.payloadFindings] == 1)
     }
 
     @Test("Notifications of one request are for the same payload only if type, kind of target and bytes agree")
@@ -147,7 +147,7 @@ struct PayloadValidationTests {
             #expect(line.metadata["topic"]?.description == "com.example.app")
             #expect(line.metadata.count == 3)
         }
-        #expect(dispatch.counters.payloadFindings == 6)
+        #expect(dispatch.counters[.payloadFindings] == 6)
     }
 
     @Test("The sender's own keys stand in the result, and not in the log")

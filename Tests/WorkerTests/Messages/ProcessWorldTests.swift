@@ -59,8 +59,8 @@ struct ProcessWorldTests {
         try world.request(#""requests":[]"#, id: "m5")
         try world.request(#""sometime":1"#, id: "m6")
         world.pass(.seconds(1))
-        #expect(world.worker?.counters.ignored == 1)
-        #expect(world.worker?.counters.deferred == 1)
+        #expect(world.worker?.counters[.ignored] == 1)
+        #expect(world.worker?.counters[.deferred] == 1)
         let results = world.published(in: "push.results")
         #expect(results.compactMap(\.outcome).sorted() == ["accepted", "invalid", "invalid", "invalid", "invalid"])
         let details = world.published(in: "push.dead").compactMap { $0.headers["harebell-detail"] }.sorted()
@@ -73,7 +73,7 @@ struct ProcessWorldTests {
         // Put off, it is asked about again.
         world.programs.conduct = { _ in .answer(#""ignore":"now""#) }
         world.pass(.seconds(10))
-        #expect(world.worker?.counters.ignored == 2)
+        #expect(world.worker?.counters[.ignored] == 2)
         #expect(world.isQuiet)
     }
 

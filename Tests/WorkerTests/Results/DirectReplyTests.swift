@@ -57,7 +57,7 @@ struct DirectReplyTests {
         }
         #expect(attempts == 0)
         #expect(world.published(in: "push.results").count == DirectReplies.malformed.count)
-        #expect(world.worker?.counters.quarantined == 0)
+        #expect(world.worker?.counters[.quarantined] == 0)
     }
 
     @Test("A direct reply is published on a connection of its own, opened when it is first needed")
@@ -136,7 +136,7 @@ struct DirectReplyTests {
         #expect(world.pass(atMost: .seconds(7)) { worker.hasEnded })
         #expect(!worker.wasCutShort)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-        #expect(worker.counters.divertedResults == 1)
+        #expect(worker.counters[.divertedResults] == 1)
     }
 
     @Test("A direct reply whose connection was lost waits anew, however long ago it was written")

@@ -52,7 +52,7 @@ struct RefusedResultTests {
         #expect(world.published(in: "push.results").count == 290)
         let worker = try #require(world.worker)
         #expect(worker.snapshot(at: world.moment).refused == 10)
-        #expect(worker.counters.divertedResults == 290)
+        #expect(worker.counters[.divertedResults] == 290)
         // Another producer feels nothing of it.
         try world.request(Self.body(1000), id: "healthy", replyTo: "replies")
         #expect(world.published(in: "replies").map(\.outcome) == ["accepted"])
@@ -83,7 +83,7 @@ struct RefusedResultTests {
         #expect(world.pass(atMost: .seconds(24)) { world.isQuiet })
         #expect(world.published(in: Self.full).count == 8)
         #expect(world.published(in: "push.results").isEmpty)
-        #expect(world.worker?.counters.divertedResults == 0)
+        #expect(world.worker?.counters[.divertedResults] == 0)
         // The waiting requests are forgotten: as many may wait again.
         world.broker.queues[Self.full]?.rejectsPublishes = true
         try Self.attack(world, 100..<110)

@@ -63,7 +63,7 @@ struct RetryQueueTests {
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":2,"))
         #expect(world.published(in: "push.dead").isEmpty)
-        #expect(world.worker?.counters.parked == 1)
+        #expect(world.worker?.counters[.parked] == 1)
     }
 
     @Test("Each round takes the next level, and after the last attempt it is undelivered, with a dead letter")
@@ -127,7 +127,7 @@ struct RetryQueueTests {
         let world = try World(script: "attempt 1: rst CANCEL") { $0.queues[0].prefetch = 50 }
         try world.start()
         for number in 0..<40 { try world.request(Self.body("7\(number)"), id: "m\(number)") }
-        #expect(world.worker?.counters.retries == 10)
+        #expect(world.worker?.counters[.retries] == 10)
         #expect(world.broker.messages(in: "push.requests.retry.5s").count == 30)
         #expect(world.pass(atMost: .seconds(6)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 40)

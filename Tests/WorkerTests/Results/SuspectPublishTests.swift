@@ -53,7 +53,7 @@ struct SuspectPublishTests {
         #expect(results.allSatisfy { $0.outcome == "accepted" })
         #expect(world.published(in: "push.dead").isEmpty)
         #expect(world.sent == 50)
-        #expect(world.worker?.counters.quarantined == 1)
+        #expect(world.worker?.counters[.quarantined] == 1)
         #expect(world.broker.violations.isEmpty)
     }
 
@@ -82,7 +82,7 @@ struct SuspectPublishTests {
         world.pass(.seconds(60))
         #expect(try attempts("m3") == 1)
         #expect(world.published(in: "push.results").count == 3)
-        #expect(world.worker?.counters.quarantined == 3)
+        #expect(world.worker?.counters[.quarantined] == 3)
     }
 
     @Test("A publish to where one was refused before waits until all others are confirmed")
@@ -186,7 +186,7 @@ struct SuspectPublishTests {
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 8)
         #expect(world.sent == 8)
-        #expect(world.worker?.counters.quarantined == 0)
+        #expect(world.worker?.counters[.quarantined] == 0)
     }
 
     @Test("What is wrong with one message does not close its route to others")

@@ -366,7 +366,7 @@ final class Checker {
     /// What the workers that run now have counted, each once.
     private func judgeWorkers() {
         for worker in world.running {
-            permitted += Int(worker.counters.uncertain)
+            permitted += Int(worker.counters[.uncertain])
             for case let pool? in worker.roster.pools {
                 let goaways = pool.statistics(at: world.network.now).counters.goaways.keys
                 let errors = Self.protocolErrors.intersection(goaways)

@@ -140,7 +140,7 @@ final class Simulation {
         let earlier = world.startsSlowly ? 1 + Int(PrefetchRamp.few) : 0
         world.check = { [unowned self] in
             // Nor what is left from before a standstill.
-            let again = (world.worker?.counters.suspensions ?? 0) > 0 ? limit : 0
+            let again = (world.worker?.counters[.suspensions] ?? 0) > 0 ? limit : 0
             checker.step(mayHold: isBounded ? limit + earlier + again : 1000)
         }
         setChances(isOn: true)
