@@ -131,6 +131,7 @@ extension Worker {
         let pool = makePool(plan, context, tokens, now.instant)
         let number = roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
         refusedPools.remove(number)
+        dispatch.pool(number, isConnected: false)
         pool.onDue = { [weak self] in self?.agenda.wake(number) }
         agenda.wake(number)
         return number
