@@ -10,11 +10,11 @@ package import TLS
 
 /// One handmade request straight to APNs, and its result.
 ///
-/// It goes through a ``Dispatch`` and an ``Outbox`` as in a worker: what is checked before anything is sent, and how a
-/// result is written, cannot differ. Only the way to APNs is another: one exchange, and no retry that a person would
-/// have to wait for. Sans-IO like a worker.
+/// It goes through a ``Dispatch`` and an ``Outbox`` as in a worker, so it is checked in the same way and its result has
+/// the same form. Unlike a worker it uses one exchange with APNs and does not retry, since a person waits for it.
+/// Sans-IO like a worker.
 package final class DirectNotification: Run {
-    /// Where the result goes: nowhere, but it is asked for.
+    /// Without a reply address no result is written. It is read from memory, and never published.
     private static let replyTo = "result"
 
     private let configuration: Configuration
@@ -89,6 +89,7 @@ package final class DirectNotification: Run {
                 submit(notification.apnsRequest, handle, app: notification.pool, at: now)
             case .finish(let notification, let report, _): outbox.finish(notification, report, at: now)
             case .conclude(let end): outbox.conclude(end, at: now)
+            case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
             default: preconditionFailure("one try is all that is asked for")
             }
         }

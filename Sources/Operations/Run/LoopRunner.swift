@@ -16,11 +16,11 @@ package final class LoopRunner: LoopOwner {
     private var interval: Duration?
     private var afterStep: (Moment) -> Void = { _ in }
 
-    /// From now on the calling thread takes SIGINT and SIGTERM only in ``run(_:every:_:)``.
+    /// Blocks SIGINT and SIGTERM in the calling thread: they are handled while ``run(_:every:_:)`` runs.
     ///
     /// - Parameters:
     ///   - options: of the sockets that it connects.
-    ///   - lookUp: what answers for names; it runs on a thread of its own.
+    ///   - lookUp: resolves a host name, on a thread of its own.
     package init(
         _ options: SocketOptions = SocketOptions(),
         lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
@@ -31,6 +31,7 @@ package final class LoopRunner: LoopOwner {
         loop = try EventLoop()
         resolver = try Resolver(lookUp: lookUp)
         network = try SocketNetwork(loop: loop, resolver: resolver, options: options)
+        _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run?.stop(at: loop.now) }
     }
 
     /// One more network on the same loop.
@@ -63,7 +64,6 @@ package final class LoopRunner: LoopOwner {
         self.run = run
         self.interval = interval
         self.afterStep = afterStep
-        _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run.stop(at: loop.now) }
         try loop.run(owner: self)
     }
 
@@ -73,7 +73,7 @@ package final class LoopRunner: LoopOwner {
         [run?.nextDeadline, interval.map { now + $0 }].compactMap(\.self).min()
     }
 
-    /// The end of the turn does what is due.
+    /// ``endTurn(at:)`` does what is due.
     package func expire(at now: Moment) {}
 
     package func endTurn(at now: Moment) {

@@ -1,22 +1,22 @@
 package import Core
 
-/// What a command does on a loop, from its start to its end. Sans-IO like a worker.
+/// The work of a command on an event loop, from start to end. Sans-IO like a worker.
 ///
 /// Its owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed, until ``isFinished``.
 package protocol Run: AnyObject {
-    /// When it has something to do though nothing has happened; `nil` for never.
+    /// When to step it even if no event arrives; `nil` for never.
     var nextDeadline: Instant? { get }
 
-    /// Whether its end is known, and what it opened is closed or given up.
+    /// Whether its outcome is known and everything that it opened is closed or abandoned.
     var isFinished: Bool { get }
 
-    /// How far it is, for whoever waits; of 0 where nobody can tell.
+    /// The units of work done and their total. A total of 0 means that it is unknown.
     var progress: (done: Int, of: Int) { get }
 
-    /// Takes what has happened, and does what is due.
+    /// Handles the events since the last step, and what is due.
     func step(at now: Moment)
 
-    /// Ends it where it is; ``step(at:)`` goes on until it is finished.
+    /// Stops it early. ``step(at:)`` is still called until it is finished.
     func stop(at now: Moment)
 }
 
