@@ -8,11 +8,11 @@ extension Dispatch {
     mutating func send(_ handle: Handle, at now: Moment) {
         let entry = notifications[handle]
         if hasExpired(entry, at: now) {
-            finishExpired(handle, entry, at: now)
+            finishExpired(handle, entry)
             return
         }
         guard !gates.table.apps[entry.app].isRemoved else {
-            finishRemoved(handle, entry, at: now)
+            finishRemoved(handle, entry)
             return
         }
         guard admit(handle, entry, at: now) else { return }
@@ -47,7 +47,7 @@ extension Dispatch {
         actions.append(.park(parked, givesBack: givesBack))
     }
 
-    mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
+    mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification) {
         finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed))
     }
 
@@ -216,7 +216,7 @@ extension Dispatch {
         let entry = notifications[handle]
         entry.isSubmitted = false
         gates.withdrawn(handle, entry)
-        finishExpired(handle, entry, at: now)
+        finishExpired(handle, entry)
     }
 
     /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a

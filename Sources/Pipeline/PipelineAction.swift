@@ -74,14 +74,20 @@ package enum Withdrawal {
     case hold(lane: Int)
     /// It was a probe, and the credential is refused again.
     case refuse(AppGate.Cause)
-    /// It waits in a retry queue.
-    case park
-    /// It goes back to its queue, or waits in a retry queue where something of its request has ended.
-    case giveBack
-    /// The broker delivers it again.
-    case drop
-    /// Its app has another pool, or is not there any more.
+    /// Its app has another pool, or was removed.
     case resend
+    /// It leaves this worker.
+    case leave(Leaving)
+}
+
+/// Where a notification goes that is not to wait in this worker.
+package enum Leaving {
+    /// Into a retry queue.
+    case park
+    /// Back to its queue, or into a retry queue if something of its request has ended.
+    case giveBack
+    /// Nowhere: the broker delivers it again.
+    case drop
 }
 
 /// What the three values of one worker ask for, in the order in which they did.

@@ -75,31 +75,41 @@ extension Dispatch {
         return gates.lane(holding: handle, entry) != nil || isIgnored(entry, at: now)
     }
 
-    /// Has notifications wait no more, for their app or in a pool.
-    private mutating func leave(_ purpose: Withdrawal, _ handles: [Handle], at now: Moment) {
-        for handle in handles { leave(handle, notifications[handle], purpose, at: now) }
+    /// Takes notifications out that wait for their app or in a pool.
+    private mutating func leave(_ destination: Leaving, _ handles: [Handle], at now: Moment) {
+        for handle in handles {
+            let entry = notifications[handle]
+            guard let lane = gates.lane(holding: handle, entry) else {
+                takeBack(handle, .leave(destination))
+                continue
+            }
+            gates.table.apps[entry.app].lanes[lane].held.remove(handle)
+            left(handle, destination, at: now)
+        }
     }
 
-    /// Has a notification wait no more, for its app or in a pool.
-    private mutating func leave(_ handle: Handle, _ entry: InFlightNotification, _ purpose: Withdrawal, at now: Moment)
-    {
-        guard let lane = gates.lane(holding: handle, entry) else { return takeBack(handle, purpose) }
-        gates.table.apps[entry.app].lanes[lane].held.remove(handle)
-        left(handle, purpose, at: now)
-    }
-
-    /// A notification does not wait any more.
-    private mutating func left(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
-        switch purpose {
+    /// A notification was taken out.
+    private mutating func left(_ handle: Handle, _ destination: Leaving, at now: Moment) {
+        switch destination {
         case .park: parkWaiting(handle, at: now)
         case .giveBack: parkWaiting(handle, givesBack: true, at: now)
         case .drop: actions.append(.drop(notifications.remove(handle).request))
-        case .resend: send(handle, at: now)
-        case .hold, .refuse: preconditionFailure("it waits on")
         }
     }
 
     // MARK: Back from a pool
+
+    /// Asks for the notifications of an app that their pools may not have sent yet, oldest first.
+    mutating func takeBack(of app: Int, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
+        let submitted = notifications.handles.filter { handle in
+            let entry = notifications[handle]
+            return entry.app == app && entry.isSubmitted && isMeant(entry)
+        }
+        let oldestFirst = submitted.sorted {
+            notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
+        }
+        for handle in oldestFirst { takeBack(handle, purpose) }
+    }
 
     /// Asks for a notification that its pool may not have sent yet.
     mutating func takeBack(_ handle: Handle, _ purpose: Withdrawal) {
@@ -119,10 +129,10 @@ extension Dispatch {
         case .refuse(let cause):
             hold(handle, entry, in: AppLane.credential, at: now)
             refused(handle, entry.app, AppLane.credential, cause, at: now)
-        case .park, .giveBack, .drop:
+        case .resend: send(handle, at: now)
+        case .leave(let destination):
             gates.withdrawn(handle, entry)
-            left(handle, purpose, at: now)
-        case .resend: left(handle, purpose, at: now)
+            left(handle, destination, at: now)
         }
     }
 
@@ -184,12 +194,11 @@ extension Dispatch {
     /// Drops what the broker delivers again and nothing was done for: whoever gets it next may be another worker, and
     /// both would send it.
     package mutating func dropUnsentOrphans(at now: Moment) {
-        for handle in notifications.handles {
+        let unsent = notifications.handles.filter { handle in
             let entry = notifications[handle]
-            guard entry.request.isOrphan, entry.request.started == 1, entry.request.open == 1, entry.isUntried
-            else { continue }
-            leave(handle, entry, .drop, at: now)
+            return entry.request.isOrphan && entry.request.started == 1 && entry.request.open == 1 && entry.isUntried
         }
+        leave(.drop, unsent, at: now)
     }
 
     // MARK: Drain

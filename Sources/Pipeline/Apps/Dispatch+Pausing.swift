@@ -86,11 +86,10 @@ extension Dispatch {
             let cause = AppGate.Cause.credential(reason)
             if let pause = gates.table.apps[app].lanes[AppLane.credential].gate.pause {
                 if let probe = pause.probe, notifications[probe].pool == pool { takeBack(probe, .refuse(cause)) }
-                withdraw(app, AppLane.credential)
             } else {
                 gates.close(app, cause, at: now.instant)
-                withdraw(app, AppLane.credential)
             }
+            withdraw(app, AppLane.credential)
         }
     }
 
@@ -167,12 +166,7 @@ extension Dispatch {
 
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
     private mutating func withdraw(_ app: Int, _ lane: Int) {
-        let submitted = notifications.handles.map { (handle: $0, entry: notifications[$0]) }.filter {
-            $0.entry.app == app && $0.entry.isSubmitted && (lane == AppLane.credential || lane == $0.entry.lane)
-        }
-        for (handle, _) in submitted.sorted(by: { $0.entry.request.delivery.tag < $1.entry.request.delivery.tag }) {
-            takeBack(handle, .hold(lane: lane))
-        }
+        takeBack(of: app, .hold(lane: lane)) { lane == AppLane.credential || lane == $0.lane }
     }
 
     /// Sends what is held: all of it once the gate is open, else until one of it goes as a probe. What has expired ends

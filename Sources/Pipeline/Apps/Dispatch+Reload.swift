@@ -40,7 +40,7 @@ extension Dispatch {
         let old = gates.table.apps[slot].pools
         gates.table.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
-        takeBack(from: slot)
+        takeBack(of: slot, .resend) { _ in true }
         // What was refused before may be good where the app goes now.
         for lane in gates.table.apps[slot].lanes.indices {
             gates.table.apps[slot].lanes[lane].refusals.reset()
@@ -57,22 +57,10 @@ extension Dispatch {
         for lane in gates.table.apps[slot].lanes.indices {
             while let handle = gates.table.apps[slot].lanes[lane].held.popFirst() { waiting.append(handle) }
         }
-        takeBack(from: slot)
+        takeBack(of: slot, .resend) { _ in true }
         gates.table.apps[slot].lanes = Array(repeating: AppLane(), count: AppLane.count)
         gates.table.apps[slot].isRemoved = true
         for handle in waiting { send(handle, at: now) }
-    }
-
-    /// What a pool that the app does not use has not sent yet is sent again, oldest first.
-    private mutating func takeBack(from slot: Int) {
-        let submitted = notifications.handles.filter {
-            notifications[$0].app == slot && notifications[$0].isSubmitted
-        }
-        for handle in submitted.sorted(by: {
-            notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
-        }) {
-            takeBack(handle, .resend)
-        }
     }
 
     /// Whether an answer blames what may be another thing by now: the credential, or the environment.
@@ -90,7 +78,7 @@ extension Dispatch {
         send(handle, at: now)
     }
 
-    mutating func finishRemoved(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
+    mutating func finishRemoved(_ handle: Handle, _ entry: InFlightNotification) {
         let report = Report(
             outcome: .invalid, attempts: entry.attempts, processed: entry.processed,
             detail: "the app was removed from the configuration")
