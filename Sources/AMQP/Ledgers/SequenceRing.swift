@@ -1,12 +1,12 @@
-/// What lies under consecutive numbers: a ring that grows to the largest span of them.
+/// A ring buffer of elements by sequence number. It grows to the widest span of numbers in use.
 ///
-/// Whoever has it knows which numbers are in use. Everything but growing is O(1).
+/// It does not record which numbers are in use: its owner does. All operations but growing are O(1).
 struct SequenceRing<Element> {
     /// Each element at its number modulo their count, a power of two.
     private var slots: [Element]
     private let vacant: Element
 
-    /// - Parameter vacant: what stands where no element is.
+    /// - Parameter vacant: the value of an unused slot.
     init(vacant: Element) {
         slots = Array(repeating: vacant, count: 64)
         self.vacant = vacant

@@ -31,7 +31,7 @@ package struct APNsError: ComponentError {
 }
 
 extension ErrorCode<APNsError> {
-    /// The way to APNs: DNS, TCP, or a transport that broke.
+    /// DNS failed, TCP did not connect, or an established transport broke.
     package static var transport: Self { Self(rawValue: "transport") }
     /// The peer closed the transport without a word of HTTP/2.
     package static var connectionClosed: Self { Self(rawValue: "connectionClosed") }

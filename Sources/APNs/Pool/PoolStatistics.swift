@@ -87,7 +87,7 @@ package struct PoolCounters: Sendable {
         case stallPings
         case idlePings
 
-        /// What metrics call a limit that was met; `nil` of what is no limit.
+        /// The value of the label `limit` in metrics; `nil` for a counter that counts no limit.
         package var limit: String? {
             switch self {
             case .turnsWithoutConnection: "no_connection"

@@ -53,7 +53,7 @@ package struct MetricsPage {
         for (label, value) in values.sorted(by: { $0.key < $1.key }) { text.sample([label], value) }
     }
 
-    /// The sum of what has the same label.
+    /// Writes one sample for each label: the sum of its values.
     private mutating func write(_ metric: Metric, sums parts: [(label: String, value: Int)]) {
         let sums = Dictionary(parts.map { ($0.label, $0.value) }, uniquingKeysWith: +)
         write(metric, sums.mapValues { .integer($0) })

@@ -71,6 +71,7 @@ package final class SimulatorServer: Sendable {
             do {
                 try loop.run(owner: self)
             } catch {
+                // This thread has no caller that could take the error.
                 fatalError("the simulator's loop has failed: \(error)")
             }
             service.close()
