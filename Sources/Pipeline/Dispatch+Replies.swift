@@ -11,16 +11,16 @@ extension Dispatch {
             finishExpired(handle, entry)
             return
         }
-        guard !gates.table.apps[entry.app].isRemoved else {
+        guard !gates.table.apps[entry.app.index].isRemoved else {
             finishRemoved(handle, entry)
             return
         }
         guard admit(handle, entry, at: now) else { return }
         if entry.firstTry == nil { entry.firstTry = now.instant }
-        let pool = gates.table.apps[entry.app].pools.pool(for: entry.notification.target)
+        let pool = gates.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
         guard
             !outlook.standstill.isSuspended || outlook.isConnected(pool: pool)
-                || pool != gates.table.apps[entry.app].pools.notifications
+                || pool != gates.table.apps[entry.app.index].pools.notifications
         else {
             gates.withdrawn(handle, entry)
             return parkWaiting(handle, at: now)
@@ -78,7 +78,7 @@ extension Dispatch {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
             refused(handle, entry, rule, reply.reason ?? RejectionReason(rawValue: "\(reply.status)"), at: now)
-        case .doubtToken where !gates.table.apps[entry.app].isRemoved:
+        case .doubtToken where !gates.table.apps[entry.app.index].isRemoved:
             refusedToken(handle, entry, reply, at: now)
         case .accept: finish(handle, entry, .accepted, reply, rule, at: now)
         case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, reply, rule, at: now)
@@ -121,8 +121,8 @@ extension Dispatch {
         if rule.proof == .token { answeredToken(entry, isRefusal: false) }
         outlook.lastAnswer = now.instant
         mayRecover(at: now)
-        gates.table.apps[entry.app].answeredAt = now.instant
-        gates.table.apps[entry.app].lanes[entry.lane].hasAnswered = true
+        gates.table.apps[entry.app.index].answeredAt = now.instant
+        gates.table.apps[entry.app.index].lanes[entry.lane.index].hasAnswered = true
         ended(handle, entry, showing: rule.proof, at: now)
         var report = report(outcome, entry, reply)
         if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier try" }
@@ -222,7 +222,7 @@ extension Dispatch {
     /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a
     ///   device that is asked too often must not be the app's only probe for ever.
     private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        if let closed = gates.table.apps[entry.app].closedLane(of: entry.lane) {
+        if let closed = gates.table.apps[entry.app.index].closedLane(of: entry.lane) {
             guard entry.troubles < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed, at: now)
             return true
@@ -248,7 +248,7 @@ extension Dispatch {
     private static let maximumAnnounced = 100
 
     /// Says once for each reason what an operator should know about it.
-    private mutating func announce(_ reply: APNsReply, _ rule: ReplyRule, _ app: Int) {
+    private mutating func announce(_ reply: APNsReply, _ rule: ReplyRule, _ app: AppID) {
         if !rule.isKnown { counters[.unknownReasons] += 1 }
         let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"
         guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }

@@ -54,7 +54,8 @@ extension Dispatch {
         _ own: NotificationID?, position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?
     ) -> NotificationID {
         RequestKey.notificationID(
-            own: own, position: position, of: request.delivery, queue: settings.queues[request.delivery.queue].name,
+            own: own, position: position, of: request.delivery,
+            queue: settings.queues[request.delivery.queue.index].name,
             key: key)
     }
 

@@ -51,7 +51,7 @@ package struct Dispatch {
     }
 
     /// A pool has a connection that takes requests, or has none any more.
-    package mutating func pool(_ number: Int, isConnected: Bool) {
+    package mutating func pool(_ number: PoolID, isConnected: Bool) {
         outlook.pool(number, isConnected: isConnected)
     }
 
@@ -90,21 +90,21 @@ struct Outlook {
     /// The pools that have a connection which takes requests.
     private var connectedPools: [Bool] = []
 
-    mutating func answered(_ pool: Int, at now: Instant) {
-        while poolAnswers.count <= pool { poolAnswers.append(nil) }
-        poolAnswers[pool] = now
+    mutating func answered(_ pool: PoolID, at now: Instant) {
+        while poolAnswers.count <= pool.index { poolAnswers.append(nil) }
+        poolAnswers[pool.index] = now
     }
 
-    func lastAnswer(of pool: Int) -> Instant? {
-        poolAnswers.indices.contains(pool) ? poolAnswers[pool] : nil
+    func lastAnswer(of pool: PoolID) -> Instant? {
+        poolAnswers.indices.contains(pool.index) ? poolAnswers[pool.index] : nil
     }
 
-    mutating func pool(_ number: Int, isConnected: Bool) {
-        while connectedPools.count <= number { connectedPools.append(false) }
-        connectedPools[number] = isConnected
+    mutating func pool(_ number: PoolID, isConnected: Bool) {
+        while connectedPools.count <= number.index { connectedPools.append(false) }
+        connectedPools[number.index] = isConnected
     }
 
-    func isConnected(pool: Int) -> Bool {
-        connectedPools.indices.contains(pool) && connectedPools[pool]
+    func isConnected(pool: PoolID) -> Bool {
+        connectedPools.indices.contains(pool.index) && connectedPools[pool.index]
     }
 }

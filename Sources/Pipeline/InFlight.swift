@@ -87,10 +87,10 @@ package final class InFlightNotification {
     /// Its place among the notifications of its request, or `nil` if it is the only one.
     let position: Int?
     let id: NotificationID
-    let app: Int
+    let app: AppID
     let environment: Environment
     /// Which of the app's lanes it takes.
-    let lane: Int
+    let lane: LaneID
     /// The full topic that goes into `apns-topic`.
     let topic: ArraySlice<UInt8>
     /// What is wrong with the payload by Apple's tables, for the result.
@@ -110,7 +110,7 @@ package final class InFlightNotification {
     /// Whether a pool has it.
     var isSubmitted = false
     /// The pool that it was last handed to.
-    package var pool = 0
+    package var pool = PoolID(0)
 
     package init(
         request: InFlightRequest, notification: Notification, position: Int?, id: NotificationID,
@@ -122,7 +122,7 @@ package final class InFlightNotification {
         self.id = id
         app = match.app
         environment = match.environment
-        lane = AppLane.index(of: notification)
+        lane = AppLane.lane(of: notification)
         topic = match.topic
         attempts = request.history.attempts
         processed = request.history.processed

@@ -27,7 +27,7 @@ package enum PipelineAction {
     /// ``Dispatch/expired(_:at:)``. A probe needs a connection that APNs binds anew.
     case submit(Handle, InFlightNotification, isProbe: Bool)
     /// Take a notification back from a pool: ``Dispatch/tookBack(_:_:at:)`` or ``Dispatch/wasSent(_:)``.
-    case withdraw(Handle, pool: Int, Withdrawal)
+    case withdraw(Handle, pool: PoolID, Withdrawal)
     /// A notification has its outcome: ``Outbox/finish(_:_:givesFeedback:at:)``.
     case finish(InFlightNotification, Report, givesFeedback: Bool)
     /// Something ended that was never sent: ``Outbox/conclude(_:at:)``.
@@ -71,7 +71,7 @@ package struct Conclusion {
 /// What a notification is taken back from its pool for.
 package enum Withdrawal {
     /// It waits for its app.
-    case hold(lane: Int)
+    case hold(lane: LaneID)
     /// It was a probe, and the credential is refused again.
     case refuse(AppGate.Cause)
     /// Its app has another pool, or was removed.

@@ -86,7 +86,7 @@ package struct PipelineSettings: Sendable {
 
     /// What the results of a message that is no request are told apart by.
     package func notificationID(of delivery: Delivery) -> NotificationID {
-        RequestKey.notificationID(own: nil, position: nil, of: delivery, queue: queues[delivery.queue].name)
+        RequestKey.notificationID(own: nil, position: nil, of: delivery, queue: queues[delivery.queue.index].name)
     }
 
     package func pauseAfterRefusal(_ refusals: Int) -> Duration {

@@ -219,7 +219,7 @@ struct ConnectionTests {
         #expect(setup.connection.held == 2)
         setup.advance(by: .seconds(2))
         let again = setup.takeDeliveries()
-        #expect(again.map { [UInt8($0.queue)] + $0.body } == [[0, 0], [0, 1]])
+        #expect(again.map { [UInt8($0.queue.index)] + $0.body } == [[0, 0], [0, 1]])
         #expect(again.map(\.tag) == [3, 4])
         #expect(!setup.connection.ack(epoch: 1, queue: 0, tag: 1, at: setup.network.now))
         for tag: UInt64 in 3...4 {

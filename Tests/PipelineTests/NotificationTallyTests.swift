@@ -1,4 +1,5 @@
 import Core
+import TestSupport
 import Testing
 
 @testable import Pipeline
@@ -47,7 +48,7 @@ struct NotificationTallyTests {
     @Test("An app's number begins anew when it is another one's")
     func forgetting() {
         var tally = NotificationTally()
-        for app in 0..<3 { tally.count(app: app, .widgets, .accepted, nil) }
+        for app in 0..<3 { tally.count(app: AppID(app), .widgets, .accepted, nil) }
         tally.forget(app: 1)
         tally.forget(app: 7)
         #expect(totals(tally) == [key("app 0", .widgets, .accepted): 1, key("app 2", .widgets, .accepted): 1])

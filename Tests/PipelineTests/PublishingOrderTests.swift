@@ -3,6 +3,7 @@ import APNs
 import Core
 import Logging
 import SimulatedWorld
+import TestSupport
 import Testing
 
 @testable import Pipeline

@@ -18,7 +18,7 @@ struct PoolRosterTests {
         return PoolPlan(app, for: .notifications, limits, digest: [1])
     }
 
-    private static func app(_ number: Int, _ topic: String = "com.example.app") -> PipelineApp {
+    private static func app(_ number: PoolID, _ topic: String = "com.example.app") -> PipelineApp {
         PipelineApp(
             topic: topic, environment: .production,
             pools: .init(notifications: number, broadcasts: number, management: number))

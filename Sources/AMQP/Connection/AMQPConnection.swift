@@ -122,7 +122,7 @@ package final class AMQPConnection {
     ///
     /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
-    package func ack(epoch: UInt32, queue: Int = 0, tag: UInt64, at now: Instant) -> Bool {
+    package func ack(epoch: UInt32, queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
         guard epoch == self.epoch, let engine else { return false }
         return engine.ack(queue: queue, tag: tag, at: now)
     }
@@ -134,7 +134,7 @@ package final class AMQPConnection {
 
     /// Gives a delivery back, or lets the broker drop or dead-letter it; false when its epoch is over.
     @discardableResult
-    package func nack(epoch: UInt32, queue: Int = 0, tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
+    package func nack(epoch: UInt32, queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
         guard epoch == self.epoch, let engine else { return false }
         return engine.nack(queue: queue, tag: tag, requeue: requeue, at: now)
     }
@@ -151,20 +151,20 @@ package final class AMQPConnection {
         engine?.resumeConsumers(at: now)
     }
 
-    package func setPrefetch(_ prefetch: UInt16, queue index: Int, at now: Instant) {
+    package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
         guard case .consumer(var queues) = configuration.role else { preconditionFailure("only consumers prefetch") }
-        queues[index].prefetch = prefetch
+        queues[queue.index].prefetch = prefetch
         configuration.role = .consumer(queues)
-        engine?.setPrefetch(prefetch, queue: index, at: now)
+        engine?.setPrefetch(prefetch, queue: queue, at: now)
     }
 
     /// Asks a queue for the number of its messages, while there is a channel for it.
-    package func countMessages(queue: Int, at now: Instant) {
+    package func countMessages(queue: QueueID, at now: Instant) {
         engine?.countMessages(queue: queue, at: now)
     }
 
     /// Messages that waited in a queue when it was last asked; `nil` if it has not answered in this epoch.
-    package func messages(queue: Int) -> UInt32? {
+    package func messages(queue: QueueID) -> UInt32? {
         isOpen ? engine?.messages(queue: queue) : nil
     }
 

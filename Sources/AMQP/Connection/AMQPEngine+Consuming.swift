@@ -43,9 +43,9 @@ extension AMQPEngine {
     ///
     /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
-    package func ack(queue: Int = 0, tag: UInt64, at now: Instant) -> Bool {
+    package func ack(queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
         self.now = now
-        return machine.isOpen && channels[queue].deliveries.settle(tag, epoch: epoch, at: now)
+        return machine.isOpen && channels[queue.index].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
     /// Writes all acks that could wait for neighbours, so that what is written next comes after them.
@@ -58,10 +58,10 @@ extension AMQPEngine {
     /// Gives a delivery back to its queue, or lets the broker drop or dead-letter it. False as with
     /// ``ack(queue:tag:at:)``.
     @discardableResult
-    package func nack(queue: Int = 0, tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
+    package func nack(queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
         self.now = now
-        guard machine.isOpen, channels[queue].deliveries.reject(tag, epoch: epoch, at: now) else { return false }
-        writeSettlement(AMQP_BASIC_NACK_METHOD, tag, on: queue, flags: requeue ? 2 : 0)
+        guard machine.isOpen, channels[queue.index].deliveries.reject(tag, epoch: epoch, at: now) else { return false }
+        writeSettlement(AMQP_BASIC_NACK_METHOD, tag, on: queue.index, flags: requeue ? 2 : 0)
         return true
     }
 
@@ -83,9 +83,10 @@ extension AMQPEngine {
 
     /// Changes how much a queue may have in flight: its consumer is registered anew, because the broker looks at the
     /// prefetch only then. Source: rabbitmq.com/docs/consumer-prefetch.
-    package func setPrefetch(_ prefetch: UInt16, queue index: Int, at now: Instant) {
+    package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
         precondition(prefetch > 0, "a consumer without a limit would be flooded")
         self.now = now
+        let index = queue.index
         guard consumers[index].queue.prefetch != prefetch else { return }
         consumers[index].queue.prefetch = prefetch
         guard machine.isOpen else { return }
@@ -103,8 +104,8 @@ extension AMQPEngine {
             if !consumers[index].queue.isSingleActive {
                 consumers[index].watch = StallWatch(patience: configuration.stallTimeout / 2, at: now)
             }
-            events.append(.consuming(queue: index))
-        case .announceCancelled: events.append(.cancelled(queue: index, byBroker: false))
+            events.append(.consuming(queue: QueueID(index)))
+        case .announceCancelled: events.append(.cancelled(queue: QueueID(index), byBroker: false))
         }
     }
 
@@ -137,7 +138,7 @@ extension AMQPEngine {
         consumers[index].askers = []
         consumers[index].messages = nil
         consumers[index].machine.channelClosed(retryAt: now + pause)
-        events.append(.channelClosed(queue: index, error))
+        events.append(.channelClosed(queue: QueueID(index), error))
     }
 
     private func subscribe(_ index: Int) {
@@ -188,16 +189,17 @@ extension AMQPEngine {
     }
 
     /// Asks a queue for the number of its messages, unless that is under way; the answer is ``messages(queue:)``.
-    package func countMessages(queue index: Int, at now: Instant) {
+    package func countMessages(queue: QueueID, at now: Instant) {
         self.now = now
+        let index = queue.index
         guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].askers.contains(.owner)
         else { return }
         countMessages(index, for: .owner)
     }
 
     /// Messages that waited in a queue when it was last asked; `nil` if it has not answered on this channel.
-    package func messages(queue index: Int) -> UInt32? {
-        consumers[index].messages
+    package func messages(queue: QueueID) -> UInt32? {
+        consumers[queue.index].messages
     }
 
     private func countMessages(_ index: Int, for asker: Consumer.Asker) {
@@ -238,7 +240,7 @@ extension AMQPEngine {
         guard machine.isOpen, let index = consumers.firstIndex(where: { $0.tag == tag }) else { return }
         let action = consumers[index].machine.cancelReceived()
         perform(action, onConsumer: index)
-        if action == .cancel { events.append(.cancelled(queue: index, byBroker: true)) }
+        if action == .cancel { events.append(.cancelled(queue: QueueID(index), byBroker: true)) }
     }
 
     func cancelOkReceived(_ tag: String) {

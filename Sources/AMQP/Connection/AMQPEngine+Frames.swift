@@ -91,7 +91,7 @@ extension AMQPEngine {
             return nil
         }
         return Delivery(
-            epoch: epoch, tag: number, redelivered: redelivered, queue: index, timestamp: content.timestamp,
+            epoch: epoch, tag: number, redelivered: redelivered, queue: QueueID(index), timestamp: content.timestamp,
             storage: content.storage, layout: content.layout, headers: content.headers)
     }
 

@@ -37,7 +37,8 @@ extension AMQPEngine {
     /// A mandatory message that no queue took came back; its confirm follows.
     func publicationReturned(_ content: ContentAssembly.Content, code: UInt16, text: String) {
         let message = Delivery(
-            epoch: epoch, tag: 0, redelivered: false, queue: 0, storage: content.storage, layout: content.layout)
+            epoch: epoch, tag: 0, redelivered: false, queue: QueueID(0), storage: content.storage,
+            layout: content.layout)
         let fingerprint = fingerprint(
             message.exchange, message.routingKey, messageID: message.messageID, correlationID: message.correlationID,
             body: message.body)

@@ -13,7 +13,7 @@ package final class AMQPEngine: Engine {
         /// The channel is open; a publisher may publish.
         case opened(ServerProperties)
         /// The broker registered the consumer of a queue.
-        case consuming(queue: Int)
+        case consuming(queue: QueueID)
         case delivery(Delivery)
         /// A delivery whose body was larger than allowed, and is not here. It is to be settled like any other.
         case oversize(Delivery, bodySize: UInt64)
@@ -24,10 +24,10 @@ package final class AMQPEngine: Engine {
         case unblocked
         /// A consumer ended. When the broker ended it, it is registered again after a while; what was delivered can
         /// still be settled.
-        case cancelled(queue: Int, byBroker: Bool)
+        case cancelled(queue: QueueID, byBroker: Bool)
         /// The broker closed the channel of a queue: what it delivered comes again, if it still can. It is opened anew
         /// after a while.
-        case channelClosed(queue: Int, AMQPError)
+        case channelClosed(queue: QueueID, AMQPError)
         /// The answer to the oldest unanswered request of a control connection.
         case replied(ControlReply)
         /// The connection ended; `nil` when we wanted it. Always the last event.

@@ -14,12 +14,12 @@ package struct AcknowledgementFlush {
     }
 
     private var stage = Stage.subscribing
-    private var queues: Set<Int>
+    private var queues: Set<QueueID>
     /// Those that have not answered yet.
-    private var awaited: Set<Int>
+    private var awaited: Set<QueueID>
 
     /// - Parameter queues: what was delivered over the channels that are open came from these.
-    package init(_ queues: some Sequence<Int>, on consumer: AMQPConnection, at now: Instant) {
+    package init(_ queues: some Sequence<QueueID>, on consumer: AMQPConnection, at now: Instant) {
         self.queues = consumer.isOpen ? Set(queues) : []
         awaited = self.queues
         guard !awaited.isEmpty else { return }

@@ -94,7 +94,7 @@ public struct Delivery: Sendable {
     /// Whether the broker may have delivered it before.
     public package(set) var redelivered: Bool
     /// Which of the configuration's queues it came from, counted from 0.
-    package var queue: Int
+    package var queue: QueueID
     @usableFromInline let content: Content
 
     /// What a delivery consists of. An object of its own, because a delivery passes through many hands and none of them
@@ -114,7 +114,7 @@ public struct Delivery: Sendable {
     }
 
     package init(
-        epoch: UInt32, tag: UInt64, redelivered: Bool, queue: Int, timestamp: UInt64? = nil, storage: [UInt8],
+        epoch: UInt32, tag: UInt64, redelivered: Bool, queue: QueueID, timestamp: UInt64? = nil, storage: [UInt8],
         layout: Layout, headers: [Header] = []
     ) {
         self.epoch = epoch

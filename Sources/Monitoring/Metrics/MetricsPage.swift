@@ -234,7 +234,7 @@ extension [WorkerSnapshot] {
     /// The notifications that have ended in any of them, in the order of their labels.
     var notifications: [(key: NotificationTally.Key, count: UInt64)] {
         var totals: [NotificationTally.Key: UInt64] = [:]
-        for snapshot in self { snapshot.tally.add(to: &totals) { snapshot.topics[$0] } }
+        for snapshot in self { snapshot.tally.add(to: &totals) { snapshot.topics[$0.index] } }
         return totals.map { ($0, $1) }.sorted { $0.0.labels.lexicographicallyPrecedes($1.0.labels) }
     }
 }

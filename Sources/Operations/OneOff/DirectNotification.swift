@@ -44,7 +44,8 @@ package final class DirectNotification: Run {
         settings.feedback = nil
         var apps: [PipelineApp] = []
         for (index, app) in configuration.apps.enumerated() {
-            let pools = PipelineApp.Pools(notifications: index, broadcasts: index, management: index)
+            let pool = PoolID(index)
+            let pools = PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool)
             apps.append(try PipelineApp(app, pools: pools))
         }
         dispatch = Dispatch(settings, apps: AppTable(apps), actions, log: log, seed: seed)
@@ -86,7 +87,7 @@ package final class DirectNotification: Run {
         while let action = actions.next() {
             switch action {
             case .submit(let handle, let notification, _):
-                submit(notification.apnsRequest, handle, app: notification.pool, at: now)
+                submit(notification.apnsRequest, handle, to: notification.pool, at: now)
             case .finish(let notification, let report, _): outbox.finish(notification, report, at: now)
             case .conclude(let end): outbox.conclude(end, at: now)
             case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
@@ -98,8 +99,8 @@ package final class DirectNotification: Run {
         }
     }
 
-    private func submit(_ request: APNsRequest, _ handle: Handle, app: Int, at now: Moment) {
-        let app = configuration.apps[app]
+    private func submit(_ request: APNsRequest, _ handle: Handle, to pool: PoolID, at now: Moment) {
+        let app = configuration.apps[pool.index]
         do throws(TLSError) {
             exchange = (
                 try DirectExchange(

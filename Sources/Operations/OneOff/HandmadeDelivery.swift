@@ -57,7 +57,8 @@ package struct HandmadeDelivery {
 
     package var delivery: Delivery {
         Delivery(
-            epoch: 0, tag: 1, redelivered: false, queue: 0, timestamp: timestamp, storage: storage, layout: layout,
+            epoch: 0, tag: 1, redelivered: false, queue: QueueID(0), timestamp: timestamp, storage: storage,
+            layout: layout,
             headers: headers)
     }
 

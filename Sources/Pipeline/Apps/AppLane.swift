@@ -17,20 +17,21 @@ package struct AppLane {
     package static let devices = 0..<PushType.allCases.count
     /// Beside those, one for broadcasts, one for channel management and one for them all.
     package static let count = devices.count + 3
+    package static let all = (0..<count).map(LaneID.init)
     /// The lane of the credential, which every notification takes beside the one of its topic.
-    package static let credential = count - 1
+    package static let credential = LaneID(count - 1)
 
     /// Whether what refuses a lane refuses notifications to devices.
-    package static func isForDevices(_ lane: Int) -> Bool {
-        lane == credential || devices.contains(lane)
+    package static func isForDevices(_ lane: LaneID) -> Bool {
+        lane == credential || devices.contains(lane.index)
     }
 
     /// The lane of a notification's topic.
-    package static func index(of notification: borrowing Notification) -> Int {
+    package static func lane(of notification: borrowing Notification) -> LaneID {
         switch notification.target {
-        case .device: Int(notification.pushType.rawValue)
-        case .channel: count - 3
-        case .management: count - 2
+        case .device: LaneID(Int(notification.pushType.rawValue))
+        case .channel: LaneID(count - 3)
+        case .management: LaneID(count - 2)
         }
     }
 }

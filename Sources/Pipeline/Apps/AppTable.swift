@@ -23,25 +23,25 @@ package struct PipelineApp {
 
     /// The pools of an app, by what they are for; they may be one and the same.
     package struct Pools: Equatable {
-        package let notifications: Int
-        package let broadcasts: Int
-        package let management: Int
+        package let notifications: PoolID
+        package let broadcasts: PoolID
+        package let management: PoolID
 
-        package init(notifications: Int, broadcasts: Int, management: Int) {
+        package init(notifications: PoolID, broadcasts: PoolID, management: PoolID) {
             self.notifications = notifications
             self.broadcasts = broadcasts
             self.management = management
         }
 
-        package var all: [Int] {
+        package var all: [PoolID] {
             [notifications, broadcasts, management]
         }
 
-        package func map(_ change: (Int) -> Int) -> Pools {
+        package func map(_ change: (PoolID) -> PoolID) -> Pools {
             Pools(notifications: change(notifications), broadcasts: change(broadcasts), management: change(management))
         }
 
-        package func pool(for target: Notification.Target) -> Int {
+        package func pool(for target: Notification.Target) -> PoolID {
             switch target {
             case .device: notifications
             case .channel: broadcasts
@@ -73,14 +73,14 @@ package struct PipelineApp {
     }
 
     /// The topic of a lane; of broadcasts and channels the bundle ID.
-    package func topic(ofLane lane: Int) -> String {
-        String(decoding: topics.indices.contains(lane) ? topics[lane] : topic[...], as: UTF8.self)
+    package func topic(ofLane lane: LaneID) -> String {
+        String(decoding: topics.indices.contains(lane.index) ? topics[lane.index] : topic[...], as: UTF8.self)
     }
 
     /// Which of two lanes a notification that takes both is held in, if any is closed.
-    func closedLane(of topic: Int) -> Int? {
-        if !lanes[AppLane.credential].gate.isOpen { return AppLane.credential }
-        return lanes[topic].gate.isOpen ? nil : topic
+    func closedLane(of topic: LaneID) -> LaneID? {
+        if !lanes[AppLane.credential.index].gate.isOpen { return AppLane.credential }
+        return lanes[topic.index].gate.isOpen ? nil : topic
     }
 
     /// Whether both are one app, whatever its credential.
@@ -111,32 +111,36 @@ extension PipelineApp {
 
 /// Finds the app and the full topic that a notification means.
 package struct AppTable {
-    /// By slot: what is in flight holds the number of its app's.
+    /// By ``AppID``, removed ones included.
     package var apps: [PipelineApp]
-    /// The slots of the apps that are configured, in the configuration's order.
-    package var configured: [Int] {
+    /// Every place of ``apps``.
+    var all: [AppID] { apps.indices.map(AppID.init) }
+    /// The apps that are configured, in the configuration's order.
+    package var configured: [AppID] {
         didSet { makeIndex() }
     }
     /// The configured apps by each of their topics, in the configuration's order: there may be a thousand of them.
-    private var slots: [ArraySlice<UInt8>: [Int]] = [:]
+    private var slots: [ArraySlice<UInt8>: [AppID]] = [:]
 
     package init(_ apps: [PipelineApp]) {
         self.apps = apps
-        configured = Array(apps.indices)
+        configured = apps.indices.map(AppID.init)
         makeIndex()
     }
 
     private mutating func makeIndex() {
         slots.removeAll(keepingCapacity: true)
         for slot in configured {
-            for name in Set(apps[slot].topics + [apps[slot].topic[...]]) { slots[name, default: []].append(slot) }
+            for name in Set(apps[slot.index].topics + [apps[slot.index].topic[...]]) {
+                slots[name, default: []].append(slot)
+            }
         }
     }
 
     /// From now on an app is another one under the same name.
-    package mutating func change(_ slot: Int, to app: PipelineApp) {
-        let hasOtherTopics = apps[slot].topics != app.topics
-        apps[slot].change(to: app)
+    package mutating func change(_ slot: AppID, to app: PipelineApp) {
+        let hasOtherTopics = apps[slot.index].topics != app.topics
+        apps[slot.index].change(to: app)
         if hasOtherTopics { makeIndex() }
     }
 
@@ -144,12 +148,12 @@ package struct AppTable {
     private static let fewApps = 4
 
     /// The apps of which a topic may be one; nothing is allocated for it.
-    func candidates(for topic: ArraySlice<UInt8>) -> [Int] {
+    func candidates(for topic: ArraySlice<UInt8>) -> [AppID] {
         configured.count <= Self.fewApps ? configured : slots[topic] ?? []
     }
 
     package struct Match {
-        package let app: Int
+        package let app: AppID
         package let environment: Environment
         /// What goes into `apns-topic`, or for all but devices the bundle ID.
         package let topic: ArraySlice<UInt8>
@@ -167,13 +171,13 @@ package struct AppTable {
             return match(app: app, notification)
         }
         var topicIsKnown = false
-        var named: Int?
+        var named: AppID?
         let candidates = candidates(for: topic)
         for index in candidates {
-            let isFull = topic.elementsEqual(apps[index].topics[Int(type.rawValue)])
-            guard isFull || topic.elementsEqual(apps[index].topic) else { continue }
+            let isFull = topic.elementsEqual(apps[index.index].topics[Int(type.rawValue)])
+            guard isFull || topic.elementsEqual(apps[index.index].topic) else { continue }
             topicIsKnown = true
-            if let environment = notification.environment, environment != apps[index].environment { continue }
+            if let environment = notification.environment, environment != apps[index.index].environment { continue }
             if isFull { return match(app: index, notification) }
             if named == nil { named = index }
         }
@@ -183,8 +187,8 @@ package struct AppTable {
             return .failure(
                 DecodingFailure("environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
         }
-        if let app = candidates.first(where: { apps[$0].topics.contains { topic.elementsEqual($0) } }) {
-            let expected = String(decoding: apps[app].topics[Int(type.rawValue)], as: UTF8.self)
+        if let app = candidates.first(where: { apps[$0.index].topics.contains { topic.elementsEqual($0) } }) {
+            let expected = String(decoding: apps[app.index].topics[Int(type.rawValue)], as: UTF8.self)
             return .failure(
                 DecodingFailure(
                     "apns-topic: \"\(name)\" contradicts apns-push-type \(type), whose topic is \"\(expected)\""))
@@ -193,30 +197,32 @@ package struct AppTable {
     }
 
     /// The app of a request that names no topic: the only one, or the one whose certificate names one topic.
-    private func unnamed(_ environment: Environment?) -> Int? {
+    private func unnamed(_ environment: Environment?) -> AppID? {
         guard configured.count > 1 else { return configured.first }
-        var found: Int?
-        for index in configured where apps[index].hasOneTopic {
-            if let environment, environment != apps[index].environment { continue }
+        var found: AppID?
+        for index in configured where apps[index.index].hasOneTopic {
+            if let environment, environment != apps[index.index].environment { continue }
             guard let other = found else {
                 found = index
                 continue
             }
-            guard apps[other].topic == apps[index].topic else { return nil }
+            guard apps[other.index].topic == apps[index.index].topic else { return nil }
         }
         return found
     }
 
-    private func match(app: Int, _ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
-        if let environment = notification.environment, environment != apps[app].environment {
+    private func match(app: AppID, _ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
+        if let environment = notification.environment, environment != apps[app.index].environment {
             return .failure(DecodingFailure("environment: no app is configured for \(environment.rawValue)"))
         }
-        if case .device = notification.target, let refusal = apps[app].refusals[Int(notification.pushType.rawValue)] {
+        if case .device = notification.target,
+            let refusal = apps[app.index].refusals[Int(notification.pushType.rawValue)]
+        {
             return .failure(DecodingFailure(refusal))
         }
         let topic =
             notification.target.namesBundleID
-            ? apps[app].topic[...] : apps[app].topics[Int(notification.pushType.rawValue)]
-        return .success(Match(app: app, environment: apps[app].environment, topic: topic))
+            ? apps[app.index].topic[...] : apps[app.index].topics[Int(notification.pushType.rawValue)]
+        return .success(Match(app: app, environment: apps[app.index].environment, topic: topic))
     }
 }

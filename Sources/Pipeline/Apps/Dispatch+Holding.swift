@@ -57,9 +57,9 @@ extension Dispatch {
     /// Whether an app can send for all that is known: APNs can be reached, and refuses nothing of it, or has answered
     /// it since, or has answered before what is not refused. What it sends to devices decides: broadcasts alone stop
     /// nobody.
-    private func canSend(_ app: Int) -> Bool {
-        let app = gates.table.apps[app]
-        guard outlook.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential].gate.isOpen else {
+    private func canSend(_ app: AppID) -> Bool {
+        let app = gates.table.apps[app.index]
+        guard outlook.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential.index].gate.isOpen else {
             return false
         }
         guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
@@ -83,7 +83,7 @@ extension Dispatch {
                 takeBack(handle, .leave(destination))
                 continue
             }
-            gates.table.apps[entry.app].lanes[lane].held.remove(handle)
+            gates.table.apps[entry.app.index].lanes[lane.index].held.remove(handle)
             left(handle, destination, at: now)
         }
     }
@@ -100,7 +100,7 @@ extension Dispatch {
     // MARK: Back from a pool
 
     /// Asks for the notifications of an app that their pools may not have sent yet, oldest first.
-    mutating func takeBack(of app: Int, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
+    mutating func takeBack(of app: AppID, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
         let submitted = notifications.handles.filter { handle in
             let entry = notifications[handle]
             return entry.app == app && entry.isSubmitted && isMeant(entry)
@@ -152,7 +152,7 @@ extension Dispatch {
     /// While a pause is long already, one that waits for it is enough: it is the next probe.
     ///
     /// - Parameter givesBack: whether the others go back to their queue.
-    mutating func limitHeld(_ app: Int, _ lane: Int, givesBack: Bool = false, at now: Moment) {
+    mutating func limitHeld(_ app: AppID, _ lane: LaneID, givesBack: Bool = false, at now: Moment) {
         let (standstill, longestWait) = (outlook.standstill, longestWait)
         let excess = gates.takeExcess(app, lane) { since in
             standstill.isSuspended || (standstill.since == nil && now.instant - since >= longestWait)
@@ -173,15 +173,15 @@ extension Dispatch {
     private mutating func suspend(at now: Moment) {
         actions.append(.suspend)
         for app in gates.table.configured {
-            for lane in gates.table.apps[app].lanes.indices { limitHeld(app, lane, givesBack: true, at: now) }
+            for lane in AppLane.all { limitHeld(app, lane, givesBack: true, at: now) }
         }
         leave(.giveBack, notifications.handles.filter { notifications[$0].isSubmitted }, at: now)
     }
 
     /// Whether a paused app has nothing that could be its probe.
     private func lacksProbe(at now: Moment) -> Bool {
-        gates.table.configured.contains { index in
-            let app = gates.table.apps[index]
+        gates.table.configured.contains { id in
+            let app = gates.table.apps[id.index]
             guard outlook.isConnected(pool: app.pools.notifications) else { return false }
             return app.lanes.contains { lane in
                 lane.held.isEmpty && lane.gate.nextProbe.map { $0 <= now.instant } ?? false

@@ -5,15 +5,15 @@ package import Core
 extension Dispatch {
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
     package mutating func probeSoon(at now: Moment) {
-        for app in gates.table.apps.indices { probeSoon(app, at: now) }
+        for app in gates.table.all { probeSoon(app, at: now) }
     }
 
-    mutating func probeSoon(_ app: Int, at now: Moment) {
+    mutating func probeSoon(_ app: AppID, at now: Moment) {
         if gates.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }
 
     /// A notification waits for its app. That is not trouble of its own, so its time for retries begins anew.
-    mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in lane: Int, at now: Moment) {
+    mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in lane: LaneID, at now: Moment) {
         entry.firstTry = nil
         waits(entry, at: now)
         gates.hold(handle, entry.app, in: lane)
@@ -49,22 +49,24 @@ extension Dispatch {
 
     /// APNs closes a connection of a pool. If that is for the credential, the apps pause that it carries notifications
     /// of: each of those would take another connection with it.
-    package mutating func goaway(_ reason: RejectionReason, pool: Int, at now: Moment) {
+    package mutating func goaway(_ reason: RejectionReason, pool: PoolID, at now: Moment) {
         guard ReplyRule.rule(goaway: reason)?.action.pause == .app else { return }
         refused(appsServed(by: pool), reason, pool, at: now)
     }
 
     /// APNs refused the certificate of a pool when a connection was opened, and no other is open. The apps that it is
     /// for pause as for an answer that says so, also where nothing waits.
-    package mutating func certificateRefused(pool: Int, at now: Moment) {
-        let configured = gates.table.configured.filter { gates.table.apps[$0].pools.notifications == pool }
+    package mutating func certificateRefused(pool: PoolID, at now: Moment) {
+        let configured = gates.table.configured.filter { gates.table.apps[$0.index].pools.notifications == pool }
         refused(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
     }
 
     /// APNs has opened a connection to a certificate that it had refused.
-    package mutating func certificateTaken(pool: Int, at now: Moment) {
-        for app in gates.table.configured where gates.table.apps[app].pools.all.contains(pool) {
-            guard gates.table.apps[app].lanes[AppLane.credential].gate.pause?.cause == .credential(.badCertificate)
+    package mutating func certificateTaken(pool: PoolID, at now: Moment) {
+        for app in gates.table.configured where gates.table.apps[app.index].pools.all.contains(pool) {
+            guard
+                gates.table.apps[app.index].lanes[AppLane.credential.index].gate.pause?.cause
+                    == .credential(.badCertificate)
             else {
                 continue
             }
@@ -74,17 +76,18 @@ extension Dispatch {
     }
 
     /// The apps of which a pool has notifications.
-    private func appsServed(by pool: Int) -> Set<Int> {
+    private func appsServed(by pool: PoolID) -> Set<AppID> {
         Set(
             notifications.handles.map { notifications[$0] }.filter {
                 $0.isSubmitted && $0.pool == pool && !isOutdated($0)
             }.map(\.app))
     }
 
-    private mutating func refused(_ refusedApps: Set<Int>, _ reason: RejectionReason, _ pool: Int, at now: Moment) {
+    private mutating func refused(_ refusedApps: Set<AppID>, _ reason: RejectionReason, _ pool: PoolID, at now: Moment)
+    {
         for app in refusedApps.sorted() {
             let cause = AppGate.Cause.credential(reason)
-            if let pause = gates.table.apps[app].lanes[AppLane.credential].gate.pause {
+            if let pause = gates.table.apps[app.index].lanes[AppLane.credential.index].gate.pause {
                 if let probe = pause.probe, notifications[probe].pool == pool { takeBack(probe, .refuse(cause)) }
             } else {
                 gates.close(app, cause, at: now.instant)
@@ -99,8 +102,10 @@ extension Dispatch {
     /// ends with its own result, so that a queue of dead tokens is used up instead of standing for ever; but nobody is
     /// told by feedback to forget a token that may be good.
     mutating func refusedToken(_ handle: Handle, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
-        if let cause = gates.table.apps[entry.app].lanes[entry.lane].gate.pause?.cause, case .deviceTokens = cause {
-            guard gates.table.apps[entry.app].lanes[entry.lane].gate.isProbe(handle) else {
+        if let cause = gates.table.apps[entry.app.index].lanes[entry.lane.index].gate.pause?.cause,
+            case .deviceTokens = cause
+        {
+            guard gates.table.apps[entry.app.index].lanes[entry.lane.index].gate.isProbe(handle) else {
                 hold(handle, entry, in: entry.lane, at: now)
                 return
             }
@@ -112,7 +117,7 @@ extension Dispatch {
         }
         ended(handle, entry, showing: .topic, at: now)
         let isLimit = answeredToken(entry, isRefusal: true)
-        let refusals = gates.table.apps[entry.app].lanes[entry.lane].refusals
+        let refusals = gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals
         let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, answers: refusals.answers)
         if isLimit {
             hold(handle, entry, in: entry.lane, at: now)
@@ -135,7 +140,8 @@ extension Dispatch {
     mutating func answeredToken(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
         else { return false }
-        return gates.table.apps[entry.app].lanes[entry.lane].refusals.answered(isRefusal: isRefusal, limit: limit)
+        return gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals.answered(
+            isRefusal: isRefusal, limit: limit)
     }
 
     /// A notification ended without a refusal of its app.
@@ -145,15 +151,17 @@ extension Dispatch {
         ended(handle, entry.app, entry.lane, showing: proof, at: now)
     }
 
-    private mutating func ended(_ handle: Handle, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Moment) {
+    private mutating func ended(
+        _ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ReplyProof, at now: Moment
+    ) {
         apply(gates.ended(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
     }
 
-    mutating func refused(_ handle: Handle, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Moment) {
+    mutating func refused(_ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Moment) {
         apply(gates.refused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
     }
 
-    private mutating func apply(_ change: Gates.Change, _ app: Int, _ lane: Int, at now: Moment) {
+    private mutating func apply(_ change: Gates.Change, _ app: AppID, _ lane: LaneID, at now: Moment) {
         switch change {
         case .nothing: break
         case .closed: withdraw(app, lane)
@@ -165,7 +173,7 @@ extension Dispatch {
     // MARK: Pause and resumption
 
     /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
-    private mutating func withdraw(_ app: Int, _ lane: Int) {
+    private mutating func withdraw(_ app: AppID, _ lane: LaneID) {
         takeBack(of: app, .hold(lane: lane)) { lane == AppLane.credential || lane == $0.lane }
     }
 

@@ -10,8 +10,8 @@ package struct Gates {
 
     /// A lane of an app.
     struct Place {
-        let app: Int
-        let lane: Int
+        let app: AppID
+        let lane: LaneID
     }
 
     /// What an answer does to a gate.
@@ -33,12 +33,12 @@ package struct Gates {
     /// What is paused now.
     package var paused: [PausedTopic] {
         table.apps.flatMap { app in
-            app.lanes.indices.compactMap { index in
-                let lane = app.lanes[index]
+            AppLane.all.compactMap { id in
+                let lane = app.lanes[id.index]
                 return lane.gate.pause.map { pause in
                     PausedTopic(
                         app: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
-                        topic: app.topic(ofLane: index), isForDevices: AppLane.isForDevices(index),
+                        topic: app.topic(ofLane: id), isForDevices: AppLane.isForDevices(id),
                         cause: pause.cause, since: pause.since, held: lane.held.count)
                 }
             }
@@ -49,26 +49,28 @@ package struct Gates {
 
     /// The lane in which a notification has to wait; `nil` if it may go now, through the gates of its topic and of its
     /// app's credential.
-    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> Int? {
-        guard table.apps[entry.app].lanes[entry.lane].gate.admits(at: now) else { return entry.lane }
-        guard table.apps[entry.app].lanes[AppLane.credential].gate.admit(handle, at: now) else {
+    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> LaneID? {
+        guard table.apps[entry.app.index].lanes[entry.lane.index].gate.admits(at: now) else { return entry.lane }
+        guard table.apps[entry.app.index].lanes[AppLane.credential.index].gate.admit(handle, at: now) else {
             return AppLane.credential
         }
-        return table.apps[entry.app].lanes[entry.lane].gate.admit(handle, at: now) ? nil : entry.lane
+        return table.apps[entry.app.index].lanes[entry.lane.index].gate.admit(handle, at: now) ? nil : entry.lane
     }
 
     /// Whether a notification tries whether credential or topic are still refused: a connection that was there before
     /// may be bound to what they were then. Source: "Establishing a token-based connection to APNs".
     func isProbe(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
-        let lanes = table.apps[entry.app].lanes
-        if lanes[AppLane.credential].gate.isProbe(handle) { return true }
-        if case .topic = lanes[entry.lane].gate.pause?.cause { return lanes[entry.lane].gate.isProbe(handle) }
+        let lanes = table.apps[entry.app.index].lanes
+        if lanes[AppLane.credential.index].gate.isProbe(handle) { return true }
+        if case .topic = lanes[entry.lane.index].gate.pause?.cause {
+            return lanes[entry.lane.index].gate.isProbe(handle)
+        }
         return false
     }
 
     /// The lane in which a notification waits for its app; `nil` if it does not.
-    func lane(holding handle: Handle, _ entry: InFlightNotification) -> Int? {
-        [AppLane.credential, entry.lane].first { table.apps[entry.app].lanes[$0].held.contains(handle) }
+    func lane(holding handle: Handle, _ entry: InFlightNotification) -> LaneID? {
+        [AppLane.credential, entry.lane].first { table.apps[entry.app.index].lanes[$0.index].held.contains(handle) }
     }
 
     /// A notification is not sent any more.
@@ -77,14 +79,15 @@ package struct Gates {
         withdrawn(handle, entry.app, entry.lane)
     }
 
-    mutating func withdrawn(_ handle: Handle, _ app: Int, _ lane: Int) {
-        if table.apps[app].lanes[lane].gate.withdrawn(handle) { scheduleProbe(app, lane) }
+    mutating func withdrawn(_ handle: Handle, _ app: AppID, _ lane: LaneID) {
+        if table.apps[app.index].lanes[lane.index].gate.withdrawn(handle) { scheduleProbe(app, lane) }
     }
 
     /// A notification ended without a refusal.
-    mutating func ended(_ handle: Handle, _ app: Int, _ lane: Int, showing proof: ReplyProof, at now: Instant) -> Change
+    mutating func ended(_ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ReplyProof, at now: Instant)
+        -> Change
     {
-        switch table.apps[app].lanes[lane].gate.ended(handle, showing: proof, at: now) {
+        switch table.apps[app.index].lanes[lane.index].gate.ended(handle, showing: proof, at: now) {
         case .opens:
             resume(app, lane, at: now)
             return .opened
@@ -97,9 +100,9 @@ package struct Gates {
 
     /// APNs refused a notification for its credential, topic or environment.
     mutating func refused(
-        _ handle: Handle, _ app: Int, _ lane: Int, _ cause: AppGate.Cause, at now: Instant
+        _ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Instant
     ) -> Change {
-        switch table.apps[app].lanes[lane].gate.refused(handle, cause, at: now) {
+        switch table.apps[app.index].lanes[lane.index].gate.refused(handle, cause, at: now) {
         case .closes:
             closed(app, lane, cause)
             return .closed
@@ -113,30 +116,30 @@ package struct Gates {
     // MARK: A whole lane
 
     /// The app is refused, whatever the notification.
-    mutating func close(_ app: Int, _ cause: AppGate.Cause, at now: Instant) {
-        table.apps[app].lanes[AppLane.credential].gate.close(cause, at: now)
+    mutating func close(_ app: AppID, _ cause: AppGate.Cause, at now: Instant) {
+        table.apps[app.index].lanes[AppLane.credential.index].gate.close(cause, at: now)
         closed(app, AppLane.credential, cause)
     }
 
     /// What an app's credential was refused for is over.
-    mutating func open(_ app: Int, at now: Instant) {
-        table.apps[app].lanes[AppLane.credential].gate.open()
+    mutating func open(_ app: AppID, at now: Instant) {
+        table.apps[app.index].lanes[AppLane.credential.index].gate.open()
         resume(app, AppLane.credential, at: now)
     }
 
     /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
     ///
     /// - Returns: whether anything of the app is paused.
-    mutating func probeSoon(_ app: Int, at now: Instant) -> Bool {
-        let paused = table.apps[app].lanes.indices.filter { !table.apps[app].lanes[$0].gate.isOpen }
+    mutating func probeSoon(_ app: AppID, at now: Instant) -> Bool {
+        let paused = AppLane.all.filter { !table.apps[app.index].lanes[$0.index].gate.isOpen }
         for lane in paused {
-            table.apps[app].lanes[lane].gate.probeSoon(at: now)
+            table.apps[app.index].lanes[lane.index].gate.probeSoon(at: now)
             scheduleProbe(app, lane)
         }
         return !paused.isEmpty
     }
 
-    private mutating func closed(_ app: Int, _ lane: Int, _ cause: AppGate.Cause) {
+    private mutating func closed(_ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause) {
         scheduleProbe(app, lane)
         let refused =
             switch cause {
@@ -149,41 +152,43 @@ package struct Gates {
             metadata: pauseMetadata(app, lane, cause))
     }
 
-    private mutating func resume(_ app: Int, _ lane: Int, at now: Instant) {
+    private mutating func resume(_ app: AppID, _ lane: LaneID, at now: Instant) {
         log.notice("APNs answers this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
-        table.apps[app].lanes[lane].refusals.reset()
+        table.apps[app.index].lanes[lane.index].refusals.reset()
         release(Place(app: app, lane: lane), at: now)
     }
 
-    private mutating func scheduleProbe(_ app: Int, _ lane: Int) {
-        if let probe = table.apps[app].lanes[lane].gate.nextProbe { release(Place(app: app, lane: lane), at: probe) }
+    private mutating func scheduleProbe(_ app: AppID, _ lane: LaneID) {
+        if let probe = table.apps[app.index].lanes[lane.index].gate.nextProbe {
+            release(Place(app: app, lane: lane), at: probe)
+        }
     }
 
     // MARK: What is held
 
     /// A notification waits.
-    mutating func hold(_ handle: Handle, _ app: Int, in lane: Int) {
-        table.apps[app].lanes[lane].held.append(handle)
+    mutating func hold(_ handle: Handle, _ app: AppID, in lane: LaneID) {
+        table.apps[app.index].lanes[lane.index].held.append(handle)
     }
 
     /// Takes out of a lane what waits for the same as the oldest, and leaves that as the next probe.
     ///
     /// - Parameter isLong: whether a pause since this time is long.
-    mutating func takeExcess(_ app: Int, _ lane: Int, where isLong: (Instant) -> Bool) -> [Handle] {
-        guard let pause = table.apps[app].lanes[lane].gate.pause, pause.probe == nil,
-            table.apps[app].lanes[lane].held.count > 1,
-            isLong(pause.since), let probe = table.apps[app].lanes[lane].held.popFirst()
+    mutating func takeExcess(_ app: AppID, _ lane: LaneID, where isLong: (Instant) -> Bool) -> [Handle] {
+        guard let pause = table.apps[app.index].lanes[lane.index].gate.pause, pause.probe == nil,
+            table.apps[app.index].lanes[lane.index].held.count > 1,
+            isLong(pause.since), let probe = table.apps[app.index].lanes[lane.index].held.popFirst()
         else { return [] }
         var excess: [Handle] = []
-        while let handle = table.apps[app].lanes[lane].held.popFirst() { excess.append(handle) }
-        table.apps[app].lanes[lane].held.append(probe)
+        while let handle = table.apps[app.index].lanes[lane.index].held.popFirst() { excess.append(handle) }
+        table.apps[app.index].lanes[lane.index].held.append(probe)
         return excess
     }
 
     /// The next notification of a lane that may go: each once the gate is open, else one as a probe.
     mutating func takeAdmitted(_ place: Place, at now: Instant) -> Handle? {
-        guard table.apps[place.app].lanes[place.lane].gate.admits(at: now) else { return nil }
-        return table.apps[place.app].lanes[place.lane].held.popFirst()
+        guard table.apps[place.app.index].lanes[place.lane.index].gate.admits(at: now) else { return nil }
+        return table.apps[place.app.index].lanes[place.lane.index].held.popFirst()
     }
 
     /// Has a lane looked at.
@@ -199,16 +204,16 @@ package struct Gates {
 
     // MARK: Logging
 
-    private func pauseMetadata(_ app: Int, _ lane: Int, _ cause: AppGate.Cause?) -> Logger.Metadata {
-        var metadata = appMetadata(app, ["refused": "\(table.apps[app].topic(ofLane: lane))"])
+    private func pauseMetadata(_ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause?) -> Logger.Metadata {
+        var metadata = appMetadata(app, ["refused": "\(table.apps[app.index].topic(ofLane: lane))"])
         if let cause { metadata["cause"] = "\(cause)" }
         return metadata
     }
 
-    func appMetadata(_ app: Int, _ more: Logger.Metadata) -> Logger.Metadata {
+    func appMetadata(_ app: AppID, _ more: Logger.Metadata) -> Logger.Metadata {
         more.merging([
-            "topic": "\(String(decoding: table.apps[app].topic, as: UTF8.self))",
-            "environment": "\(table.apps[app].environment.rawValue)",
+            "topic": "\(String(decoding: table.apps[app.index].topic, as: UTF8.self))",
+            "environment": "\(table.apps[app.index].environment.rawValue)",
         ]) { first, _ in first }
     }
 }

@@ -23,14 +23,14 @@ package struct NotificationTally: Sendable {
     package init() {}
 
     /// - Parameters:
-    ///   - app: a small number; `nil` where no app is meant.
+    ///   - app: `nil` where no app is meant.
     ///   - pushType: `nil` for what is no notification.
-    package mutating func count(app: Int?, _ pushType: PushType?, _ outcome: Outcome, _ reason: RejectionReason?) {
+    package mutating func count(app: AppID?, _ pushType: PushType?, _ outcome: Outcome, _ reason: RejectionReason?) {
         guard let app, let pushType else {
             Self.count(outcome, reason, in: &unnamed[pushType.map { Int($0.rawValue) } ?? Self.width])
             return
         }
-        let row = app * Self.width + Int(pushType.rawValue)
+        let row = app.index * Self.width + Int(pushType.rawValue)
         while rows.count <= row { rows.append([]) }
         Self.count(outcome, reason, in: &rows[row])
     }
@@ -50,8 +50,8 @@ package struct NotificationTally: Sendable {
     }
 
     /// An app's number is to be another one's.
-    package mutating func forget(app: Int) {
-        for row in app * Self.width..<(app + 1) * Self.width where row < rows.count { rows[row] = [] }
+    package mutating func forget(app: AppID) {
+        for row in app.index * Self.width..<(app.index + 1) * Self.width where row < rows.count { rows[row] = [] }
     }
 
     /// What a series is told apart by.
@@ -66,7 +66,7 @@ package struct NotificationTally: Sendable {
     /// Adds everything to `totals`.
     ///
     /// - Parameter topic: of an app.
-    package func add(to totals: inout [Key: UInt64], topic: (Int) -> String) {
+    package func add(to totals: inout [Key: UInt64], topic: (AppID) -> String) {
         func add(_ row: [Entry], _ topic: @autoclosure () -> String, _ pushType: PushType?) {
             guard !row.isEmpty else { return }
             let topic = topic()
@@ -76,7 +76,7 @@ package struct NotificationTally: Sendable {
             }
         }
         for (index, row) in rows.enumerated() {
-            add(row, topic(index / Self.width), PushType(rawValue: UInt8(index % Self.width)))
+            add(row, topic(AppID(index / Self.width)), PushType(rawValue: UInt8(index % Self.width)))
         }
         for (index, row) in unnamed.enumerated() { add(row, "", PushType(rawValue: UInt8(index))) }
     }

@@ -16,7 +16,7 @@ package struct RedeliveryKey: Hashable {
     /// That of a delivery whose headers were read.
     init(_ delivery: borrowing Delivery, _ history: borrowing RequestHistory) {
         var hash = ContentHash()
-        hash.combine(UInt64(truncatingIfNeeded: delivery.queue))
+        hash.combine(UInt64(truncatingIfNeeded: delivery.queue.index))
         hash.combine(delivery.timestamp == nil ? 0 : 1)
         hash.combine(delivery.timestamp ?? 0)
         delivery.forEachIdentifyingField { hash.combine($0) }

@@ -120,7 +120,7 @@ package struct Intake {
             "a message was delivered too often: it becomes a dead letter unread",
             metadata: request.delivery.traced(
                 [
-                    "queue": "\(settings.queues[request.delivery.queue].name)", "deliveries": "\(count)",
+                    "queue": "\(settings.queues[request.delivery.queue.index].name)", "deliveries": "\(count)",
                     "limit": "\(settings.poisonDeliveries)",
                 ]))
         let report = Report(
@@ -132,7 +132,7 @@ package struct Intake {
 
     /// Counts a delivery, and takes care of it if its request is in flight here or finished here already.
     private mutating func isNew(_ delivery: Delivery, isRecognizable: Bool = true, at now: Moment) -> Bool {
-        counters.deliveries[delivery.queue] += 1
+        counters.deliveries[delivery.queue.index] += 1
         guard isRecognizable, completed.hasSuspects || !orphans.isEmpty else {
             counters.unsettled += 1
             return true
@@ -174,7 +174,7 @@ package struct Intake {
     // MARK: Decoding
 
     private mutating func decode(_ request: InFlightRequest, at now: Moment) {
-        let queue = settings.queues[request.delivery.queue]
+        let queue = settings.queues[request.delivery.queue.index]
         guard let process = queue.process else {
             return take(queue.decoder.decode(request.delivery, at: now.wall), of: request, at: now)
         }
@@ -246,7 +246,7 @@ package struct Intake {
     /// unacknowledged.
     ///
     /// - Parameter decoded: every request that is decoded and not settled; some may be named more than once.
-    package mutating func consumerLost(queue: Int? = nil, _ decoded: [InFlightRequest], at now: Moment) {
+    package mutating func consumerLost(queue: QueueID? = nil, _ decoded: [InFlightRequest], at now: Moment) {
         completed.connectionLost(at: now.instant)
         for request in requests + decoded where queue == nil || queue == request.delivery.queue {
             orphans.insert(request)

@@ -27,7 +27,7 @@ package struct OwnHeaders {
     /// The delivery without the headers that are not believed.
     package func screened(_ delivery: Delivery) -> Delivery {
         guard delivery.hasHeader(beginningWith: Self.prefix) else { return delivery }
-        let source = Source(delivery, queue: queues[delivery.queue].name)
+        let source = Source(delivery, queue: queues[delivery.queue.index].name)
         var dropped: Set<ArraySlice<UInt8>> = []
         delivery.forEachHeader { name, value in
             guard let own = name.dropping(Self.prefix) else { return }

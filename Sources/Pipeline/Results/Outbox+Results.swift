@@ -37,7 +37,7 @@ extension Outbox {
             let result = encoder.encode(
                 report, id: end.id, position: end.position, notification: end.notification, topic: end.entry?.topic,
                 environment: end.entry?.environment ?? end.notification?.environment, delivery: delivery,
-                format: settings.queues[delivery.queue].resultFormat)
+                format: settings.queues[delivery.queue.index].resultFormat)
             if let route {
                 publish(result.publication(to: route), for: request, .result(report: report, id: end.id), at: now)
             }
@@ -90,8 +90,8 @@ extension Outbox {
         }
         let publication = settings.deadLetters.encode(
             request.delivery, report: report, results: failure.results, id: failure.id,
-            queue: settings.queues[request.delivery.queue].name,
-            decoder: settings.queues[request.delivery.queue].decoderName, firstSeen: request.arrived.wall,
+            queue: settings.queues[request.delivery.queue.index].name,
+            decoder: settings.queues[request.delivery.queue.index].decoderName, firstSeen: request.arrived.wall,
             done: request.doneBitmap(leaving: request.failed), now: now.wall)
         // What is parked may fail as well, and then has a dead letter of its own.
         request.failures = 0

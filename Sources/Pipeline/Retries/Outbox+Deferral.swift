@@ -16,7 +16,7 @@ extension Outbox {
         note.expiresAt = request.expiresAt
         note.isPutOff = true
         let copy = RetryEncoder.encode(
-            request.delivery, note, queue: settings.queues[request.delivery.queue].name,
+            request.delivery, note, queue: settings.queues[request.delivery.queue.index].name,
             firstSeen: request.arrived.wall, delay: delay)
         guard let copy else {
             actions.append(.hold(request, pause))

@@ -27,7 +27,7 @@ extension Outbox {
 
     /// Everything of a request has ended but what is parked.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
-        let queue = settings.queues[request.delivery.queue].name
+        let queue = settings.queues[request.delivery.queue.index].name
         let trouble = request.parked.compactMap(\.trouble).max() ?? .service
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
         let next = settings.ladder.delay(

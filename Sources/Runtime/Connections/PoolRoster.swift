@@ -18,7 +18,7 @@ package struct PoolRoster<Pool> {
 
     /// What an app is to change to once its pools are open.
     private struct Handover {
-        let slot: Int
+        let slot: AppID
         let app: PipelineApp
     }
 
@@ -37,47 +37,48 @@ package struct PoolRoster<Pool> {
     }
 
     /// The number of a pool that carries what `plan` is for, unless it is leaving.
-    package func number(serving plan: PoolPlan) -> Int? {
-        pools.indices.first { number in
-            if case .leaving = stages[number] { return false }
-            return plans[number]?.serves(plan) ?? false
+    package func number(serving plan: PoolPlan) -> PoolID? {
+        let serving = pools.indices.first { index in
+            if case .leaving = stages[index] { return false }
+            return plans[index]?.serves(plan) ?? false
         }
+        return serving.map(PoolID.init)
     }
 
     /// - Parameter opens: whether its first connection is worth waiting for.
-    package mutating func add(_ pool: Pool, _ plan: PoolPlan, opens: Bool, at now: Instant) -> Int {
+    package mutating func add(_ pool: Pool, _ plan: PoolPlan, opens: Bool, at now: Instant) -> PoolID {
         let stage = opens ? Stage.opening(deadline: now + Self.handoverTimeout) : .inUse
         if let free = pools.firstIndex(where: { $0 == nil }) {
             pools[free] = pool
             plans[free] = plan
             stages[free] = stage
-            return free
+            return PoolID(free)
         }
         pools.append(pool)
         plans.append(plan)
         stages.append(stage)
-        return pools.count - 1
+        return PoolID(pools.count - 1)
     }
 
     /// A pool's connection is ready.
-    package mutating func connected(_ number: Int) {
-        if case .opening = stages[number] { stages[number] = .inUse }
+    package mutating func connected(_ number: PoolID) {
+        if case .opening = stages[number.index] { stages[number.index] = .inUse }
     }
 
     // MARK: Handing over
 
     /// An app is to change once the pools that it names are open; this takes the place of what was planned for it.
-    package mutating func handOver(_ slot: Int, to app: PipelineApp) {
+    package mutating func handOver(_ slot: AppID, to app: PipelineApp) {
         cancelHandover(of: slot)
         handovers.append(Handover(slot: slot, app: app))
     }
 
-    package mutating func cancelHandover(of slot: Int) {
+    package mutating func cancelHandover(of slot: AppID) {
         handovers.removeAll { $0.slot == slot }
     }
 
     /// The apps that change now.
-    package mutating func takeHandovers(at now: Instant) -> [(slot: Int, app: PipelineApp)] {
+    package mutating func takeHandovers(at now: Instant) -> [(slot: AppID, app: PipelineApp)] {
         guard !handovers.isEmpty else { return [] }
         for number in stages.indices {
             if case .opening(let deadline) = stages[number], deadline <= now { stages[number] = .inUse }
@@ -87,8 +88,8 @@ package struct PoolRoster<Pool> {
         return due.map { ($0.slot, $0.app) }
     }
 
-    private func isOpening(_ number: Int) -> Bool {
-        if case .opening = stages[number] { true } else { false }
+    private func isOpening(_ number: PoolID) -> Bool {
+        if case .opening = stages[number.index] { true } else { false }
     }
 
     /// When ``takeHandovers(at:)`` has something at the latest.
@@ -107,7 +108,7 @@ package struct PoolRoster<Pool> {
         var used = Set(apps.flatMap(\.pools.all))
         for handover in handovers { used.formUnion(handover.app.pools.all) }
         var leaving: [Pool] = []
-        for (number, pool) in pools.enumerated() where !used.contains(number) {
+        for (number, pool) in pools.enumerated() where !used.contains(PoolID(number)) {
             if case .leaving = stages[number] { continue }
             guard let pool else { continue }
             stages[number] = .leaving

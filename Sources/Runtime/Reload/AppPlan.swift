@@ -11,7 +11,7 @@ package struct AppPlan: Sendable {
         package let environment: Environment
         /// What it has instead of a signing key.
         package let certificate: Certificate?
-        /// Which of the plan's pools carry it.
+        /// The pools that carry it, by their places in the plan.
         package let pools: PipelineApp.Pools
     }
 
@@ -31,14 +31,14 @@ package struct AppPlan: Sendable {
         var apps: [App] = []
         for app in configuration.apps {
             let digest = try app.credentialDigest()
-            func pool(for purpose: PoolIdentity.Purpose) -> Int {
+            func pool(for purpose: PoolIdentity.Purpose) -> PoolID {
                 let plan = PoolPlan(app, for: purpose, configuration.apns, digest: digest)
                 guard let known = pools.firstIndex(where: { $0.isAlike(plan) }) else {
                     pools.append(plan)
-                    return pools.count - 1
+                    return PoolID(pools.count - 1)
                 }
                 pools[known].include(plan)
-                return known
+                return PoolID(known)
             }
             apps.append(
                 App(

@@ -7,8 +7,8 @@ import TLS
 /// The worker's side towards APNs: what the pools tell, and what becomes of them in a reload.
 extension Worker {
     /// A pool by its number.
-    subscript(number: Int) -> APNsPool {
-        guard let pool = roster.pools[number] else { preconditionFailure("what is in flight keeps its pool") }
+    subscript(number: PoolID) -> APNsPool {
+        guard let pool = roster.pools[number.index] else { preconditionFailure("what is in flight keeps its pool") }
         return pool
     }
 
@@ -16,7 +16,7 @@ extension Worker {
     func takeReplies() {
         while agenda.popDue(at: now.instant) != nil {}
         agenda.takeWoken(into: &due)
-        for number in due {
+        for number in due.map(PoolID.init) {
             guard let pool = step(number) else { continue }
             while let event = pool.nextEvent() {
                 guard isWorking else { continue }
@@ -29,20 +29,20 @@ extension Worker {
     /// Has the pools send what they were given; what they have to say then is heard in the next turn.
     func stepPools() {
         agenda.takeWoken(into: &due)
-        for number in due {
-            if step(number)?.hasEvents == true { agenda.wake(number) }
+        for number in due.map(PoolID.init) {
+            if step(number)?.hasEvents == true { agenda.wake(number.index) }
         }
     }
 
-    private func step(_ number: Int) -> APNsPool? {
-        guard let pool = roster.pools[number] else { return nil }
+    private func step(_ number: PoolID) -> APNsPool? {
+        guard let pool = roster.pools[number.index] else { return nil }
         pool.step(at: now)
         dispatch.pool(number, isConnected: pool.isConnected)
-        agenda.schedule(number, at: pool.nextDeadline)
+        agenda.schedule(number.index, at: pool.nextDeadline)
         return pool
     }
 
-    private func take(_ event: APNsPool.Event, from number: Int, _ pool: APNsPool) {
+    private func take(_ event: APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
         switch event {
         case .replied(let handle, let reply, let sentAt):
             dispatch.timed(handle, sentAt: sentAt, at: now)
@@ -107,7 +107,7 @@ extension Worker {
             let wanted = plan.pools[index]
             return roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
         }
-        let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0] }) }
+        let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0.index] }) }
         for slot in dispatch.configured where !apps.contains(where: dispatch.app(in: slot).isSame) {
             roster.cancelHandover(of: slot)
             dispatch.remove(slot, at: now)
@@ -124,7 +124,7 @@ extension Worker {
         }
     }
 
-    private func add(_ plan: PoolPlan, _ context: Handoff<TLSContext>?, _ tokens: ProviderTokens) -> Int {
+    private func add(_ plan: PoolPlan, _ context: Handoff<TLSContext>?, _ tokens: ProviderTokens) -> PoolID {
         guard let context = context?.take() else {
             preconditionFailure("there is a context for what the plan before does not have")
         }
@@ -132,8 +132,8 @@ extension Worker {
         let number = roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
         refusedPools.remove(number)
         dispatch.pool(number, isConnected: false)
-        pool.onDue = { [weak self] in self?.agenda.wake(number) }
-        agenda.wake(number)
+        pool.onDue = { [weak self] in self?.agenda.wake(number.index) }
+        agenda.wake(number.index)
         return number
     }
 

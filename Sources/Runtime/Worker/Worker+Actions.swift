@@ -49,8 +49,8 @@ extension Worker {
         guard drain.stage == .running else { return }
         intakeLevel = level
         guard level != .none else { return consumer.cancelConsumers(at: now.instant) }
-        for queue in ramps.indices {
-            consumer.setPrefetch(level == .one ? 1 : ramps[queue].prefetch, queue: queue, at: now.instant)
+        for (index, queue) in queues.enumerated() {
+            consumer.setPrefetch(level == .one ? 1 : queue.ramp.prefetch, queue: QueueID(index), at: now.instant)
         }
         consumer.resumeConsumers(at: now.instant)
     }

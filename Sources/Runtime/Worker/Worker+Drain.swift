@@ -38,8 +38,8 @@ extension Worker {
             for publisher in publishers { publisher.close(at: now.instant) }
             for case let pool? in roster.pools { pool.drain(at: now.instant) }
             for decoder in decoders { decoder.stop() }
-            let queues = hasDelivered.indices.filter { hasDelivered[$0] && !wasCutShort }
-            flush = AcknowledgementFlush(queues, on: consumer, at: now.instant)
+            let delivered = queues.indices.filter { queues[$0].hasDelivered && !wasCutShort }
+            flush = AcknowledgementFlush(delivered.map(QueueID.init), on: consumer, at: now.instant)
             advanceDrain()
         case .flushing:
             guard flush?.isOver ?? true || drain.isOver(at: now.instant) else { return }

@@ -24,7 +24,7 @@ package final class Worker {
     /// One for each of ``PublishLane``; those for direct replies are opened when they are first needed.
     let publishers: [AMQPConnection]
     /// The numbers of the pools whose certificate was refused, and that have had no connection since.
-    var refusedPools: Set<Int> = []
+    var refusedPools: Set<PoolID> = []
     var roster = PoolRoster<APNsPool>()
     /// Of the pools: those with nothing to do cost nothing.
     var agenda = Agenda()
@@ -35,10 +35,8 @@ package final class Worker {
     let log: Logger
     let logThrottle: LogThrottle
     private var events = Deque<Event>()
-    private(set) var consuming: [Bool]
-    /// Whether the channel of a queue has delivered anything.
-    var hasDelivered: [Bool]
-    var ramps: [PrefetchRamp]
+    /// By ``QueueID``.
+    var queues: [ConsumedQueue]
     var intakeLevel = Intake.Level.full
     var pace: TurnPace
     private var nextCount = Instant.distantPast
@@ -70,8 +68,7 @@ package final class Worker {
     struct Parts {
         let index: Int
         let settings: PipelineSettings
-        /// One for each queue.
-        let ramps: [PrefetchRamp]
+        let queues: [ConsumedQueue]
         let consumer: AMQPConnection
         /// One for each of ``PublishLane``.
         let publishers: [AMQPConnection]
@@ -96,10 +93,8 @@ package final class Worker {
         log = parts.log.logger
         logThrottle = parts.log
         self.now = now
-        ramps = parts.ramps
+        queues = parts.queues
         pace = TurnPace(plan.configuration)
-        hasDelivered = Array(repeating: false, count: settings.queues.count)
-        consuming = Array(repeating: false, count: settings.queues.count)
         intake = Intake(settings, actions, log: log)
         dispatch = Dispatch(settings, apps: AppTable([]), actions, log: log, seed: parts.seed)
         outbox = Outbox(settings, actions, log: log)
@@ -176,7 +171,7 @@ package final class Worker {
             consider(dispatch.nextDeadline)
             consider(outbox.nextDeadline)
             consider(roster.nextDeadline)
-            for ramp in ramps { consider(ramp.deadline) }
+            for queue in queues { consider(queue.ramp.deadline) }
         }
         for decoder in decoders { consider(decoder.nextDeadline) }
         consider(drain.deadline)
@@ -208,24 +203,24 @@ package final class Worker {
                 arrived(delivery)
                 intake.receivedOversize(delivery, bodySize: size, at: now)
                 performActions()
-            case .engine(.consuming(let queue)): consuming[queue] = true
+            case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
             case .engine(.cancelled(let queue, let byBroker)):
-                consuming[queue] = false
+                queues[queue.index].isConsuming = false
                 if byBroker {
                     log.warning(
                         "the broker cancelled the consumer; it is registered again shortly",
-                        metadata: ["queue": "\(intake.settings.queues[queue].name)"])
+                        metadata: ["queue": "\(intake.settings.queues[queue.index].name)"])
                 }
             case .engine(.channelClosed(let queue, let error)):
-                consuming[queue] = false
+                queues[queue.index].isConsuming = false
                 // A queue that stays missing costs the others nothing.
-                if hasDelivered[queue] { consumerLost(queue: queue) }
-                hasDelivered[queue] = false
-                channelLost(intake.settings.queues[queue].name, error)
+                if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
+                queues[queue.index].hasDelivered = false
+                channelLost(intake.settings.queues[queue.index].name, error)
             case .disconnected(_, let error, _):
-                for queue in consuming.indices {
-                    consuming[queue] = false
-                    hasDelivered[queue] = false
+                for index in queues.indices {
+                    queues[index].isConsuming = false
+                    queues[index].hasDelivered = false
                 }
                 consumerLost()
                 brokerLost("consuming", error)
@@ -247,24 +242,24 @@ package final class Worker {
         }
     }
 
-    private func consumerLost(queue: Int? = nil) {
+    private func consumerLost(queue: QueueID? = nil) {
         intake.consumerLost(queue: queue, dispatch.requests + outbox.requests, at: now)
         dispatch.dropUnsentOrphans(at: now)
         performActions()
     }
 
     private func arrived(_ delivery: Delivery) {
-        let queue = delivery.queue
-        hasDelivered[queue] = true
-        guard ramps[queue].delivered(isRedelivered: delivery.redelivered, at: now.instant), intakeLevel == .full
+        let index = delivery.queue.index
+        queues[index].hasDelivered = true
+        guard queues[index].ramp.delivered(isRedelivered: delivery.redelivered, at: now.instant), intakeLevel == .full
         else { return }
-        consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
+        consumer.setPrefetch(queues[index].ramp.prefetch, queue: delivery.queue, at: now.instant)
     }
 
     /// How many deliveries of a queue the broker may have unsettled here now.
-    func prefetch(inForceOf queue: Int) -> UInt16 {
+    func prefetch(inForceOf queue: QueueID) -> UInt16 {
         switch intakeLevel {
-        case .full: ramps[queue].prefetch
+        case .full: queues[queue.index].ramp.prefetch
         case .one: 1
         case .none: 0
         }
@@ -277,16 +272,16 @@ package final class Worker {
     package func countMessages(at now: Moment) {
         guard nextCount <= now.instant, drain.stage == .running else { return }
         nextCount = now.instant + Self.countInterval
-        for queue in consuming.indices { consumer.countMessages(queue: queue, at: now.instant) }
+        for index in queues.indices { consumer.countMessages(queue: QueueID(index), at: now.instant) }
     }
 
-    func messages(inQueue queue: Int) -> UInt32? {
+    func messages(inQueue queue: QueueID) -> UInt32? {
         consumer.messages(queue: queue)
     }
 
     private func expireRamps() {
-        for queue in ramps.indices where ramps[queue].expire(at: now.instant) && intakeLevel == .full {
-            consumer.setPrefetch(ramps[queue].prefetch, queue: queue, at: now.instant)
+        for index in queues.indices where queues[index].ramp.expire(at: now.instant) && intakeLevel == .full {
+            consumer.setPrefetch(queues[index].ramp.prefetch, queue: QueueID(index), at: now.instant)
         }
     }
 
@@ -339,7 +334,7 @@ package final class Worker {
     }
 
     private func updateReadiness() {
-        let ready = isPublisherOpen && consuming.allSatisfy { $0 } && !dispatch.isSuspended
+        let ready = isPublisherOpen && queues.allSatisfy(\.isConsuming) && !dispatch.isSuspended
         guard ready != isReady else { return }
         isReady = ready
         wasReady = wasReady || ready

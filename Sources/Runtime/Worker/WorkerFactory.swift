@@ -38,12 +38,13 @@ package enum WorkerFactory {
         var random = SplitMix64(seed: environment.seed)
         let configuration = plan.configuration
         let settings = PipelineSettings(configuration, worker: WorkerName.text(index: index))
-        let queues = configuration.queues
         let log = LogThrottle(environment.log, at: now.instant)
         // A ramp registers its consumer anew, and a queue with a single active one would go on with another worker's.
-        let ramps = queues.map { PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive) }
-        let consumers = zip(queues, ramps).map {
-            ConsumerQueue(name: $0.name, prefetch: $1.prefetch, isSingleActive: $0.isSingleActive)
+        let queues = configuration.queues.map {
+            ConsumedQueue(ramp: PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive))
+        }
+        let consumers = zip(configuration.queues, queues).map {
+            ConsumerQueue(name: $0.name, prefetch: $1.ramp.prefetch, isSingleActive: $0.isSingleActive)
         }
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
@@ -58,7 +59,7 @@ package enum WorkerFactory {
                 name: process.name, process.options, host: environment.programs, log: log.logger, at: now.instant)
         }
         let parts = Worker.Parts(
-            index: index, settings: settings, ramps: ramps, consumer: consumer, publishers: publishers,
+            index: index, settings: settings, queues: queues, consumer: consumer, publishers: publishers,
             decoders: decoders, log: log, seed: random.next()
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(

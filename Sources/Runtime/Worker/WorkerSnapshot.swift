@@ -118,24 +118,24 @@ extension Worker {
             oldestUnsettled: oldestArrival,
             queues: intake.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
-                    name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: index),
-                    isConsuming: consuming[index], messages: messages(inQueue: index))
+                    name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
+                    isConsuming: queues[index].isConsuming, messages: messages(inQueue: QueueID(index)))
             },
             isSuspended: dispatch.isSuspended, remembered: intake.remembered, orphans: intake.orphaned,
             suspects: outbox.suspects, isPublisherOpen: isPublisherOpen,
             refused: outbox.refused, refusing: outbox.refusing, isBlocked: isBlocked,
             apps: apps.map { app in
-                let pool = statistics[app.pools.notifications]
+                let pool = statistics[app.pools.notifications.index]
                 return WorkerSnapshot.App(
                     topic: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
                     connections: pool?.ready ?? 0, authenticated: pool?.authenticated ?? 0)
             },
             pools: roster.pools.indices.compactMap { number in
                 guard let pool = roster.pools[number], let statistics = statistics[number] else { return nil }
-                let app = apps.first { $0.pools.all.contains(number) }
+                let app = apps.first { $0.pools.all.contains(PoolID(number)) }
                 return WorkerSnapshot.Pool(
                     topic: app.map { String(decoding: $0.topic, as: UTF8.self) }, environment: app?.environment,
-                    cargo: app?.cargo(of: number), endpoint: pool.configuration.engine.endpoint,
+                    cargo: app?.cargo(of: PoolID(number)), endpoint: pool.configuration.engine.endpoint,
                     maximumConnections: pool.configuration.connections.upperBound, statistics: statistics,
                     picture: pool.picture(at: now.instant))
             },
@@ -148,7 +148,7 @@ extension Worker {
 }
 
 extension PipelineApp {
-    fileprivate func cargo(of pool: Int) -> StaticString {
+    fileprivate func cargo(of pool: PoolID) -> StaticString {
         if pool == pools.notifications { return "notifications" }
         return pool == pools.broadcasts ? "broadcasts" : "channels"
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite("App table")
 struct AppTableTests {
     private static func pools(_ pool: Int) -> PipelineApp.Pools {
-        PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool + 10)
+        PipelineApp.Pools(notifications: PoolID(pool), broadcasts: PoolID(pool), management: PoolID(pool + 10))
     }
 
     private static let two = AppTable([
@@ -156,7 +156,7 @@ struct AppTableTests {
         for number in [0, 7, 250, 499] {
             let bundleID = "com.example.app\(number)"
             for topic in [bundleID, bundleID + ".voip"] {
-                #expect(table.candidates(for: ArraySlice(topic.utf8)) == [2 * number, 2 * number + 1])
+                #expect(table.candidates(for: ArraySlice(topic.utf8)) == [AppID(2 * number), AppID(2 * number + 1)])
                 #expect(try resolve(table, topic: topic, .voip) == "\(2 * number) \(bundleID).voip")
                 #expect(
                     try resolve(table, topic: topic, .voip, .development) == "\(2 * number + 1) \(bundleID).voip")

@@ -23,7 +23,8 @@ private func delivery(
     layout.exchange = field(exchange ?? "")
     layout.routingKey = field(routingKey ?? "")
     return Delivery(
-        epoch: 1, tag: 1, redelivered: false, queue: queue, timestamp: timestamp, storage: storage, layout: layout)
+        epoch: 1, tag: 1, redelivered: false, queue: QueueID(queue), timestamp: timestamp, storage: storage,
+        layout: layout)
 }
 
 private func key(_ number: Int) -> RedeliveryKey {

@@ -5,6 +5,7 @@ import Logging
 import Runtime
 import SimulatedWorld
 import Simulator
+import TestSupport
 import Testing
 
 @testable import Configuration

@@ -36,7 +36,7 @@ extension DeadLetterRun {
         guard !isClosing else { return }
         let isOverdue = now >= closesAt || !consumer.isOpen
         if departure == .stopped, flush == nil, inFlight.isEmpty || !publisher.isOpen {
-            flush = AcknowledgementFlush([0], on: consumer, at: now)
+            flush = AcknowledgementFlush([QueueID(0)], on: consumer, at: now)
         }
         guard flush?.isOver ?? false || isOverdue else { return }
         isClosing = true
