@@ -87,12 +87,9 @@ package final class InFlightNotification {
     /// Its place among the notifications of its request, or `nil` if it is the only one.
     let position: Int?
     let id: NotificationID
-    let app: AppID
-    let environment: Environment
+    private let match: AppTable.Match
     /// Which of the app's lanes it takes.
     let lane: LaneID
-    /// The full topic that goes into `apns-topic`.
-    let topic: ArraySlice<UInt8>
     /// What is wrong with the payload by Apple's tables, for the result.
     var finding: String?
     /// Attempts: the tries that APNs may have worked on, and rounds in which it took none; of earlier rounds as well.
@@ -120,13 +117,16 @@ package final class InFlightNotification {
         self.notification = notification
         self.position = position
         self.id = id
-        app = match.app
-        environment = match.environment
+        self.match = match
         lane = AppLane.lane(of: notification)
-        topic = match.topic
         attempts = request.history.attempts
         processed = request.history.processed
     }
+
+    var app: AppID { match.app }
+    var environment: Environment { match.environment }
+    /// The full topic that goes into `apns-topic`.
+    var topic: ArraySlice<UInt8> { match.topic }
 
     /// What APNs is asked.
     package var apnsRequest: APNsRequest {

@@ -32,7 +32,7 @@ package struct PipelineProcess: Sendable {
     package let options: ProcessDecoder.Options
 }
 
-/// What a worker needs of the configuration.
+/// What a worker needs of the configuration. It is flat because each property is one setting.
 package struct PipelineSettings: Sendable {
     package var queues: [PipelineQueue]
     /// The decoders that are programs.

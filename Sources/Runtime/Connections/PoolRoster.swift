@@ -118,13 +118,18 @@ package struct PoolRoster<Pool> {
         return leaving
     }
 
-    /// Forgets the pools that have nothing left to do.
-    package mutating func removeLeaving(where isDrained: (Pool) -> Bool) {
+    /// Forgets the leaving pools that have nothing left to do.
+    ///
+    /// - Returns: those.
+    package mutating func removeLeaving(where isDrained: (Pool) -> Bool) -> [Pool] {
+        var removed: [Pool] = []
         for (number, pool) in pools.enumerated() {
             guard case .leaving = stages[number], let pool, isDrained(pool) else { continue }
             pools[number] = nil
             plans[number] = nil
             leavingCount -= 1
+            removed.append(pool)
         }
+        return removed
     }
 }

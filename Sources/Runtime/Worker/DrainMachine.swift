@@ -22,6 +22,8 @@ package struct DrainMachine {
 
     package private(set) var stage = Stage.running
     package private(set) var deadline: Instant?
+    /// Whether the end came before everything was settled that could be.
+    package private(set) var wasCutShort = false
 
     package init() {}
 
@@ -31,6 +33,11 @@ package struct DrainMachine {
         stage = .finishing
         self.deadline = deadline
         return true
+    }
+
+    /// What is unsettled goes back to its queue.
+    package mutating func cutShort() {
+        wasCutShort = true
     }
 
     /// Everything is settled that can be.

@@ -6,17 +6,11 @@ import TLS
 
 /// The worker's side towards APNs: what the pools tell, and what becomes of them in a reload.
 extension Worker {
-    /// A pool by its number.
-    subscript(number: PoolID) -> APNsPool {
-        guard let pool = roster.pools[number.index] else { preconditionFailure("what is in flight keeps its pool") }
-        return pool
-    }
-
     /// Hears the pools that have something to say, which may give them something to send.
     func takeReplies() {
-        while agenda.popDue(at: now.instant) != nil {}
-        agenda.takeWoken(into: &due)
-        for number in due.map(PoolID.init) {
+        while pools.agenda.popDue(at: now.instant) != nil {}
+        pools.takeWoken()
+        for number in pools.due.map(PoolID.init) {
             guard let pool = step(number) else { continue }
             while let event = pool.nextEvent() {
                 guard isWorking else { continue }
@@ -28,17 +22,17 @@ extension Worker {
 
     /// Has the pools send what they were given; what they have to say then is heard in the next turn.
     func stepPools() {
-        agenda.takeWoken(into: &due)
-        for number in due.map(PoolID.init) {
-            if step(number)?.hasEvents == true { agenda.wake(number.index) }
+        pools.takeWoken()
+        for number in pools.due.map(PoolID.init) {
+            if step(number)?.hasEvents == true { pools.agenda.wake(number.index) }
         }
     }
 
     private func step(_ number: PoolID) -> APNsPool? {
-        guard let pool = roster.pools[number.index] else { return nil }
+        guard let pool = pools.roster.pools[number.index] else { return nil }
         pool.step(at: now)
         dispatch.pool(number, isConnected: pool.isConnected)
-        agenda.schedule(number.index, at: pool.nextDeadline)
+        pools.agenda.schedule(number.index, at: pool.nextDeadline)
         return pool
     }
 
@@ -50,13 +44,13 @@ extension Worker {
         case .lost(let handle, let loss, _): dispatch.lost(handle, loss, at: now)
         case .expired(let handle): dispatch.expired(handle, at: now)
         case .connected:
-            roster.connected(number)
+            pools.roster.connected(number)
             log.info("connected to APNs", metadata: metadata(pool))
             dispatch.mayRecover(at: now)
-            if refusedPools.remove(number) != nil { dispatch.certificateTaken(pool: number, at: now) }
+            if pools.refused.remove(number) != nil { dispatch.certificateTaken(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
             // The pool goes on trying; once is enough to be told.
-            if refusedPools.insert(number).inserted {
+            if pools.refused.insert(number).inserted {
                 log.error("APNs refuses a certificate", metadata: metadata(pool, "error", error))
             }
             dispatch.certificateRefused(pool: number, at: now)
@@ -105,11 +99,11 @@ extension Worker {
     func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
         let numbers = plan.pools.indices.map { index in
             let wanted = plan.pools[index]
-            return roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
+            return pools.roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
         }
         let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0.index] }) }
         for slot in dispatch.configured where !apps.contains(where: dispatch.app(in: slot).isSame) {
-            roster.cancelHandover(of: slot)
+            pools.roster.cancelHandover(of: slot)
             dispatch.remove(slot, at: now)
             performActions()
         }
@@ -119,7 +113,7 @@ extension Worker {
                 if wasAnothers { outbox.tally.forget(app: slot) }
                 return slot
             }
-            roster.handOver(slot, to: app)
+            pools.roster.handOver(slot, to: app)
             return slot
         }
     }
@@ -128,31 +122,30 @@ extension Worker {
         guard let context = context?.take() else {
             preconditionFailure("there is a context for what the plan before does not have")
         }
-        let pool = makePool(plan, context, tokens, now.instant)
-        let number = roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
-        refusedPools.remove(number)
+        let pool = pools.make(plan, context, tokens, now.instant)
+        let number = pools.roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
+        pools.refused.remove(number)
         dispatch.pool(number, isConnected: false)
-        pool.onDue = { [weak self] in self?.agenda.wake(number.index) }
-        agenda.wake(number.index)
+        pool.onDue = { [weak self] in self?.pools.agenda.wake(number.index) }
+        pools.agenda.wake(number.index)
         return number
     }
 
     func advanceHandovers() {
         // Once everything is being closed, no pool takes anything over.
-        if isWorking, roster.isChanging { handOver() }
+        if isWorking, pools.roster.isChanging { handOver() }
     }
 
     private func handOver() {
-        for (slot, app) in roster.takeHandovers(at: now.instant) {
+        for (slot, app) in pools.roster.takeHandovers(at: now.instant) {
             dispatch.change(slot, to: app, at: now)
             performActions()
         }
-        for pool in roster.retire(besides: dispatch.configured.map(dispatch.app(in:))) {
+        for pool in pools.roster.retire(besides: dispatch.configured.map(dispatch.app(in:))) {
             pool.drain(at: now.instant)
         }
-        roster.removeLeaving { pool in
-            if pool.isDrained { formerPools.add(pool.statistics(at: now.instant).counters) }
-            return pool.isDrained
+        for pool in pools.roster.removeLeaving(where: \.isDrained) {
+            pools.formerCounters.add(pool.statistics(at: now.instant).counters)
         }
     }
 }

@@ -19,10 +19,10 @@ extension Worker {
         case .putOff(let request, let pause): outbox.putOff(request, for: pause, at: now)
 
         case .submit(let handle, let notification, let isProbe):
-            self[notification.pool].submit(
+            pools[notification.pool].submit(
                 notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
         case .withdraw(let handle, let pool, let purpose):
-            if self[pool].cancel(handle) {
+            if pools[pool].cancel(handle) {
                 dispatch.tookBack(handle, purpose, at: now)
             } else {
                 dispatch.wasSent(handle)

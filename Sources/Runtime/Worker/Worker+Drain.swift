@@ -16,13 +16,18 @@ extension Worker {
 
     /// Closes everything now; what is unsettled goes back to its queue.
     package func stop() {
-        if !isIdle { wasCutShort = true }
+        if !isIdle { drain.cutShort() }
         end()
     }
 
     /// Whether everything is closed in order, or given up.
     package var hasEnded: Bool {
         drain.stage == .ended
+    }
+
+    /// Whether the end came before everything was settled that could be.
+    package var wasCutShort: Bool {
+        drain.wasCutShort
     }
 
     func advanceDrain() {
@@ -32,13 +37,13 @@ extension Worker {
             if holdsOnly { giveBackWaiting() }
             if !isIdle {
                 guard drain.isOver(at: now.instant) else { return }
-                wasCutShort = true
+                drain.cutShort()
             }
             drain.settled(at: now.instant)
             for publisher in publishers { publisher.close(at: now.instant) }
-            for case let pool? in roster.pools { pool.drain(at: now.instant) }
+            for case let pool? in pools.roster.pools { pool.drain(at: now.instant) }
             for decoder in decoders { decoder.stop() }
-            let delivered = queues.indices.filter { queues[$0].hasDelivered && !wasCutShort }
+            let delivered = queues.indices.filter { queues[$0].hasDelivered && !drain.wasCutShort }
             flush = AcknowledgementFlush(delivered.map(QueueID.init), on: consumer, at: now.instant)
             advanceDrain()
         case .flushing:
@@ -49,7 +54,7 @@ extension Worker {
             // What APNs has not answered by the deadline is given up: its connections are not waited for.
             let isClosed =
                 consumer.isClosed && publishers.allSatisfy(\.isClosed) && decoders.allSatisfy(\.hasStopped)
-                && (wasCutShort || roster.pools.allSatisfy { $0?.isDrained ?? true })
+                && (drain.wasCutShort || pools.roster.pools.allSatisfy { $0?.isDrained ?? true })
             guard isClosed || drain.isOver(at: now.instant) else { return }
             end()
         }

@@ -1,16 +1,16 @@
 package import AMQP
-package import APNs
 package import Core
 import Decoding
 import DequeModule
 import Logging
 package import Pipeline
-package import TLS
 
 /// One whole worker: consumes, sends, publishes, acknowledges. It has no socket, clock or thread: it runs on whatever
 /// network it is given.
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when ``nextDeadline`` has passed.
+///
+/// It is flat because each property is a part of its own that a turn steps through.
 package final class Worker {
     /// What the worker has to say to whoever runs it.
     package enum Event {
@@ -23,16 +23,7 @@ package final class Worker {
     let consumer: AMQPConnection
     /// One for each of ``PublishLane``; those for direct replies are opened when they are first needed.
     let publishers: [AMQPConnection]
-    /// The numbers of the pools whose certificate was refused, and that have had no connection since.
-    var refusedPools: Set<PoolID> = []
-    var roster = PoolRoster<APNsPool>()
-    /// Of the pools: those with nothing to do cost nothing.
-    var agenda = Agenda()
-    /// The pools that are being stepped.
-    var due: [Int] = []
-    /// What pools have done that were removed since.
-    var formerPools = PoolCounters()
-    let log: Logger
+    var pools: WorkerPools
     let logThrottle: LogThrottle
     private var events = Deque<Event>()
     /// By ``QueueID``.
@@ -40,13 +31,9 @@ package final class Worker {
     var intakeLevel = Intake.Level.full
     var pace: TurnPace
     private var nextCount = Instant.distantPast
-    private(set) var isPublisherOpen = false
-    private var isReady = false
-    private var wasReady = false
+    private(set) var readiness = Readiness()
     var drain = DrainMachine()
     var flush: AcknowledgementFlush?
-    /// Whether the end came before everything was settled that could be.
-    package internal(set) var wasCutShort = false
     /// When the turn began that is going on.
     var now: Moment {
         didSet { logThrottle.advance(to: now.instant) }
@@ -59,10 +46,6 @@ package final class Worker {
     let index: Int
     /// The programs of ``PipelineSettings/processes``.
     let decoders: [DecoderProcess]
-    /// Makes a pool on the worker's own network.
-    let makePool: MakePool
-
-    package typealias MakePool = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
 
     /// What a worker is made of.
     struct Parts {
@@ -77,7 +60,7 @@ package final class Worker {
         let log: LogThrottle
         /// For the jitter of retries.
         let seed: UInt64
-        let makePool: MakePool
+        let makePool: WorkerPools.Make
     }
 
     /// - Parameter contexts: for all of the plan's pools.
@@ -89,12 +72,12 @@ package final class Worker {
         consumer = parts.consumer
         precondition(parts.publishers.count == PublishLane.allCases.count, "each lane has a connection")
         publishers = parts.publishers
-        makePool = parts.makePool
-        log = parts.log.logger
+        pools = WorkerPools(make: parts.makePool)
         logThrottle = parts.log
         self.now = now
         queues = parts.queues
         pace = TurnPace(plan.configuration)
+        let log = logThrottle.logger
         intake = Intake(settings, actions, log: log)
         dispatch = Dispatch(settings, apps: AppTable([]), actions, log: log, seed: parts.seed)
         outbox = Outbox(settings, actions, log: log)
@@ -102,6 +85,8 @@ package final class Worker {
         consumer.start(at: now.instant)
         publishers[PublishLane.queues.rawValue].start(at: now.instant)
     }
+
+    var log: Logger { logThrottle.logger }
 
     package var counters: PipelineCounters {
         var sum = intake.counters
@@ -165,12 +150,12 @@ package final class Worker {
         }
         consider(consumer.nextDeadline)
         for publisher in publishers { consider(publisher.nextDeadline) }
-        consider(agenda.nextDeadline)
+        consider(pools.agenda.nextDeadline)
         if isWorking {
             consider(intake.nextDeadline)
             consider(dispatch.nextDeadline)
             consider(outbox.nextDeadline)
-            consider(roster.nextDeadline)
+            consider(pools.roster.nextDeadline)
             for queue in queues { consider(queue.ramp.deadline) }
         }
         for decoder in decoders { consider(decoder.nextDeadline) }
@@ -298,12 +283,12 @@ package final class Worker {
             case .engine(.confirmed(let sequence, let confirmation)):
                 outbox.confirmed(sequence, confirmation, on: lane, at: now)
                 performActions()
-            case .engine(.opened): if lane == .queues { isPublisherOpen = true }
+            case .engine(.opened): if lane == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked): log.notice("the broker takes publishes again")
             case .disconnected(_, let error, _):
-                if lane == .queues { isPublisherOpen = false }
+                if lane == .queues { readiness.isPublisherOpen = false }
                 outbox.publisherLost(lane, error, at: now)
                 performActions()
                 if error.isAboutPublish { break }
@@ -319,7 +304,7 @@ package final class Worker {
     }
 
     private func brokerLost(_ which: String, _ error: AMQPError) {
-        if !error.isTransient, !wasReady {
+        if !error.isTransient, !readiness.wasReady {
             events.append(.failed(error))
         } else {
             log.warning("the \(which) connection is lost; trying again", metadata: ["error": "\(error)"])
@@ -327,17 +312,14 @@ package final class Worker {
     }
 
     private func channelLost(_ queue: String, _ error: AMQPError) {
-        if !error.isTransient, !wasReady { return events.append(.failed(error)) }
+        if !error.isTransient, !readiness.wasReady { return events.append(.failed(error)) }
         log.error(
             "the broker closed the channel of a queue, which is consumed again as soon as it can be; others go on",
             metadata: ["queue": "\(queue)", "error": "\(error)"])
     }
 
     private func updateReadiness() {
-        let ready = isPublisherOpen && queues.allSatisfy(\.isConsuming) && !dispatch.isSuspended
-        guard ready != isReady else { return }
-        isReady = ready
-        wasReady = wasReady || ready
-        events.append(ready ? .ready : .notReady)
+        let ready = readiness.isPublisherOpen && queues.allSatisfy(\.isConsuming) && !dispatch.isSuspended
+        if readiness.update(ready) { events.append(ready ? .ready : .notReady) }
     }
 }

@@ -5,6 +5,7 @@ package import Decoding
 package import Pipeline
 
 /// A worker in numbers, at one moment: what it tells those who watch.
+/// It is flat because each property is one of those numbers.
 package struct WorkerSnapshot: Sendable {
     package struct Queue: Sendable {
         package let name: String
@@ -111,7 +112,7 @@ extension Worker {
         let apps = dispatch.configured.map(dispatch.app(in:))
         var timings = intake.timings
         timings.add(dispatch.timings)
-        let statistics = roster.pools.map { $0?.statistics(at: now.instant) }
+        let statistics = pools.roster.pools.map { $0?.statistics(at: now.instant) }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: timings,
             tally: outbox.tally, topics: dispatch.gates.table.apps.map { String(decoding: $0.topic, as: UTF8.self) },
@@ -122,7 +123,7 @@ extension Worker {
                     isConsuming: queues[index].isConsuming, messages: messages(inQueue: QueueID(index)))
             },
             isSuspended: dispatch.isSuspended, remembered: intake.remembered, orphans: intake.orphaned,
-            suspects: outbox.suspects, isPublisherOpen: isPublisherOpen,
+            suspects: outbox.suspects, isPublisherOpen: readiness.isPublisherOpen,
             refused: outbox.refused, refusing: outbox.refusing, isBlocked: isBlocked,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications.index]
@@ -130,8 +131,8 @@ extension Worker {
                     topic: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
                     connections: pool?.ready ?? 0, authenticated: pool?.authenticated ?? 0)
             },
-            pools: roster.pools.indices.compactMap { number in
-                guard let pool = roster.pools[number], let statistics = statistics[number] else { return nil }
+            pools: pools.roster.pools.indices.compactMap { number in
+                guard let pool = pools.roster.pools[number], let statistics = statistics[number] else { return nil }
                 let app = apps.first { $0.pools.all.contains(PoolID(number)) }
                 return WorkerSnapshot.Pool(
                     topic: app.map { String(decoding: $0.topic, as: UTF8.self) }, environment: app?.environment,
@@ -139,7 +140,7 @@ extension Worker {
                     maximumConnections: pool.configuration.connections.upperBound, statistics: statistics,
                     picture: pool.picture(at: now.instant))
             },
-            formerPools: formerPools, paused: paused,
+            formerPools: pools.formerCounters, paused: paused,
             processes: decoders.map {
                 WorkerSnapshot.Process(
                     name: $0.name, isWorking: $0.isWorking, waiting: $0.waiting, counters: $0.counters)

@@ -223,7 +223,9 @@ struct MetricsPageTests {
             for app in configuration.apps.indices { configuration.apps[app].credential = key }
         }
         world.pass(.seconds(60))
-        #expect(world.worker?.roster.pools.count { $0 != nil } == world.worker?.snapshot(at: world.moment).pools.count)
+        #expect(
+            world.worker?.pools.roster.pools.count { $0 != nil } == world.worker?.snapshot(at: world.moment).pools.count
+        )
         let after = try #require(try page(world).sum("harebell_goaways_total"))
         #expect(after >= before)
     }

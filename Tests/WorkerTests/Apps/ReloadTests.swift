@@ -270,7 +270,7 @@ struct ReloadTests {
         }
         #expect(outcomes(world) == ["accepted": 20])
         #expect((world.worker?.dispatch.gates.table.apps.count ?? 0) <= 3)
-        #expect((world.worker?.roster.pools.count ?? 0) <= 6)
+        #expect((world.worker?.pools.roster.pools.count ?? 0) <= 6)
     }
 
     @Test("An app that is added to a key gets a connection that APNs binds anew, and so do those that share it")

@@ -367,7 +367,7 @@ final class Checker {
     private func judgeWorkers() {
         for worker in world.running {
             permitted += Int(worker.counters[.uncertain])
-            for case let pool? in worker.roster.pools {
+            for case let pool? in worker.pools.roster.pools {
                 let goaways = pool.statistics(at: world.network.now).counters.goaways.keys
                 let errors = Self.protocolErrors.intersection(goaways)
                 if !errors.isEmpty { complain("APNs' side found HTTP/2 broken: \(errors.sorted())") }
@@ -382,7 +382,7 @@ final class Checker {
 
     /// No minute has more attempts to connect than the pools of a worker may make.
     private func judgeConnects() {
-        guard let pools = world.worker?.roster.pools.count else { return }
+        guard let pools = world.worker?.pools.roster.pools.count else { return }
         // A pool that a reload replaces has a minute of its own.
         let most = limits.connectsPerMinute * pools * (1 + world.reloads)
         for outlook in world.outlooks {
