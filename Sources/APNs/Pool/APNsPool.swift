@@ -11,6 +11,9 @@ package import TLS
 /// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The deadlines of the
 /// connections themselves belong to the network.
 package final class APNsPool {
+    /// The limits and waiting times of a pool.
+    ///
+    /// It is flat because each property is one setting or one limit, and most callers change only one of them.
     package struct Configuration {
         /// The endpoint, the limits and the kind of credential of each connection.
         package var engine: APNsEngine.Configuration
