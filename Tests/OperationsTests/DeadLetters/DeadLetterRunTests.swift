@@ -351,7 +351,7 @@ struct DeadLetterRunTests {
         ) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } }
         world.network.advance(by: .seconds(10), restore)
         #expect(restore.end == .complete)
-        #expect(restore.confirmed == 30)
+        #expect(restore.tally.confirmed == 30)
         let after = world.broker.messages(in: DeadLetterWorld.dead)
         #expect(after.map(\.body) == before.map(\.body))
         #expect(after.map { $0.decodedProperties?.headers } == before.map { $0.decodedProperties?.headers })
