@@ -7,16 +7,16 @@ extension AMQPEngine {
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
         self.now = now
-        requests.append(request)
+        requests.waiting.append(request)
         sendNextRequest()
     }
 
     func sendNextRequest() {
-        while machine.isOpen, !isAwaitingReply, !requests.isEmpty {
-            let request = requests.removeFirst()
+        while machine.isOpen, !requests.isAwaitingReply, !requests.waiting.isEmpty {
+            let request = requests.waiting.removeFirst()
             do throws(AMQPError) {
                 try write(request)
-                isAwaitingReply = true
+                requests.isAwaitingReply = true
             } catch {
                 events.append(.replied(.refused(error)))
             }
@@ -24,11 +24,11 @@ extension AMQPEngine {
     }
 
     func replyReceived(_ reply: ControlReply) {
-        guard isAwaitingReply else {
+        guard requests.isAwaitingReply else {
             if machine.isOpen { unexpected("an answer to nothing") }
             return
         }
-        isAwaitingReply = false
+        requests.isAwaitingReply = false
         events.append(.replied(reply))
         sendNextRequest()
     }
@@ -105,6 +105,6 @@ extension AMQPEngine {
     private func send<Method>(
         _ id: amqp_method_number_t, _ make: (MethodWriter) throws(AMQPError) -> Method
     ) throws(AMQPError) {
-        try writer.write(id, channel: AMQPEngine.channel, to: &output, make)
+        try layers.writer.write(id, channel: AMQPEngine.channel, to: &output, make)
     }
 }
