@@ -15,7 +15,7 @@ extension AMQPEngine {
         while machine.isOpen, !requests.isAwaitingReply, !requests.waiting.isEmpty {
             let request = requests.waiting.removeFirst()
             do throws(AMQPError) {
-                try write(request)
+                try writeRequest(request)
                 requests.isAwaitingReply = true
             } catch {
                 events.append(.replied(.refused(error)))
@@ -33,7 +33,7 @@ extension AMQPEngine {
         sendNextRequest()
     }
 
-    private func write(_ request: ControlRequest) throws(AMQPError) {
+    private func writeRequest(_ request: ControlRequest) throws(AMQPError) {
         switch request {
         case .declareQueue(let queue): try declare(queue, passive: false)
         case .inspectQueue(let name): try declare(QueueDeclaration(name: name), passive: true)

@@ -186,7 +186,7 @@ package final class AMQPEngine: Engine {
     private func read(_ bytes: Span<UInt8>) {
         do throws(AMQPError) {
             try unsafe layers.reader.read(bytes) { frame in
-                unsafe handle(frame)
+                unsafe frameReceived(frame)
                 return !isFinished
             }
         } catch {
