@@ -114,14 +114,14 @@ extension SimulatorEngine {
             case .none: 0
             case .stream(let stream): stream
             }
-        guard let notice = goaway.announcedBy else { return send(goaway, last: last, at: now) }
+        guard let notice = goaway.announcedBy else { return sendGoaway(goaway, last: last, at: now) }
         if let last { streams.lastAllowed = min(streams.lastAllowed, last) }
         attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: .max) }
         timers.insert(.goaway(goaway, last: last), due: now + notice)
     }
 
     /// - Parameter last: `nil` for the highest stream seen.
-    func send(_ goaway: ScriptGoaway, last: Int32?, at now: Instant) {
+    func sendGoaway(_ goaway: ScriptGoaway, last: Int32?, at now: Instant) {
         // A later GOAWAY never takes back what an earlier one refused (RFC 9113, section 6.8).
         let last = min(streams.lastAllowed, last ?? http.lastStreamID)
         streams.lastAllowed = last

@@ -166,7 +166,7 @@ package final class SimulatorEngine: Engine {
             case .answer(let stream):
                 if let prepared = streams.waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
             case .rule(let index): perform(context.script.rules[index].actions, at: now)
-            case .goaway(let goaway, let last): send(goaway, last: last, at: now)
+            case .goaway(let goaway, let last): sendGoaway(goaway, last: last, at: now)
             case .release: http.holdsOutput = false
             }
         }
