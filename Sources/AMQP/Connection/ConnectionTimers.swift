@@ -11,7 +11,7 @@ struct ConnectionTimers {
     private var nextHeartbeat: Instant?
     private var silenceEnds: Instant?
 
-    /// When the first of these is due; ``Core/Instant/distantFuture`` for never.
+    /// When the first of these is due; `distantFuture` for never.
     var earliest: Instant {
         var earliest = Instant.distantFuture
         for deadline in [patience, nextHeartbeat, silenceEnds] {
