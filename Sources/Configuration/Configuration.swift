@@ -6,7 +6,8 @@ package import System
 /// What one configuration file says, with every default filled in and every path made absolute or relative to the
 /// working folder. Ranges have been checked: the worker trusts every value here.
 ///
-/// The keys, their defaults and ranges stand in ``Schema``.
+/// The keys, their defaults and ranges stand in ``Schema``. It is flat because each property is one top-level key of
+/// the file; ``registry`` alone is not read from it.
 package struct Configuration: Sendable, Equatable {
     package var broker: Broker
     /// At least one; names are unique.

@@ -28,6 +28,8 @@ package struct ConsumerQueue: Sendable, Equatable {
 }
 
 /// How a connection is made and what it may use.
+///
+/// It is flat because each property is one setting or one limit, and most callers change only one of them.
 package struct AMQPConfiguration {
     package var address: BrokerAddress
     package var role: AMQPRole

@@ -173,7 +173,7 @@ package final class AMQPConnection {
     /// Bytes that the properties of a publication may have: what one frame of the connection takes, or the last one if
     /// there is none.
     package var maximumProperties: Int {
-        Int(engine?.frameMax ?? AMQPConfiguration.frameMin) - PublicationWriter.frameOverhead
+        Int(engine?.handshake.frameMax ?? AMQPConfiguration.frameMin) - PublicationWriter.frameOverhead
             - PublicationWriter.contentOverhead
     }
 

@@ -185,7 +185,7 @@ extension AMQPEngine {
         case .giveUp?: return fail(stalled(index, "does not say how many messages it has"))
         case .wait?, nil: return
         }
-        countMessages(index, for: .watch)
+        inspectQueue(of: index, for: .watch)
     }
 
     /// Asks a queue for the number of its messages, unless that is under way; the answer is ``messages(queue:)``.
@@ -194,7 +194,7 @@ extension AMQPEngine {
         let index = queue.index
         guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].askers.contains(.owner)
         else { return }
-        countMessages(index, for: .owner)
+        inspectQueue(of: index, for: .owner)
     }
 
     /// Messages that waited in a queue when it was last asked; `nil` if it has not answered on this channel.
@@ -202,7 +202,7 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
-    private func countMessages(_ index: Int, for asker: Consumer.Asker) {
+    private func inspectQueue(of index: Int, for asker: Consumer.Asker) {
         consumers[index].askers.append(asker)
         let name = consumers[index].queue.name
         unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in

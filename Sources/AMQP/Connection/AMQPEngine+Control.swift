@@ -7,16 +7,16 @@ extension AMQPEngine {
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
         self.now = now
-        requests.append(request)
+        requests.waiting.append(request)
         sendNextRequest()
     }
 
     func sendNextRequest() {
-        while machine.isOpen, !isAwaitingReply, !requests.isEmpty {
-            let request = requests.removeFirst()
+        while machine.isOpen, !requests.isAwaitingReply, !requests.waiting.isEmpty {
+            let request = requests.waiting.removeFirst()
             do throws(AMQPError) {
-                try write(request)
-                isAwaitingReply = true
+                try writeRequest(request)
+                requests.isAwaitingReply = true
             } catch {
                 events.append(.replied(.refused(error)))
             }
@@ -24,16 +24,16 @@ extension AMQPEngine {
     }
 
     func replyReceived(_ reply: ControlReply) {
-        guard isAwaitingReply else {
+        guard requests.isAwaitingReply else {
             if machine.isOpen { unexpected("an answer to nothing") }
             return
         }
-        isAwaitingReply = false
+        requests.isAwaitingReply = false
         events.append(.replied(reply))
         sendNextRequest()
     }
 
-    private func write(_ request: ControlRequest) throws(AMQPError) {
+    private func writeRequest(_ request: ControlRequest) throws(AMQPError) {
         switch request {
         case .declareQueue(let queue): try declare(queue, passive: false)
         case .inspectQueue(let name): try declare(QueueDeclaration(name: name), passive: true)
@@ -105,6 +105,6 @@ extension AMQPEngine {
     private func send<Method>(
         _ id: amqp_method_number_t, _ make: (MethodWriter) throws(AMQPError) -> Method
     ) throws(AMQPError) {
-        try writer.write(id, channel: AMQPEngine.channel, to: &output, make)
+        try layers.writer.write(id, channel: AMQPEngine.channel, to: &output, make)
     }
 }

@@ -3,12 +3,12 @@ import Core
 
 extension AMQPEngine {
     /// Takes one frame; what it points to is copied before this returns.
-    func handle(_ frame: amqp_frame_t) {
+    func frameReceived(_ frame: amqp_frame_t) {
         let channel = unsafe Int(frame.channel)
         guard channel <= channels.count else { return unexpected("a frame for a channel that is not open") }
         switch unsafe Int32(frame.frame_type) {
         case AMQP_FRAME_METHOD where channel == 0: unsafe handle(InboundMethod(frame.payload.method), on: 0)
-        case AMQP_FRAME_METHOD: unsafe handle(frame.payload.method, on: channel)
+        case AMQP_FRAME_METHOD: unsafe methodReceived(frame.payload.method, on: channel)
         case AMQP_FRAME_HEADER:
             guard channel > 0, unsafe channels[channel - 1].assembly.headerReceived(frame) else {
                 return unexpected("a content header")
@@ -24,7 +24,7 @@ extension AMQPEngine {
         }
     }
 
-    private func handle(_ method: amqp_method_t, on channel: Int) {
+    private func methodReceived(_ method: amqp_method_t, on channel: Int) {
         let index = channel - 1
         guard channels[index].assembly.isIdle else { return unexpected("a method in the middle of a message") }
         switch unsafe method.id {

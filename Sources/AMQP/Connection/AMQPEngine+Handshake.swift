@@ -35,11 +35,11 @@ extension AMQPEngine {
     func handle(_ method: InboundMethod, on channel: UInt16) {
         switch method {
         case .start(let server, let isVersion091, let mechanisms):
-            self.server = server
+            handshake.server = server
             guard isVersion091, mechanisms.contains(Substring(configuration.address.mechanism.rawValue)) else {
                 return fail(missing(isVersion091 ? mechanisms : nil))
             }
-            isEstablished = true
+            handshake.isEstablished = true
             perform(machine.startReceived())
         case .tune(let channelMax, let frameMax, let heartbeat):
             tune(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat)
@@ -75,7 +75,7 @@ extension AMQPEngine {
     /// Writes a method whose strings cannot be too long.
     func write<Method>(_ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) -> Method) {
         do throws(AMQPError) {
-            try writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
+            try layers.writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
                 make(writer)
             }
         } catch {
@@ -88,7 +88,7 @@ extension AMQPEngine {
         _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) throws(AMQPError) -> Method
     ) {
         do throws(AMQPError) {
-            try writer.write(id, channel: channel, to: &output, make)
+            try layers.writer.write(id, channel: channel, to: &output, make)
         } catch {
             fail(error)
         }
@@ -132,14 +132,14 @@ extension AMQPEngine {
             return unexpected("a frame size of \(offered)")
         }
         let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
-        agreed = Agreement(
+        handshake.agreed = Agreement(
             frameMax: offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered),
             heartbeat: wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat))
         perform(machine.tuneReceived())
     }
 
     private func writeTuneOkAndOpen() {
-        let (frameMax, heartbeat) = (agreed.frameMax, agreed.heartbeat)
+        let (frameMax, heartbeat) = (handshake.agreed.frameMax, handshake.agreed.heartbeat)
         didTune(frameMax: frameMax, heartbeat: heartbeat)
         let channels = channels.count
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in
@@ -165,8 +165,8 @@ extension AMQPEngine {
         guard channel > 0 else { return unexpected("a channel.close on channel 0") }
         write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
         if !consumers.isEmpty, machine.isOpen { return consumerChannelClosed(Int(channel) - 1, error) }
-        if configuration.role == .control, isAwaitingReply, machine.isOpen {
-            isAwaitingReply = false
+        if configuration.role == .control, requests.isAwaitingReply, machine.isOpen {
+            requests.isAwaitingReply = false
             events.append(.replied(.refused(error)))
             if channels[0].deliveries.held == 0 {
                 channels[0].close()

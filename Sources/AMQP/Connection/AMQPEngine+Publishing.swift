@@ -15,8 +15,8 @@ extension AMQPEngine {
     /// written, and the connection is as before.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         precondition(canPublish, "a publish is written only where the broker takes it")
-        let frames = try PublicationWriter(publication, frameMax: Int(frameMax))
-        frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(frameMax), to: &output)
+        let frames = try PublicationWriter(publication, frameMax: Int(handshake.frameMax))
+        frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(handshake.frameMax), to: &output)
         // A return's body is kept only up to that size.
         let isKept = publication.body.count <= configuration.maximumBody
         let fingerprint =

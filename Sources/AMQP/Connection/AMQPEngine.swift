@@ -34,15 +34,17 @@ package final class AMQPEngine: Engine {
         case closed(AMQPError?)
     }
 
-    package let configuration: AMQPConfiguration
-    package let epoch: UInt32
-    package internal(set) var server = ServerProperties()
-    package internal(set) var isEstablished = false
-    /// Whether consumers are registered as soon as the channel opens.
-    package var consumesWhenOpen = true
+    /// What the broker said of itself, and what both ends agreed upon.
+    struct Handshake {
+        var server = ServerProperties()
+        /// Whether the peer has shown that it is a broker.
+        var isEstablished = false
+        /// Frames of at most this many bytes are exchanged.
+        var frameMax = AMQPConfiguration.frameMin
+        /// What the broker's offer and our configuration allow.
+        var agreed = Agreement(frameMax: UInt32(AMQPConfiguration.frameMin), heartbeat: 0)
+    }
 
-    /// Frames of at most this many bytes are exchanged.
-    var frameMax = AMQPConfiguration.frameMin
     /// What the broker's offer and our configuration allow.
     struct Agreement {
         var frameMax: UInt32
@@ -50,28 +52,40 @@ package final class AMQPEngine: Engine {
         var heartbeat: UInt16
     }
 
-    var agreed = Agreement(frameMax: UInt32(AMQPConfiguration.frameMin), heartbeat: 0)
+    /// The requests of a control connection. One at a time is under way.
+    struct ControlRequests {
+        /// Not sent yet, the oldest first.
+        var waiting: [ControlRequest] = []
+        var isAwaitingReply = false
+    }
+
+    /// What lies between the transport's bytes and methods.
+    struct Layers: ~Copyable {
+        let writer = MethodWriter()
+        let reader = FrameReader()
+        /// `nil` where the connection is not encrypted.
+        let tls: TLSSession?
+        /// Decrypted and not read yet; empty between calls.
+        var plaintext = ByteQueue()
+    }
+
+    package let configuration: AMQPConfiguration
+    package let epoch: UInt32
+    /// Whether consumers are registered as soon as the channel opens.
+    package var consumesWhenOpen = true
+    var handshake = Handshake()
     var machine: ConnectionMachine
     /// Channel 1 and those after it.
     var channels: [Channel]
     var confirms: ConfirmLedger
     var consumers: [Consumer] = []
-    var requests: [ControlRequest] = []
-    var isAwaitingReply = false
+    var requests = ControlRequests()
     var events = Deque<Event>()
     var output = ByteQueue()
     var now = Instant(nanoseconds: 0)
-
-    let writer = MethodWriter()
-    private let reader = FrameReader()
-    private let tls: TLSSession?
-    private var plaintext = ByteQueue()
+    var layers: Layers
+    private var timers = ConnectionTimers()
     private var isFinished = false
-    /// When the handshake, or an orderly close, must be over.
-    private var patience: Instant?
-    private var heartbeat: Duration?
-    private var nextHeartbeat: Instant?
-    private var silenceEnds: Instant?
 
     /// An engine for one connection.
     ///
@@ -86,9 +100,9 @@ package final class AMQPEngine: Engine {
         if configuration.address.usesTLS {
             guard let context = configuration.tls else { preconditionFailure("amqps needs a TLS context") }
             let name = configuration.serverName ?? configuration.address.endpoint.host
-            tls = TLSSession(context: context, serverName: name)
+            layers = Layers(tls: TLSSession(context: context, serverName: name))
         } else {
-            tls = nil
+            layers = Layers(tls: nil)
         }
         if case .consumer(let queues) = configuration.role {
             precondition(!queues.isEmpty, "a consumer has a queue")
@@ -106,13 +120,17 @@ package final class AMQPEngine: Engine {
         events.popFirst()
     }
 
+    /// What the broker says of itself; empty before it has.
+    package var server: ServerProperties { handshake.server }
+    /// Whether the peer has shown that it is a broker.
+    package var isEstablished: Bool { handshake.isEstablished }
     /// Whether the channel is open.
     package var isOpen: Bool { machine.isOpen }
     package var isBlocked: Bool { machine.isBlocked }
     /// Delivered and not settled.
     package var held: Int { channels.indices.reduce(0) { $0 + channels[$1].deliveries.held } }
     /// What TLS has agreed upon; `nil` without TLS, and before.
-    package var security: TLSSummary? { tls?.summary }
+    package var security: TLSSummary? { layers.tls?.summary }
     /// The number that the next publish gets.
     package var nextSequence: UInt64 { confirms.nextSequence }
     /// Published and not confirmed.
@@ -130,15 +148,15 @@ package final class AMQPEngine: Engine {
 
     package func transportOpened(at now: Instant) {
         self.now = now
-        patience = now + configuration.handshakeTimeout
-        if let tls { secure(tls) } else { perform(machine.transportOpened()) }
+        timers.patience = now + configuration.handshakeTimeout
+        if let tls = layers.tls { secure(tls) } else { perform(machine.transportOpened()) }
     }
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
         self.now = now
         guard !isFinished else { return }
-        if let heartbeat { silenceEnds = now + heartbeat * 2 }
-        if let tls {
+        timers.received(at: now)
+        if let tls = layers.tls {
             tls.receive(bytes)
             secure(tls)
         } else {
@@ -153,9 +171,9 @@ package final class AMQPEngine: Engine {
                 guard try tls.handshake() else { return }
                 perform(machine.transportOpened())
             }
-            while !isFinished, case .bytes = try tls.read(into: &plaintext) {
-                plaintext.withBytes { read($0) }
-                plaintext.removeAll()
+            while !isFinished, case .bytes = try tls.read(into: &layers.plaintext) {
+                layers.plaintext.withBytes { read($0) }
+                layers.plaintext.removeAll()
             }
         } catch {
             fail(
@@ -167,8 +185,8 @@ package final class AMQPEngine: Engine {
 
     private func read(_ bytes: Span<UInt8>) {
         do throws(AMQPError) {
-            try unsafe reader.read(bytes) { frame in
-                unsafe handle(frame)
+            try unsafe layers.reader.read(bytes) { frame in
+                unsafe frameReceived(frame)
                 return !isFinished
             }
         } catch {
@@ -179,14 +197,14 @@ package final class AMQPEngine: Engine {
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         self.now = now
         guard !isFinished else { return }
-        let wasOpened = patience != nil || machine.isOpen
+        let wasOpened = timers.patience != nil || machine.isOpen
         if machine.state == .closing { finish(nil) } else { fail(lossOfTransport(failure, wasOpened: wasOpened)) }
         output.removeAll()
     }
 
     package func drain(into output: inout ByteQueue) {
         writeAcknowledgements()
-        guard let tls else { return output.append(moving: &self.output) }
+        guard let tls = layers.tls else { return output.append(moving: &self.output) }
         if tls.isEstablished {
             do throws(TLSError) {
                 try tls.write(from: &self.output)
@@ -206,10 +224,7 @@ package final class AMQPEngine: Engine {
 
     package var nextDeadline: Instant? {
         guard !isFinished else { return nil }
-        var earliest = Instant.distantFuture
-        for deadline in [patience, nextHeartbeat, silenceEnds] {
-            if let deadline { earliest = min(earliest, deadline) }
-        }
+        var earliest = timers.earliest
         for index in channels.indices {
             if let deadline = channels[index].deliveries.nextDeadline { earliest = min(earliest, deadline) }
         }
@@ -223,19 +238,16 @@ package final class AMQPEngine: Engine {
     package func expire(at now: Instant) {
         self.now = now
         guard !isFinished else { return }
-        if let patience, now >= patience {
+        if timers.isOverdue(at: now) {
             if machine.state == .closing { return finish(nil) }
             return fail(handshakeTimeout())
         }
-        if let silenceEnds, now >= silenceEnds {
+        if timers.isSilent(at: now) {
             return fail(
                 AMQPError(
                     .heartbeatTimeout, "the broker was silent for two heartbeats", blame: .remote, isTransient: true))
         }
-        if let heartbeat, let due = nextHeartbeat, now >= due {
-            writeHeartbeat()
-            nextHeartbeat = now + heartbeat / 2
-        }
+        if timers.takeHeartbeat(at: now) { writeHeartbeat() }
         expireConsumers()
         writeAcknowledgements()
     }
@@ -244,22 +256,18 @@ package final class AMQPEngine: Engine {
 
     /// The handshake is over.
     func didOpen() {
-        patience = nil
+        timers.patience = nil
         events.append(.opened(server))
     }
 
     func didTune(frameMax: UInt32, heartbeat seconds: UInt16) {
-        self.frameMax = frameMax
-        reader.tune(frameMax: frameMax, heartbeat: seconds)
-        guard seconds > 0 else { return }
-        let heartbeat = Duration.seconds(seconds)
-        self.heartbeat = heartbeat
-        nextHeartbeat = now + heartbeat / 2
-        silenceEnds = now + heartbeat * 2
+        handshake.frameMax = frameMax
+        layers.reader.tune(frameMax: frameMax, heartbeat: seconds)
+        if seconds > 0 { timers.startHeartbeats(.seconds(seconds), at: now) }
     }
 
     func willClose() {
-        patience = now + configuration.handshakeTimeout
+        timers.patience = now + configuration.handshakeTimeout
     }
 
     /// Ends the connection because of an error.

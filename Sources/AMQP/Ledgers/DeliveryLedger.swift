@@ -32,6 +32,15 @@ package struct DeliveryLedger {
         case ended
     }
 
+    /// Settled deliveries behind one that is still held.
+    private struct Islands {
+        var count = 0
+        /// Since when they have waited for the delivery at the head; `nil` where there is none.
+        var since: Instant?
+        /// No island lies before this tag.
+        var first: UInt64
+    }
+
     package let epoch: UInt32
     package let limits: Limits
     /// The number of the first delivery.
@@ -47,10 +56,7 @@ package struct DeliveryLedger {
     private var mark: UInt64 = 0
     private var neighbours = 0
     private var neighboursSince: Instant?
-    private var islands = 0
-    private var islandsSince: Instant?
-    /// No island lies before this tag.
-    private var firstIsland: UInt64
+    private var islands: Islands
     private var isFlushing = false
 
     /// Delivered and not settled.
@@ -65,13 +71,13 @@ package struct DeliveryLedger {
         self.first = first
         head = first
         next = first
-        firstIsland = first
+        islands = Islands(first: first)
     }
 
     package var delivered: Int { Int(next - first) }
 
     /// Settled, with an ack that is not sent yet.
-    package var waiting: Int { neighbours + islands }
+    package var waiting: Int { neighbours + islands.count }
 
     package var isConserved: Bool {
         delivered == held + waiting + acknowledged + rejected
@@ -93,12 +99,12 @@ package struct DeliveryLedger {
         guard epoch == self.epoch, holds(tag) else { return false }
         held -= 1
         states[tag] = .settled
-        islands += 1
-        firstIsland = min(firstIsland, tag)
+        islands.count += 1
+        islands.first = min(islands.first, tag)
         if tag == head {
             advance(at: now)
-        } else if islandsSince == nil {
-            islandsSince = now
+        } else if islands.since == nil {
+            islands.since = now
         }
         return true
     }
@@ -134,13 +140,13 @@ package struct DeliveryLedger {
             if waiting == 0 { isFlushing = false }
             return count == 1 ? .one(tag) : .upTo(tag)
         }
-        if islands > 0, islandsAreDue(at: now) { return acknowledgeIsland() }
+        if islands.count > 0, islandsAreDue(at: now) { return acknowledgeIsland() }
         return nil
     }
 
     package var nextDeadline: Instant? {
         let first = neighboursSince.map { $0 + limits.delay }
-        guard let second = islandsSince.map({ $0 + limits.headOfLine }) else { return first }
+        guard let second = islands.since.map({ $0 + limits.headOfLine }) else { return first }
         return first.map { min($0, second) } ?? second
     }
 
@@ -152,19 +158,19 @@ package struct DeliveryLedger {
 
     private func islandsAreDue(at now: Instant) -> Bool {
         if isFlushing { return true }
-        guard let islandsSince else { return false }
-        return now >= islandsSince + limits.headOfLine
+        guard let since = islands.since else { return false }
+        return now >= since + limits.headOfLine
     }
 
     private mutating func acknowledgeIsland() -> Acknowledgement? {
         // What one island is searched for is not searched again: a burst of them costs one way through the ring.
-        for tag in max(head, firstIsland)..<next where states[tag] == .settled {
-            firstIsland = tag + 1
+        for tag in max(head, islands.first)..<next where states[tag] == .settled {
+            islands.first = tag + 1
             states[tag] = .ended
-            islands -= 1
+            islands.count -= 1
             acknowledged += 1
-            if islands == 0 {
-                islandsSince = nil
+            if islands.count == 0 {
+                islands.since = nil
                 isFlushing = false
             }
             return .one(tag)
@@ -176,7 +182,7 @@ package struct DeliveryLedger {
     private mutating func advance(at now: Instant) {
         while head < next, states[head] != .held {
             if states[head] == .settled {
-                islands -= 1
+                islands.count -= 1
                 neighbours += 1
                 mark = head
                 if neighboursSince == nil { neighboursSince = now }
@@ -184,6 +190,6 @@ package struct DeliveryLedger {
             head += 1
         }
         // The head is another one, and has its own time.
-        islandsSince = islands > 0 ? now : nil
+        islands.since = islands.count > 0 ? now : nil
     }
 }

@@ -78,14 +78,14 @@ extension APNsEngine {
                 replied(handle, response)
             case .reset(let handle, let code, let begun): reset(handle, code, begun)
             case .goaway(_, let code, let debugData):
-                let reason = ReplyBody(debugData).reason ?? goaway?.reason
-                goaway = Goaway(reason: reason, code: code)
+                let reason = ReplyBody(debugData).reason ?? ending.goaway?.reason
+                ending.goaway = Goaway(reason: reason, code: code)
                 events.append(.goaway(reason: reason?.rawValue ?? code.description))
                 perform(machine.goawayReceived(drainDeadline: now + configuration.drainTimeout))
             case .pong: break
             }
         }
-        while let next = timeouts.first, !http2.isOpen(next.stream) { timeouts.removeFirst() }
+        while let next = open.timeouts.first, !http2.isOpen(next.stream) { open.timeouts.removeFirst() }
         endIfDrained()
     }
 
@@ -102,7 +102,7 @@ extension APNsEngine {
 
     /// Whether the request, which has ended, needed the body of its answer.
     private func tookNeedOfBody(_ handle: Handle) -> Bool {
-        !answeredInBody.isEmpty && answeredInBody.remove(handle) != nil
+        !open.answeredInBody.isEmpty && open.answeredInBody.remove(handle) != nil
     }
 
     /// - Parameter begun: what had arrived of the response.
@@ -115,15 +115,17 @@ extension APNsEngine {
         // Whose answer had begun was worked on, whatever the peer says afterwards.
         let isUntouched = code == .refusedStream && status == nil
         if isUntouched {
-            detail = lossDetail.isEmpty ? "APNs did not take the request" : "\(lossDetail), before it was sent"
-        } else if !lossDetail.isEmpty {
-            detail = lossDetail
+            let cause = ending.lossDetail
+            detail = cause.isEmpty ? "APNs did not take the request" : "\(cause), before it was sent"
+        } else if !ending.lossDetail.isEmpty {
+            detail = ending.lossDetail
         } else {
             detail = "APNs ended the stream without an answer (\(code))"
         }
         if !isUntouched {
             detail += status.map { ", after status \($0) had come without its body" } ?? ", after it was sent"
         }
+        let goaway = ending.goaway
         if let goaway { detail += "; GOAWAY said \(goaway.description)" }
         let loss = Loss(
             processed: isUntouched ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
@@ -137,13 +139,13 @@ extension APNsEngine {
     // MARK: Deadlines
 
     func cancelOverdue() {
-        while let oldest = timeouts.first, oldest.deadline <= now {
+        while let oldest = open.timeouts.first, oldest.deadline <= now {
             do throws(HTTP2Error) {
                 // A request that was never written is as good as refused.
                 let isWritten = http2.isWritten(oldest.stream)
-                lossDetail = "no reply in time"
+                ending.lossDetail = "no reply in time"
                 encounters.requestTimeouts += 1
-                defer { lossDetail = "" }
+                defer { ending.lossDetail = "" }
                 try http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
                 takeHTTP2Events()
             } catch {
@@ -176,7 +178,7 @@ extension APNsEngine {
             events.append(.ready)
         case .refuseProtocol: fail(APNsError(.noHTTP2, APNsError.noHTTP2Message(configuration.endpoint)))
         case .loseStreams: close(nil)
-        case .sayGoodbye: close(goaway == nil ? nil : leftByPeer())
+        case .sayGoodbye: close(ending.goaway == nil ? nil : leftByPeer())
         case .giveUpHandshake:
             close(
                 APNsError(
@@ -194,12 +196,12 @@ extension APNsEngine {
 
     /// The machine is closed: loses what is open, says the last words, and tells the owner.
     func close(_ error: APNsError?) {
-        lossDetail = error.map { "the connection was lost: \($0.cause)" } ?? ""
+        ending.lossDetail = error.map { "the connection was lost: \($0.cause)" } ?? ""
         http2.abandon(code: .cancel)
         takeHTTP2Events()
         sayLastWords()
         events.append(.closed(error))
-        wantsDisconnect = true
+        ending.wantsDisconnect = true
     }
 
     /// GOAWAY and close_notify, as far as the connection still carries them.
@@ -220,13 +222,14 @@ extension APNsEngine {
     }
 
     private func leftByPeer() -> APNsError {
-        APNsError(
+        let goaway = ending.goaway
+        return APNsError(
             .goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway?.text ?? "unknown")",
             goawayReason: goaway?.reason)
     }
 
     func closedByPeer() -> APNsError {
-        if goaway != nil { return leftByPeer() }
+        if ending.goaway != nil { return leftByPeer() }
         return APNsError(.connectionClosed, "\(configuration.endpoint) closed the connection without GOAWAY")
     }
 }

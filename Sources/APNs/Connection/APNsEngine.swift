@@ -76,36 +76,52 @@ package final class APNsEngine: Engine {
         package var idlePings = 0
     }
 
+    /// What the engine keeps about the requests that have no end yet.
+    struct OpenRequests {
+        /// The streams in the order in which they time out. The first is open; some of the others have ended already.
+        var timeouts = Deque<(stream: Int32, deadline: Instant)>()
+        /// The requests whose success is worth nothing without its body.
+        var answeredInBody: Set<Handle> = []
+    }
+
+    /// How the engine calls those that use it.
+    private struct Callbacks {
+        /// See ``APNsEngine/onNews``.
+        var onNews: (() -> Void)?
+        /// Wakes the network that drives the engine.
+        var wake: (() -> Void)?
+        /// Whether the network was woken for requests since the last drain.
+        var hasUndrained = false
+    }
+
+    /// How the connection ends, as far as that is known.
+    struct Ending {
+        /// Why APNs is leaving; `nil` if it is not.
+        var goaway: Goaway?
+        /// Why streams end that we end ourselves.
+        var lossDetail = ""
+        var wantsDisconnect = false
+    }
+
     package let configuration: Configuration
     let tls: TLSSession
     let http2: HTTP2ClientSession
     var writer: RequestWriter
     var machine = ConnectionMachine.connecting
-    /// The streams in the order in which they time out; the first is open, among the others some have ended already.
-    var timeouts = Deque<(stream: Int32, deadline: Instant)>()
-    /// The requests whose success is worth nothing without its body.
-    var answeredInBody: Set<Handle> = []
+    var open = OpenRequests()
     var liveness: Liveness
     var events = Deque<Event>()
-    /// Called when the transport or a deadline has called: there may be events, and streams, window or phase may have
-    /// changed.
-    var onNews: (() -> Void)?
-    /// Of whoever drives the engine; and whether it was told of requests since the last drain.
-    private var wake: (() -> Void)?
-    private var hasUndrained = false
+    private var callbacks = Callbacks()
     /// Between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
     /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A
     /// burst of requests lies in memory once more as ciphertext, and not three times.
     static let plaintextPart = 32 * 1024
     var isAuthenticated: Bool
-    var goaway: Goaway?
+    var ending = Ending()
     /// When the engine was last called.
     var now = Instant(nanoseconds: 0)
-    /// Why streams end that we end ourselves.
-    var lossDetail = ""
     package internal(set) var isEstablished = false
-    package internal(set) var wantsDisconnect = false
     /// How often it met its limits.
     package internal(set) var encounters = Encounters()
 
@@ -127,6 +143,13 @@ package final class APNsEngine: Engine {
         liveness = Liveness(
             idleLimit: configuration.pingIdle, stallLimit: configuration.stallLimit,
             pongLimit: configuration.pongTimeout, at: now)
+    }
+
+    /// Called when the transport or a deadline has called: there may be events, and streams, window or phase may have
+    /// changed.
+    var onNews: (() -> Void)? {
+        get { callbacks.onNews }
+        set { callbacks.onNews = newValue }
     }
 
     package var phase: ConnectionMachine.Phase {
@@ -176,9 +199,9 @@ package final class APNsEngine: Engine {
         _ request: borrowing APNsRequest, handle: Handle, authorization: ProviderToken?, at now: Instant
     ) throws(APNsError) {
         self.now = now
-        if !hasUndrained {
-            hasUndrained = true
-            wake?()
+        if !callbacks.hasUndrained {
+            callbacks.hasUndrained = true
+            callbacks.wake?()
         }
         precondition(freeStreams > 0, "a request needs a free stream")
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
@@ -187,8 +210,8 @@ package final class APNsEngine: Engine {
         let payload = request.hasBody ? request.payload : nil
         do throws(HTTP2Error) {
             let stream = try http2.submit(body: payload, handle: handle)
-            timeouts.append((stream, now + configuration.requestTimeout))
-            if request.answersInBody { answeredInBody.insert(handle) }
+            open.timeouts.append((stream, now + configuration.requestTimeout))
+            if request.answersInBody { open.answeredInBody.insert(handle) }
         } catch {
             throw APNsError(http2: error)
         }
@@ -198,10 +221,10 @@ package final class APNsEngine: Engine {
     /// Takes no more requests; closes once the open ones have ended, at the latest at the drain deadline.
     package func retire(at now: Instant) {
         self.now = now
-        wake?()
+        callbacks.wake?()
         perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
         endIfDrained()
-        if !events.isEmpty { onNews?() }
+        if !events.isEmpty { callbacks.onNews?() }
     }
 
     package func nextEvent() -> Event? {
@@ -218,7 +241,7 @@ package final class APNsEngine: Engine {
 
     private func called(at now: Instant) {
         self.now = now
-        onNews?()
+        callbacks.onNews?()
     }
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
@@ -238,7 +261,7 @@ package final class APNsEngine: Engine {
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         called(at: now)
-        wantsDisconnect = true
+        ending.wantsDisconnect = true
         if let failure {
             fail(APNsError(.transport, "the connection to \(configuration.endpoint) failed", underlying: failure))
         } else {
@@ -247,12 +270,12 @@ package final class APNsEngine: Engine {
     }
 
     package func announceChanges(to wake: @escaping () -> Void) -> Bool {
-        self.wake = wake
+        callbacks.wake = wake
         return true
     }
 
     package func drain(into output: inout ByteQueue) {
-        hasUndrained = false
+        callbacks.hasUndrained = false
         if machine.speaksHTTP2 {
             do throws(APNsError) {
                 while try writePart() { tls.drain(into: &output) }
@@ -263,8 +286,10 @@ package final class APNsEngine: Engine {
             }
         }
         tls.drain(into: &output)
-        if !events.isEmpty { onNews?() }
+        if !events.isEmpty { callbacks.onNews?() }
     }
+
+    package var wantsDisconnect: Bool { ending.wantsDisconnect }
 
     package var nextDeadline: Instant? {
         switch phase {
@@ -273,7 +298,7 @@ package final class APNsEngine: Engine {
         case .ready, .draining:
             var earliest = liveness.deadline(isBusy: inFlight > 0)
             if let deadline = machine.deadline { earliest = min(earliest, deadline) }
-            if let next = timeouts.first { earliest = min(earliest, next.deadline) }
+            if let next = open.timeouts.first { earliest = min(earliest, next.deadline) }
             return earliest
         }
     }

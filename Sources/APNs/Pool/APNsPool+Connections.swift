@@ -13,16 +13,16 @@ extension APNsPool {
     }
 
     private func noteSuccess(_ success: (inout Dialer) -> Void) {
-        let wasOpen = dialer.isBreakerOpen
-        success(&dialer)
-        if wasOpen, !dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
+        let wasOpen = connector.dialer.isBreakerOpen
+        success(&connector.dialer)
+        if wasOpen, !connector.dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
     }
 
     /// Makes a connection that has lived long enough count as a success although it carries nothing.
     ///
     /// - Returns: When that is due, where a failure waits to be forgotten.
     private func noteLife(of connection: PoolConnection, at now: Instant) -> Instant? {
-        guard dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
+        guard connector.dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
         guard due <= now else { return due }
         connection.trial.outlived()
         noteSuccess { $0.succeeded() }
@@ -30,23 +30,23 @@ extension APNsPool {
     }
 
     func noteFailure(at now: Instant) {
-        let wasOpen = dialer.isBreakerOpen
-        dialer.failed(at: now, using: &random)
+        let wasOpen = connector.dialer.isBreakerOpen
+        connector.failed(at: now)
         if !wasOpen { noteBreaker() }
     }
 
     /// The circuit breaker was closed before the newest failure.
     private func noteBreaker() {
-        guard dialer.isBreakerOpen else { return }
+        guard connector.dialer.isBreakerOpen else { return }
         counters[.breakerOpenings] += 1
-        events.append(.alarm(.unreachable(failures: dialer.failures)))
+        events.append(.alarm(.unreachable(failures: connector.dialer.failures)))
     }
 
     /// The peer ends a connection: where many end young the next ones keep their distance.
     func left(_ connection: PoolConnection, at now: Instant) {
         guard connection.trial.left(at: now) else { return }
-        let wasOpen = dialer.isBreakerOpen
-        if dialer.leftEarly(at: now, using: &random) {
+        let wasOpen = connector.dialer.isBreakerOpen
+        if connector.leftEarly(at: now) {
             connection.trial.countEnd()
             counters[.earlyEnds] += 1
         }
@@ -55,7 +55,7 @@ extension APNsPool {
 
     func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
-        lastDivisor = connection.brake?.divisor ?? 1
+        connector.lastDivisor = connection.brake?.divisor ?? 1
         counters.add(connection.engine.encounters)
         counters.count(disconnect: error)
         if error != nil, connection.trial.isVain(at: now) {
@@ -69,7 +69,7 @@ extension APNsPool {
 
     func retire(_ connection: PoolConnection, at now: Instant) {
         // A transport that is not open yet has no last words to carry.
-        if connection.engine.phase == .connecting { network.disconnect(connection.engine) }
+        if connection.engine.phase == .connecting { connector.network.disconnect(connection.engine) }
         connection.engine.retire(at: now)
     }
 
@@ -85,7 +85,7 @@ extension APNsPool {
         var connecting = census.connecting
         var ready = census.ready
         if let newest = census.newest { retireReplaced(by: newest, at: now) }
-        if isShort {
+        if shortage != nil {
             surplus.restart(at: now)
             if let next = replaceCut(at: now) { due = min(due, next) }
             ready = connections.count(where: \.isServing)
@@ -95,7 +95,7 @@ extension APNsPool {
         }
         var wanted = configuration.connections.lowerBound
         // One more at a time, and not before the last one could show what it takes.
-        if isShort, connecting == 0, census.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
+        if shortage != nil, connecting == 0, census.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
         if needsFreshConnection {
             if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
             wanted = max(wanted, connecting + ready + 1)
@@ -104,16 +104,13 @@ extension APNsPool {
             wanted = configuration.connections.upperBound
             counters[.turnsAtMaximumConnections] += 1
         }
-        isCapped = isCapped && dialer.isCapped(at: now)
+        connector.forgetCap(at: now)
         while connecting + ready < wanted {
             // After a failure one attempt finds out for all.
-            if dialer.failures > 0, connecting > 0 { break }
-            guard dialer.nextAttempt <= now else {
-                due = min(due, dialer.nextAttempt)
-                if !isCapped, dialer.isCapped(at: now) {
-                    isCapped = true
-                    counters[.connectCapHits] += 1
-                }
+            if connector.dialer.failures > 0, connecting > 0 { break }
+            guard connector.dialer.nextAttempt <= now else {
+                due = min(due, connector.dialer.nextAttempt)
+                if connector.becameCapped(at: now) { counters[.connectCapHits] += 1 }
                 break
             }
             connect(at: now)
@@ -149,8 +146,8 @@ extension APNsPool {
                 guard let waited = warmUpEnd(connection) else { continue }
                 if waited > now {
                     census.warmingUp += 1
-                    if isShort { census.due = min(census.due, waited) }
-                } else if isShort, !connection.isWarmUpOver {
+                    if shortage != nil { census.due = min(census.due, waited) }
+                } else if shortage != nil, !connection.isWarmUpOver {
                     connection.isWarmUpOver = true
                     counters[.warmUpTimeouts] += 1
                 }
@@ -162,26 +159,26 @@ extension APNsPool {
 
     /// Whether what waits waits because too much is refused: on another connection it would be refused as well.
     private var isHeldByBrake: Bool {
-        lacksPermits && brakeDivisor > 1
+        shortage == .permits && brakeDivisor > 1
     }
 
     private var brakeDivisor: Int {
-        connections.isEmpty ? lastDivisor : connections.reduce(1) { max($0, $1.brake?.divisor ?? 1) }
+        connections.isEmpty ? connector.lastDivisor : connections.reduce(1) { max($0, $1.brake?.divisor ?? 1) }
     }
 
     private func connect(at now: Instant) {
-        dialer.attempted(at: now)
+        connector.dialer.attempted(at: now)
         counters[.connects] += 1
         do throws(APNsError) {
-            let engine = try APNsEngine(configuration: configuration.engine, tls: context)
+            let engine = try APNsEngine(configuration: configuration.engine, tls: connector.context)
             engine.onNews = { [weak self] in self?.becomeDue() }
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
             let brake = configuration.errorBrake.map { ErrorBrake(limits: $0, divisor: divisor, at: now) }
-            connections.append(PoolConnection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake))
-            nextSerial += 1
-            network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
+            connections.append(
+                PoolConnection(engine: engine, serial: connector.takeSerial(), limiter: limiter, brake: brake))
+            connector.network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
         } catch {
             counters[.failures] += 1
             noteFailure(at: now)
@@ -236,7 +233,7 @@ extension APNsPool {
         }
         guard let longest, let since = longest.streamCut.since else { return nil }
         guard since + configuration.streamCutPatience <= now else { return since + configuration.streamCutPatience }
-        longest.replacedBy = nextSerial
+        longest.replacedBy = connector.nextSerial
         counters[.replaced] += 1
         return nil
     }

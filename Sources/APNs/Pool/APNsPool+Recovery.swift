@@ -22,6 +22,14 @@ extension APNsPool {
         let serial: UInt32
     }
 
+    /// What refused provider tokens have taught about connections.
+    struct Refusals {
+        /// The first connection that counts as fresh after a refusal.
+        var freshSerial: UInt32 = 0
+        /// Until a provider token is taken again.
+        var verdict: Verdict?
+    }
+
     /// - Returns: Whether the request goes out again; otherwise its answer is the owner's.
     func recover(_ handle: Handle, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment) -> Bool {
         guard let tokens else {
@@ -84,14 +92,16 @@ extension APNsPool {
     ) -> Bool {
         let entry = entry(handle)
         guard !isDraining else { return false }
-        if let verdict, verdict.refusal == refusal, connection.serial < verdict.serial { return false }
+        if let verdict = refusals.verdict, verdict.refusal == refusal, connection.serial < verdict.serial {
+            return false
+        }
         guard !entry.recovery.hadFreshConnection else {
-            verdict = Verdict(refusal: refusal, serial: connection.serial)
+            refusals.verdict = Verdict(refusal: refusal, serial: connection.serial)
             return false
         }
         entry.recovery.hadFreshConnection = true
         counters[.rebinds] += 1
-        rebinding.append(handle)
+        waiting.rebinding.append(handle)
         return true
     }
 
@@ -103,7 +113,7 @@ extension APNsPool {
         if !connection.isRefused { counters[.replaced] += 1 }
         connection.isRefused = true
         retire(connection, at: now)
-        guard connection.serial >= freshSerial else { return false }
+        guard connection.serial >= refusals.freshSerial else { return false }
         wantFreshConnection()
         return true
     }
@@ -112,7 +122,7 @@ extension APNsPool {
     /// and where connects are rare there may be no other for long.
     func wantFreshConnection() {
         guard let newest = connections.last(where: \.isBound) else { return }
-        freshSerial = max(freshSerial, newest.serial + 1)
+        refusals.freshSerial = max(refusals.freshSerial, newest.serial + 1)
     }
 
     /// A probe was answered. Where it is accepted the older connections are bound to less; where it is not, its own is
@@ -128,9 +138,9 @@ extension APNsPool {
 
     /// Whether a request waits for a fresh connection, and none is there or on its way.
     var needsFreshConnection: Bool {
-        guard !rebinding.isEmpty else { return false }
+        guard !waiting.rebinding.isEmpty else { return false }
         return !connections.contains {
-            $0.serial >= freshSerial && $0.isUsable
+            $0.serial >= refusals.freshSerial && $0.isUsable
         }
     }
 

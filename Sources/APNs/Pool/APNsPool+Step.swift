@@ -11,26 +11,27 @@ extension APNsPool {
 
     /// Does everything that is due.
     package func step(at now: Moment) {
-        isStepDue = false
+        schedule.isStepDue = false
         hear(at: now)
-        while let handle = spacing.release(at: now.instant) { readmit(handle) }
+        while let handle = waiting.spacing.release(at: now.instant) { readmit(handle) }
         place(at: now)
-        deadline = dial(at: now.instant)
-        if isShort {
+        var deadline = dial(at: now.instant)
+        if shortage != nil {
             sweep(at: now)
-            deadline = min(deadline ?? .distantFuture, nextSweep)
+            deadline = min(deadline ?? .distantFuture, schedule.nextSweep)
         }
-        if let release = spacing.nextDeadline { deadline = min(deadline ?? .distantFuture, release) }
-        if isShort, let permit = nextPermit(at: now.instant) {
+        if let release = waiting.spacing.nextDeadline { deadline = min(deadline ?? .distantFuture, release) }
+        if shortage != nil, let permit = nextPermit(at: now.instant) {
             deadline = min(deadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
         }
+        schedule.deadline = deadline
     }
 
     /// There is something to do at once; the owner is told if it was not told since the last step.
     func becomeDue() {
-        guard !isStepDue else { return }
-        isStepDue = true
-        onDue?()
+        guard !schedule.isStepDue else { return }
+        schedule.isStepDue = true
+        schedule.onDue?()
     }
 
     // MARK: Hearing
@@ -66,7 +67,7 @@ extension APNsPool {
         connection.answeredAt = now.instant
         let refusal = reply.isSuccess ? nil : reply.rule.tokenRefusal
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
-        if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
+        if let known = refusals.verdict, refusal == nil, connection.serial >= known.serial { refusals.verdict = nil }
         noteServerErrors(reply, on: connection, at: now.instant)
         if connection.brake?.answered(reply.status, at: now.instant) == true { brake(connection, at: now.instant) }
         if let refusal {
@@ -114,7 +115,7 @@ extension APNsPool {
     /// Leaves a device alone that APNs was asked for too often.
     private func space(_ target: Notification.Target, _ reply: APNsReply, at now: Instant) {
         guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
-        let refusal = spacing.refused(token, at: now)
+        let refusal = waiting.spacing.refused(token, at: now)
         if refusal.madeRoom { counters[.spacedDeviceLimitHits] += 1 }
         for handle in refusal.released { readmit(handle) }
     }
@@ -126,7 +127,7 @@ extension APNsPool {
     }
 
     func lineUpAgain(_ handle: Handle) {
-        if entry(handle).needsFreshConnection { rebinding.append(handle) } else { line.appendAhead(handle) }
+        waiting.append(sentBefore: handle, toFreshConnection: entry(handle).needsFreshConnection)
     }
 
     /// Takes a request out of the line that has to wait until its device may be asked again.
@@ -134,7 +135,7 @@ extension APNsPool {
     /// - Returns: `false` if it has not.
     private func isSpaced(_ handle: Handle, _ entry: Entry) -> Bool {
         guard !entry.wasSpaced, case .device(let token) = entry.request.target else { return false }
-        let hold = spacing.hold(handle, for: token)
+        let hold = waiting.spacing.hold(handle, for: token)
         guard hold != .none else { return false }
         leaveLine(handle, entry)
         if hold == .held {
@@ -178,8 +179,8 @@ extension APNsPool {
 
     /// Expires what waits behind something that does not.
     private func sweep(at now: Moment) {
-        guard nextSweep <= now.instant else { return }
-        nextSweep = now.instant + Self.sweepInterval
+        guard schedule.nextSweep <= now.instant else { return }
+        schedule.nextSweep = now.instant + Self.sweepInterval
         for (handle, entry) in entries.sorted(by: { $0.key < $1.key }) where isExpired(entry, at: now) {
             if leaveLine(handle, entry) { expire(handle) }
         }
@@ -198,8 +199,7 @@ extension APNsPool {
     // MARK: Placing
 
     private func place(at now: Moment) {
-        isShort = false
-        lacksPermits = false
+        shortage = nil
         guard waitingCount > 0 else { return }
         placement.reset()
         for connection in connections {
@@ -209,34 +209,34 @@ extension APNsPool {
                     freeStreams: engine.freeStreams, permits: connection.limiter.available(at: now.instant),
                     window: engine.window, inFlight: engine.inFlight))
         }
-        let fresh = connections.firstIndex { $0.serial >= freshSerial } ?? connections.count
+        let fresh = connections.firstIndex { $0.serial >= refusals.freshSerial } ?? connections.count
         var token: ProviderToken?
-        var isRebinding = !rebinding.isEmpty
+        var isRebinding = !waiting.rebinding.isEmpty
         while let handle = nextInLine(isRebinding: isRebinding) {
             let entry = entry(handle)
             if isExpired(entry, at: now) {
                 leaveLine(handle, entry)
                 expire(handle)
-            } else if !spacing.isEmpty, isSpaced(handle, entry) {
+            } else if !waiting.spacing.isEmpty, isSpaced(handle, entry) {
                 // It left the line.
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
-                let taken = isRebinding ? rebinding.popFirst() : line.popFirst()
+                let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.line.popFirst()
                 precondition(taken == handle, "who was placed is who leaves the line")
                 send(handle, entry, on: connections[index], token, at: now.instant)
             } else {
-                isShort = true
+                shortage = .other
                 guard isRebinding else { return countShortage() }
                 isRebinding = false
                 continue
             }
-            if rebinding.isEmpty { isRebinding = false }
+            if waiting.rebinding.isEmpty { isRebinding = false }
         }
     }
 
     private func nextInLine(isRebinding: Bool) -> Handle? {
-        if isRebinding, let handle = rebinding.first { return handle }
-        return line.first
+        if isRebinding, let handle = waiting.rebinding.first { return handle }
+        return waiting.line.first
     }
 
     /// Something waits in the line: what is it that no connection has?
@@ -250,7 +250,7 @@ extension APNsPool {
             if lane.permits > 0 { return counters[.turnsWithoutWindow] += 1 }
         }
         if hasStream {
-            lacksPermits = true
+            shortage = .permits
             counters[.turnsWithoutPermit] += 1
         } else if isReady {
             counters[.turnsWithoutStream] += 1

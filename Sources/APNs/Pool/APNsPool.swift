@@ -11,6 +11,9 @@ package import TLS
 /// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The deadlines of the
 /// connections themselves belong to the network.
 package final class APNsPool {
+    /// The limits and waiting times of a pool.
+    ///
+    /// It is flat because each property is one setting or one limit, and most callers change only one of them.
     package struct Configuration {
         /// The endpoint, the limits and the kind of credential of each connection.
         package var engine: APNsEngine.Configuration
@@ -109,48 +112,50 @@ package final class APNsPool {
         }
     }
 
-    package let configuration: Configuration
-    let context: TLSContext
-    let tokens: ProviderTokenSource?
-    let network: any Network
-    var random: any RandomNumberGenerator
+    /// What a request lacks that waits and that no connection can take now.
+    enum Shortage {
+        case permits
+        /// A connection, a stream, or room in the window.
+        case other
+    }
 
+    /// When the pool has something to do.
+    struct Schedule {
+        /// Called when ``APNsPool/step(at:)`` becomes due at once.
+        var onDue: (() -> Void)?
+        var isStepDue = true
+        /// When ``APNsPool/step(at:)`` is due although nothing happens; `nil` for never.
+        var deadline: Instant?
+        /// When the waiting requests are looked through for what has expired.
+        var nextSweep = Instant.distantPast
+    }
+
+    package let configuration: Configuration
+    let tokens: ProviderTokenSource?
+    var connector: Connector
     var connections: [PoolConnection] = []
     /// By the owner's handles.
     var entries: [Handle: Entry] = [:]
-    /// Probes, and requests whose provider token was refused: they wait for a connection numbered ``freshSerial`` or
-    /// higher.
-    var rebinding = HandleQueue()
-    /// What the next connection, and the first one that counts as fresh after a refusal, are numbered.
-    var nextSerial: UInt32 = 0
-    var freshSerial: UInt32 = 0
-    /// Until a provider token is taken again.
-    var verdict: Verdict?
-    var line = RequestLine()
-    var spacing: DeviceSpacing
+    var waiting: WaitingRequests
+    var refusals = Refusals()
     var placement = Placement()
-    var dialer: Dialer
     var surplus: SurplusWatch
     var events = Deque<Event>()
     var counters = PoolCounters()
     var lastGoaway: PoolPicture.Goaway?
-    /// Whether something waits that no connection can take now.
-    var isShort = false
-    /// Whether what is missing for it are permits.
-    var lacksPermits = false
-    /// How slow the connection was that ended last.
-    var lastDivisor = 1
-    /// When the line is looked through for what has expired in it.
-    var nextSweep = Instant.distantPast
-    /// Whether the connects of the last minute are used up.
-    var isCapped = false
+    /// `nil` if nothing waits that no connection can take now.
+    var shortage: Shortage?
+    var schedule = Schedule()
     package private(set) var isDraining = false
+
     /// Called when ``step(at:)`` becomes due at once, so that the owner need not ask in every turn.
-    package var onDue: (() -> Void)?
-    var isStepDue = true
-    var deadline: Instant?
+    package var onDue: (() -> Void)? {
+        get { schedule.onDue }
+        set { schedule.onDue = newValue }
+    }
+
     /// When ``step(at:)`` is due: long past if at once, `nil` until something happens.
-    package var nextDeadline: Instant? { isStepDue ? .distantPast : deadline }
+    package var nextDeadline: Instant? { schedule.isStepDue ? .distantPast : schedule.deadline }
 
     /// - Parameters:
     ///   - context: a client's, with `h2` as its protocol, and the provider's certificate if that is the credential.
@@ -163,17 +168,16 @@ package final class APNsPool {
         precondition(configuration.connections.lowerBound >= 0 && configuration.connections.upperBound >= 1)
         precondition((tokens != nil) == configuration.engine.usesProviderToken, "one credential per pool")
         self.configuration = configuration
-        self.context = context
         self.tokens = tokens
-        self.network = network
-        self.random = random
-        spacing = DeviceSpacing(
+        let spacing = DeviceSpacing(
             interval: configuration.deviceSpacing, maximumDevices: configuration.maximumSpacedDevices,
             maximumWaiting: configuration.maximumWaitingPerDevice)
-        dialer = Dialer(
+        waiting = WaitingRequests(spacing: spacing)
+        let dialer = Dialer(
             maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff,
             breakerThreshold: configuration.breakerThreshold,
             toleratedFarewells: configuration.connections.upperBound)
+        connector = Connector(dialer, context: context, network: network, random: random)
         surplus = SurplusWatch(period: configuration.surplusTime, at: now)
     }
 
@@ -193,9 +197,9 @@ package final class APNsPool {
         precondition(former == nil, "a handle names one request at a time")
         if isProbe {
             wantFreshConnection()
-            rebinding.append(handle)
+            waiting.rebinding.append(handle)
         } else {
-            line.append(handle, priority: priority)
+            waiting.line.append(handle, priority: priority)
         }
         counters[.submitted] += 1
         becomeDue()
@@ -214,16 +218,7 @@ package final class APNsPool {
     /// - Returns: `false` if it does not wait.
     @discardableResult
     func leaveLine(_ handle: Handle, _ entry: Entry) -> Bool {
-        if line.contains(handle) {
-            line.remove(handle)
-        } else if rebinding.contains(handle) {
-            rebinding.remove(handle)
-        } else if case .device(let token) = entry.request.target {
-            return spacing.remove(handle, for: token)
-        } else {
-            return false
-        }
-        return true
+        waiting.remove(handle, for: entry.request.target)
     }
 
     package func nextEvent() -> Event? {
@@ -235,7 +230,7 @@ package final class APNsPool {
 
     /// Requests in the line.
     package var waitingCount: Int {
-        line.count + rebinding.count + spacing.waitingCount
+        waiting.count
     }
 
     /// Whether a connection takes requests.
@@ -254,8 +249,8 @@ package final class APNsPool {
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
-        for handle in spacing.removeAll() { line.appendAhead(handle) }
-        while let handle = rebinding.popFirst() ?? line.popFirst() {
+        waiting.stopSpacing()
+        while let handle = waiting.rebinding.popFirst() ?? waiting.line.popFirst() {
             lose(handle, Loss(processed: .no, detail: "the worker is stopping"))
         }
         for connection in connections { retire(connection, at: now) }
@@ -282,7 +277,7 @@ package final class APNsPool {
 
     package func statistics(at now: Instant) -> PoolStatistics {
         var statistics = PoolStatistics(
-            spacedDevices: spacing.count, waiting: waitingCount, counters: counters)
+            spacedDevices: waiting.spacing.count, waiting: waitingCount, counters: counters)
         for connection in connections {
             let engine = connection.engine
             statistics.counters.add(engine.encounters)

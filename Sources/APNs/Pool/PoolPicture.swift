@@ -44,7 +44,7 @@ extension APNsPool {
                     maximumStreams: connection.trial.readyAt == nil ? 0 : engine.maximumConcurrentStreams,
                     permits: connection.limiter.available(at: now), burst: connection.limiter.burst,
                     permitsPerSecond: connection.limiter.perSecond, age: connection.trial.readyAt.map { now - $0 },
-                    goaway: engine.goaway?.text)
+                    goaway: engine.ending.goaway?.text)
             }, lastGoaway: lastGoaway)
     }
 }

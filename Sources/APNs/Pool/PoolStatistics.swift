@@ -149,14 +149,14 @@ package struct PoolCounters: Sendable {
     package mutating func add(_ other: PoolCounters) {
         for index in counts.indices { counts[index] += other.counts[index] }
         disconnects.merge(other.disconnects, uniquingKeysWith: +)
-        for (reason, count) in other.goaways { add(count, goaways: reason) }
+        for (reason, count) in other.goaways { countGoaways(count, reason) }
     }
 
     mutating func count(goaway reason: String) {
-        add(1, goaways: reason)
+        countGoaways(1, reason)
     }
 
-    private mutating func add(_ count: Int, goaways reason: String) {
+    private mutating func countGoaways(_ count: Int, _ reason: String) {
         let isKnown = goaways[reason] != nil || goaways.count < Self.maximumGoawayReasons
         goaways[isKnown ? reason : "other", default: 0] += count
     }

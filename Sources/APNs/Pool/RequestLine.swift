@@ -95,3 +95,48 @@ package struct RequestLine: Sendable {
         }
     }
 }
+
+/// All requests of a pool that wait, by what each of them waits for.
+struct WaitingRequests {
+    /// For any connection.
+    var line = RequestLine()
+    /// Probes, and requests whose provider token was refused: for a fresh connection.
+    var rebinding = HandleQueue()
+    /// For a device that APNs was asked for too often.
+    var spacing: DeviceSpacing
+
+    init(spacing: DeviceSpacing) {
+        self.spacing = spacing
+    }
+
+    @inline(__always)
+    var count: Int {
+        line.count + rebinding.count + spacing.waitingCount
+    }
+
+    /// Adds a request that had its turn already: it goes before all that had none.
+    mutating func append(sentBefore handle: Handle, toFreshConnection: Bool) {
+        if toFreshConnection { rebinding.append(handle) } else { line.appendAhead(handle) }
+    }
+
+    /// Takes a request out that is not sent.
+    ///
+    /// - Returns: `false` if it does not wait.
+    mutating func remove(_ handle: Handle, for target: Notification.Target) -> Bool {
+        if line.contains(handle) {
+            line.remove(handle)
+        } else if rebinding.contains(handle) {
+            rebinding.remove(handle)
+        } else if case .device(let token) = target {
+            return spacing.remove(handle, for: token)
+        } else {
+            return false
+        }
+        return true
+    }
+
+    /// Leaves no device alone any longer: what waited for one goes before all that had no turn yet.
+    mutating func stopSpacing() {
+        for handle in spacing.removeAll() { line.appendAhead(handle) }
+    }
+}

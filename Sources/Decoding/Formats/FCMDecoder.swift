@@ -17,16 +17,17 @@ struct FCMDecoder: RefusingDecoder {
         // Some libraries publish the message alone.
         let message = JSONMembers(body)["message"] ?? body
         return .request(
-            try request(JSONMembers(try message.object("message")), MappedMessage(delivery: delivery, document: body)))
+            try request(
+                JSONMembers(try message.requireObject("message")), MappedMessage(delivery: delivery, document: body)))
     }
 
     private func request(_ message: JSONMembers, _ mapped: MappedMessage) throws(DecodingFailure) -> Request {
-        let apns = try (message["apns"]?.object("apns")).map(JSONMembers.init)
-        let data = try message["data"]?.object("data")
+        let apns = try (message["apns"]?.requireObject("apns")).map(JSONMembers.init)
+        let data = try message["data"]?.requireObject("data")
         var fields = RequestFields()
         fields.takesDigits = true
         if let headers = apns?["headers"] {
-            for (key, part) in try headers.object("apns.headers").members {
+            for (key, part) in try headers.requireObject("apns.headers").members {
                 guard let name = RequestFields.Name(key.lowered[...]) else { continue }
                 fields.set(name, RequestFields.Value(part.value, in: part.document))
             }
@@ -50,8 +51,8 @@ struct FCMDecoder: RefusingDecoder {
     private static func payload(
         _ given: JSONPart?, _ message: JSONMembers, _ data: JSONPart?
     ) throws(DecodingFailure) -> ArraySlice<UInt8> {
-        _ = try given?.object("apns.payload")
-        let notification = try (message["notification"]?.object("notification")).map(JSONMembers.init)
+        _ = try given?.requireObject("apns.payload")
+        let notification = try (message["notification"]?.requireObject("notification")).map(JSONMembers.init)
         let title = notification?.filled("title")
         let text = notification?.filled("body")
         let custom = (data?.members ?? []).filter { !$0.key.elementsEqual(tokenKey.utf8) }

@@ -87,7 +87,7 @@ private struct GorushEntry {
     private let members: JSONMembers
 
     init(_ part: JSONPart) throws(DecodingFailure) {
-        members = JSONMembers(try part.object("entry"))
+        members = JSONMembers(try part.requireObject("entry"))
     }
 
     /// - Returns: `nil` for another platform's.
@@ -129,7 +129,7 @@ private struct GorushEntry {
         var payload = PayloadComposer()
         payload.add("aps", aps())
         if let data = members["data"] {
-            for (key, part) in try data.object("data").members {
+            for (key, part) in try data.requireObject("data").members {
                 guard !key.equals("aps") else { throw DecodingFailure("data: aps is made of the other fields") }
                 payload.add(key: key, json: part.raw)
             }

@@ -36,7 +36,7 @@ struct MappingDecoder: RefusingDecoder {
 
     private init(_ options: inout DecoderOptions) {
         sources = FieldSources(&options)
-        payload = Self.payload(&options)
+        payload = Self.payloadOption(&options)
         key = options.source("key")
         let values = options.values.texts("only_values") ?? []
         condition = options.source("only_if").map { ($0, values) }
@@ -47,7 +47,7 @@ struct MappingDecoder: RefusingDecoder {
         }
     }
 
-    private static func payload(_ options: inout DecoderOptions) -> Payload {
+    private static func payloadOption(_ options: inout DecoderOptions) -> Payload {
         guard let text = options.text("payload") else {
             options.report("payload", "expected where the payload stands")
             return .body

@@ -63,7 +63,7 @@ struct NodeAPNDecoder: RefusingDecoder {
         let aps = try NodeAPS(note).compose()
         if !aps.isEmpty { payload.add("aps", aps) }
         if let custom = note["payload"] {
-            for (key, part) in try custom.object("payload").members where !key.equals("aps") {
+            for (key, part) in try custom.requireObject("payload").members where !key.equals("aps") {
                 payload.add(key: key, json: part.raw)
             }
         }

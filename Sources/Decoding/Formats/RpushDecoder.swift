@@ -69,14 +69,14 @@ struct RpushDecoder: RefusingDecoder {
     /// An object, or a text with one: the column is text.
     private static func data(of row: JSONMembers) throws(DecodingFailure) -> JSONPart? {
         guard let data = row.filled("data") else { return nil }
-        guard data.kind == .string else { return try data.object("data") }
+        guard data.kind == .string else { return try data.requireObject("data") }
         let part = try JSONPart(data.text ?? [], called: "data")
         guard part.kind == .object else { throw DecodingFailure("data: expected an object in the text") }
         return part
     }
 
     private static func fill(_ fields: inout RequestFields, from headers: JSONPart) throws(DecodingFailure) {
-        for (key, part) in try headers.object("data.headers").members {
+        for (key, part) in try headers.requireObject("data.headers").members {
             guard let name = RequestFields.Name(key) else { continue }
             fields.set(name, RequestFields.Value(part.value, in: part.document))
         }

@@ -56,7 +56,7 @@ public struct JSONPart: Sendable {
 
     /// - Parameter name: what to call it in a failure.
     /// - Throws: unless it is an object.
-    func object(_ name: StaticString) throws(DecodingFailure) -> JSONPart {
+    func requireObject(_ name: StaticString) throws(DecodingFailure) -> JSONPart {
         guard kind == .object else { throw DecodingFailure("\(name): expected an object, found \(kind.name)") }
         return self
     }

@@ -167,14 +167,14 @@ package final class DecoderProcess {
         case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumAnswer)")
         case .frame(let frame):
             do throws(ProcessAnswer.Violation) {
-                try take(try ProcessAnswer(frame), at: now)
+                try answered(try ProcessAnswer(frame), at: now)
             } catch {
                 violated(error.message)
             }
         }
     }
 
-    private func take(_ answer: ProcessAnswer, at now: Instant) throws(ProcessAnswer.Violation) {
+    private func answered(_ answer: ProcessAnswer, at now: Instant) throws(ProcessAnswer.Violation) {
         switch (state, answer) {
         case (.starting, .hello(ProcessFrame.protocolVersion)):
             state = .working

@@ -120,7 +120,7 @@ struct DeadLettersImport: ConfiguredCommand {
         let settings = try configuration.load(registry).configuration
         let queue = to ?? settings.deadLetter.routingKey
         let count = try check(settings)
-        guard !dryRun else { return report(queue, count, nil) }
+        guard !dryRun else { return report(queue, count, ArchiveImport.Tally()) }
         let runner = try LoopRunner()
         let lines = try open(settings)
         let publisher = try runner.connections("harebell dead-letters import", settings.broker)(.publisher)
@@ -128,24 +128,24 @@ struct DeadLettersImport: ConfiguredCommand {
             try lines.next().map { try ArchivedMessage(line: $0) }
         }
         try runner.run(run, showing: ProgressBar(isWanted: !json))
-        report(queue, count, run)
-        if let complaint = run.complaint { complain(complaint) }
+        report(queue, count, run.tally)
+        if let complaint = run.tally.complaint { complain(complaint) }
         if case .failed(let message) = run.end {
             complain(message)
             throw Status.unavailable
         }
-        if run.end == .stopped || run.refused > 0 || run.uncertain > 0 { throw Status.refused }
+        if run.end == .stopped || run.tally.refused > 0 || run.tally.uncertain > 0 { throw Status.refused }
     }
 
-    private func report(_ queue: String, _ count: Int, _ run: ArchiveImport?) {
+    private func report(_ queue: String, _ count: Int, _ tally: ArchiveImport.Tally) {
         if json {
             say(json: [
                 ("queue", .text(queue)), ("messages", .integer(count)),
-                ("imported", .integer(run?.confirmed ?? 0)), ("refused", .integer(run?.refused ?? 0)),
-                ("uncertain", .integer(run?.uncertain ?? 0)),
+                ("imported", .integer(tally.confirmed)), ("refused", .integer(tally.refused)),
+                ("uncertain", .integer(tally.uncertain)),
             ])
         } else {
-            say("imported    \(run?.confirmed ?? 0) of \(count) messages into \(queue)")
+            say("imported    \(tally.confirmed) of \(count) messages into \(queue)")
         }
     }
 

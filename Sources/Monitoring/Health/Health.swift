@@ -78,13 +78,13 @@ package struct Health: Sendable, Equatable {
             apps[index].connections += app.connections
             apps[index].authenticated += app.authenticated
             for paused in snapshot.paused where paused.app == app.topic && paused.environment == app.environment {
-                add(paused, to: &apps[index], at: snapshot.takenAt.instant)
+                addPause(paused, to: &apps[index], at: snapshot.takenAt.instant)
             }
         }
     }
 
     /// Workers pause by themselves, for one cause as a rule.
-    private func add(_ paused: PausedTopic, to app: inout App, at now: Instant) {
+    private func addPause(_ paused: PausedTopic, to app: inout App, at now: Instant) {
         let cause = paused.cause.label
         let known = app.pauses.firstIndex {
             $0.topic == paused.topic && $0.isForDevices == paused.isForDevices && $0.cause == cause

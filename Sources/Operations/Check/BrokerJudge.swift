@@ -25,7 +25,7 @@ struct BrokerJudge {
 
     func version(_ server: ServerProperties) -> ConnectionFinding {
         let name = "\(server.product) \(server.version)"
-        guard server.product == "RabbitMQ", let version = Self.version(server) else {
+        guard server.product == "RabbitMQ", let version = Self.number(of: server) else {
             return ConnectionFinding(.note, "version", "\(name): Harebell is tested with RabbitMQ")
         }
         guard version >= (3, 10) else {
@@ -38,7 +38,7 @@ struct BrokerJudge {
     }
 
     /// Major and minor.
-    private static func version(_ server: ServerProperties) -> (major: Int, minor: Int)? {
+    private static func number(of server: ServerProperties) -> (major: Int, minor: Int)? {
         let parts = server.version.split(separator: ".").prefix(2).map { Int($0) }
         guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
         return (major, minor)
@@ -120,7 +120,7 @@ struct BrokerJudge {
     private func limit(
         of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
     ) -> [ConnectionFinding] {
-        guard case .queue(let queue, _) = step, queues.contains(queue.name), let version = Self.version(server)
+        guard case .queue(let queue, _) = step, queues.contains(queue.name), let version = Self.number(of: server)
         else { return [] }
         func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> [ConnectionFinding] {
             [ConnectionFinding(severity, "delivery limit of \(queue.name)", text, hint: hint)]

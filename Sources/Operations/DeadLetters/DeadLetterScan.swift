@@ -16,6 +16,45 @@ package final class DeadLetterScan: Run {
     /// The second makes sure of a length of 0, as in a ``DeadLetterRun``.
     private enum Question { case length, emptiness }
 
+    /// The consuming connections. Each holds up to ``limit`` messages, and only the newest one takes more.
+    private struct Windows {
+        let limit: Int
+        private(set) var connections: [AMQPConnection] = []
+        /// Messages that the newest connection has taken.
+        private var received = 0
+        /// Whether the newest connection may still take what another one gives back: its consumer has not ended yet.
+        private(set) var isCancelling = false
+
+        init(limit: Int) {
+            self.limit = limit
+        }
+
+        /// Whether the newest connection holds as many messages as it may.
+        var isFull: Bool { received == limit }
+
+        mutating func open(_ connection: AMQPConnection, at now: Instant) {
+            received = 0
+            connections.append(connection)
+            connection.start(at: now)
+        }
+
+        mutating func messageReceived() {
+            received += 1
+        }
+
+        /// Ends the consumer of the newest connection, where another one could give messages back to it.
+        mutating func cancel(at now: Instant) {
+            guard connections.count > 1, let newest = connections.last else { return }
+            isCancelling = newest.isOpen
+            newest.cancelConsumers(at: now)
+        }
+
+        /// The consumer of the newest connection has ended.
+        mutating func consumerEnded() {
+            isCancelling = false
+        }
+    }
+
     /// Messages that one connection holds.
     package static let window = 50_000
     /// How long the broker may leave anything without an answer.
@@ -29,20 +68,16 @@ package final class DeadLetterScan: Run {
     package private(set) var worn = 0
     package private(set) var end: End?
 
-    private let window: Int
     private let mostDeliveries: Int
     private let connect: (AMQPRole) throws -> AMQPConnection
     private let visit: (Delivery, DeadLetter) -> Bool
     private let control: AMQPConnection
-    private var windows: [AMQPConnection] = []
-    private var received = 0
+    private var windows: Windows
     private var question: Question?
     private var isCounted = false
-    private var isCancelling = false
     private var now: Instant
-    private var lastProgress: Instant
+    private var timeout: ProgressTimeout
     private var nextLook = Instant.distantFuture
-    private var lastLoss: AMQPError?
 
     /// - Parameters:
     ///   - connect: makes the connection for a role.
@@ -53,22 +88,22 @@ package final class DeadLetterScan: Run {
         connect: @escaping (AMQPRole) throws -> AMQPConnection, visit: @escaping (Delivery, DeadLetter) -> Bool
     ) rethrows {
         self.queue = queue
-        self.window = window
         self.mostDeliveries = mostDeliveries
         self.connect = connect
         self.visit = visit
         self.now = now
-        lastProgress = now
+        windows = Windows(limit: window)
+        timeout = ProgressTimeout(limit: Self.patience, at: now)
         control = try connect(.control)
         control.start(at: now)
     }
 
-    private var connections: [AMQPConnection] { [control] + windows }
+    private var connections: [AMQPConnection] { [control] + windows.connections }
 
     package var nextDeadline: Instant? {
         let retries = connections.compactMap(\.nextDeadline).min()
         guard end == nil else { return retries }
-        return min(lastProgress + Self.patience, nextLook, retries ?? .distantFuture)
+        return min(timeout.deadline, nextLook, retries ?? .distantFuture)
     }
 
     package var progress: (done: Int, of: Int) { (seen, atStart) }
@@ -86,7 +121,7 @@ package final class DeadLetterScan: Run {
 
     private func takeEvents() {
         takeControlEvents()
-        for index in windows.indices { takeDeliveries(of: index) }
+        for connection in windows.connections { takeDeliveries(of: connection) }
     }
 
     package func stop(at moment: Moment) {
@@ -126,7 +161,7 @@ package final class DeadLetterScan: Run {
         question = nil
         switch (asked, reply) {
         case (.length, .declared(_, 0, _)):
-            if !isCounted || now >= lastProgress + Self.quiet { ask(.emptiness) }
+            if !isCounted || timeout.isQuiet(for: Self.quiet, at: now) { ask(.emptiness) }
         case (.length, .declared(_, let messages, _)): counted(Int(messages))
         // None, or none that others do not hold.
         case (.emptiness, .empty): finish(.complete)
@@ -142,19 +177,17 @@ package final class DeadLetterScan: Run {
     private func counted(_ messages: Int) {
         guard !isCounted else { return }
         isCounted = true
-        lastProgress = now
+        timeout.restart(at: now)
         atStart = messages
         openWindow()
     }
 
     private func openWindow() {
-        received = 0
         nextLook = now + Self.quiet
-        let prefetch = UInt16(min(window, max(1, atStart - seen)))
+        let prefetch = UInt16(min(windows.limit, max(1, atStart - seen)))
         do {
             let connection = try connect(.consumer([ConsumerQueue(name: queue, prefetch: prefetch)]))
-            windows.append(connection)
-            connection.start(at: now)
+            windows.open(connection, at: now)
         } catch {
             finish(.failed("\(error)"))
         }
@@ -162,15 +195,15 @@ package final class DeadLetterScan: Run {
 
     // MARK: Messages
 
-    private func takeDeliveries(of index: Int) {
-        while let event = windows[index].nextEvent(at: now) {
+    private func takeDeliveries(of connection: AMQPConnection) {
+        while let event = connection.nextEvent(at: now) {
             switch event {
             case .engine(.delivery(let delivery)), .engine(.oversize(let delivery, _)): take(delivery)
             case .engine(.cancelled(_, let byBroker)):
-                isCancelling = false
+                windows.consumerEnded()
                 if byBroker { finish(.failed("queue \"\(queue)\" is gone")) }
             case .disconnected(_, let error, _):
-                isCancelling = false
+                windows.consumerEnded()
                 lost(error)
             default: break
             }
@@ -178,10 +211,10 @@ package final class DeadLetterScan: Run {
     }
 
     private func take(_ delivery: Delivery) {
-        received += 1
+        windows.messageReceived()
         guard end == nil, seen < atStart else { return }
         seen += 1
-        lastProgress = now
+        timeout.restart(at: now)
         let letter = DeadLetter(delivery, in: queue)
         if letter.deliveries >= mostDeliveries { worn += 1 }
         if !visit(delivery, letter) { finish(.complete) }
@@ -191,10 +224,8 @@ package final class DeadLetterScan: Run {
 
     private func judge() {
         if isCounted, seen == atStart { return finish(.complete) }
-        if now >= lastProgress + Self.patience {
-            return finish(.failed(lastLoss?.description ?? "the broker does not answer"))
-        }
-        if isCounted, received == window { openWindow() }
+        if let failure = timeout.failure(at: now) { return finish(.failed(failure)) }
+        if isCounted, windows.isFull { openWindow() }
         if now >= nextLook, question == nil, control.isOpen {
             nextLook = now + Self.quiet
             ask(.length)
@@ -202,7 +233,7 @@ package final class DeadLetterScan: Run {
     }
 
     private func lost(_ error: AMQPError) {
-        lastLoss = error
+        timeout.connectionLost(error)
         question = nil
         if seen > 0 || !error.isTransient { finish(.failed(error.description)) }
     }
@@ -210,16 +241,13 @@ package final class DeadLetterScan: Run {
     private func finish(_ end: End) {
         guard self.end == nil else { return }
         self.end = end
-        // Nobody here may take what another window gives back.
-        guard windows.count > 1, let last = windows.last else { return }
-        isCancelling = last.isOpen
-        last.cancelConsumers(at: now)
+        windows.cancel(at: now)
     }
 
     /// One window after the other, the one with the oldest messages first: a quorum queue puts together what returns in
     /// the order in which it returns.
     private func giveBack() {
-        guard !isCancelling else { return }
-        (windows + [control]).first { !$0.isClosed }?.close(at: now)
+        guard !windows.isCancelling else { return }
+        (windows.connections + [control]).first { !$0.isClosed }?.close(at: now)
     }
 }

@@ -78,7 +78,7 @@ package final class LoadRun: Run {
         replies.expire(at: now)
         takeEvents()
         guard end == nil else { return }
-        publish()
+        publishDue()
         if ledger.answered == settings.count {
             finish(.complete)
         } else if now >= lastProgress + settings.patience {
@@ -122,7 +122,7 @@ package final class LoadRun: Run {
             && (next < settings.count || !again.isEmpty)
     }
 
-    private func publish() {
+    private func publishDue() {
         if limiter == nil, isReady, let rate = settings.rate {
             limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now)
         }

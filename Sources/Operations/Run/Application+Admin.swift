@@ -17,7 +17,7 @@ extension Application {
         do throws(EventLoopError) {
             let server = try AdminServer(
                 loop: loop, listen: settings.listen, token: settings.token?.reveal(), pages: self)
-            admin = server
+            admin.server = server
             log.notice("the admin server listens", metadata: ["address": "\(server.endpoint)"])
             return nil
         } catch  where error.code.rawValue == "EADDRINUSE" {
@@ -40,20 +40,16 @@ extension Application {
         }
     }
 
-    func ask(_ workers: [Int]) {
-        for worker in workers { commands[worker].post(.tell) }
-    }
-
     /// Whether anybody wants to know how the workers fare.
-    var isWatching: Bool { admin != nil || manager?.watchdog != nil }
+    var isWatching: Bool { admin.server != nil || service.hasWatchdog }
 
     /// Asks whom it is time to ask, and shows what somebody waits for.
     func watchWorkers(at now: Moment) {
         guard isWatching else { return }
-        ask(watch.round(at: now.instant))
-        if let admin, isWaitingForWorkers, watch.isComplete(at: now.instant) {
-            isWaitingForWorkers = false
-            admin.answerWaiting(at: now)
+        workers.ask(workers.watch.round(at: now.instant))
+        if let server = admin.server, admin.isWaitingForWorkers, workers.watch.isComplete(at: now.instant) {
+            admin.isWaitingForWorkers = false
+            server.answerWaiting(at: now)
         }
     }
 
@@ -61,7 +57,7 @@ extension Application {
     private func observation(at now: Moment) -> Observation {
         let apps = plan.configuration.apps
         return Observation(
-            workers: watch.seen(at: now.instant),
+            workers: workers.watch.seen(at: now.instant),
             credentials: apps.map { app in
                 let certificate = certificates.entries.first {
                     $0.topic == app.topic && $0.environment == app.environment
@@ -74,8 +70,8 @@ extension Application {
                     usesProviderTokens: usesProviderTokens, expiresIn: certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
-            admin: admin?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
-            orders: deadLetters.orders, process: process.read(), at: now)
+            admin: admin.server?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
+            orders: deadLetters.orders, process: admin.process.read(), at: now)
     }
 }
 
@@ -93,8 +89,8 @@ extension Application: AdminPages {
         if path == "/livez" { return livez(at: now) }
         if let answer = answerAboutDeadLetters(request, at: now) { return answer }
         guard request.isRepeated else {
-            ask(watch.want(at: now.instant))
-            isWaitingForWorkers = true
+            workers.ask(workers.watch.want(at: now.instant))
+            admin.isWaitingForWorkers = true
             return nil
         }
         let observation = observation(at: now)
@@ -111,7 +107,7 @@ extension Application: AdminPages {
 
     /// Nobody is asked: a worker that is stuck was found out before.
     private func livez(at now: Moment) -> AdminAnswer {
-        let stuck = watch.seen(at: now.instant).enumerated().filter { !$0.element.isAlive }.map(\.offset)
+        let stuck = workers.watch.seen(at: now.instant).enumerated().filter { !$0.element.isAlive }.map(\.offset)
         guard stuck.isEmpty else {
             return .text(503, "worker \(stuck.map(String.init).joined(separator: ", ")) does not answer")
         }

@@ -37,7 +37,7 @@ extension Application {
     }
 
     private func order(_ request: AdminRequest, replays: Bool, at now: Moment) -> AdminAnswer {
-        guard !isDraining, let resolver else { return .text(503, "503 the process is draining") }
+        guard !shutdown.isDraining, let resolver else { return .text(503, "503 the process is draining") }
         guard !deadLetters.isBusy else { return .text(409, "409 another order is under way") }
         let order: DeadLetterOrder
         do throws(ArchiveFailure) {
@@ -58,7 +58,7 @@ extension Application {
         return progressAnswer(202)
     }
 
-    func heard(_ progress: DeadLetterProgress) {
+    func deadLettersProgressed(_ progress: DeadLetterProgress) {
         deadLetters.heard(progress)
         guard let end = progress.end else { return }
         if progress.verb == .replay {

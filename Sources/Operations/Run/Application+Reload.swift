@@ -15,30 +15,30 @@ extension Application {
 
     /// Reloads if a file has changed and is whole, as far as that can be seen.
     func lookAtFiles(at now: Moment) {
-        guard !isDraining, let look = files.nextLook, look <= now.instant else { return }
-        let paths = plan.configuration.files(file)
-        guard files.looked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
+        guard !shutdown.isDraining, let look = file.watch.nextLook, look <= now.instant else { return }
+        let paths = plan.configuration.files(file.path)
+        guard file.watch.looked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
         log.notice("a file has changed: the configuration is read again")
         reload(at: now)
     }
 
     /// Reads the configuration file, and all that it names, again.
     func reload(at now: Moment) {
-        guard !isDraining else { return log.warning("draining: the configuration is not read again") }
+        guard !shutdown.isDraining else { return log.warning("draining: the configuration is not read again") }
         // What changes while it is read is read once more.
-        let before = Self.stamps(plan.configuration.files(file))
+        let before = Self.stamps(plan.configuration.files(file.path))
         defer {
-            let stamps = Self.stamps(plan.configuration.files(file)).reduce(into: [:]) {
+            let stamps = Self.stamps(plan.configuration.files(file.path)).reduce(into: [:]) {
                 $0[$1.key] = before[$1.key] ?? $1.value
             }
-            files = FileWatch(interval: plan.configuration.reloadInterval, reading: stamps, at: now.instant)
+            file.watch = FileWatch(interval: plan.configuration.reloadInterval, reading: stamps, at: now.instant)
         }
         // A process that is not ready yet becomes so in its own time.
-        if saidReady { tell(.reloading(since: now.instant)) }
-        defer { if saidReady { tell(.ready) } }
+        if saidReady { service.tell(.reloading(since: now.instant)) }
+        defer { if saidReady { service.tell(.ready) } }
         let document: ConfigurationDocument
         do throws(ConfigurationError) {
-            document = try ConfigurationDocument.load(path: file, plan.configuration.registry)
+            document = try ConfigurationDocument.load(path: file.path, plan.configuration.registry)
         } catch {
             return refuse(
                 error.inspectingFiles(now: now.wall).problems.filter { $0.severity == .error }.map(\.description))
@@ -58,11 +58,11 @@ extension Application {
         let reload = Reload(new, after: plan.configuration)
         let next = try AppPlan(reload.configuration, after: plan)
         var contexts: [AppPlan.Contexts] = []
-        for _ in commands { contexts.append(try next.makeContexts(after: plan)) }
+        for _ in workers.commands { contexts.append(try next.makeContexts(after: plan)) }
         for key in reload.needsRestart {
             log.warning("a change needs a restart: the old value stays in force", metadata: ["key": "\(key)"])
         }
-        for (mailbox, contexts) in zip(commands, contexts) { mailbox.post(.reload(next, contexts)) }
+        for (mailbox, contexts) in zip(workers.commands, contexts) { mailbox.post(.reload(next, contexts)) }
         threshold.level = next.configuration.log.level
         certificates = CertificateWatch(next.certificates, at: now.instant)
         let made = contexts.first?.count { $0 != nil } ?? 0

@@ -25,46 +25,47 @@ package final class Application: LoopOwner {
     /// How long workers may take to end beyond the drain deadline and what closing their connections may take.
     package static let endTimeout = Duration.seconds(5)
 
+    /// The configuration file, and the watch over all that it names.
+    struct ConfigurationFile {
+        let path: String
+        var watch: FileWatch
+    }
+
+    /// How far the process is with its end.
+    struct Shutdown {
+        fileprivate(set) var isDraining = false
+        /// When the workers are not waited for any longer.
+        fileprivate var deadline: Instant?
+        fileprivate var end = End.drained
+    }
+
+    /// The admin server and what only its pages need.
+    struct AdminState {
+        /// `nil` where it is turned off.
+        var server: AdminServer?
+        let process: ProcessMeter
+        /// Whether a page waits for the workers' snapshots.
+        var isWaitingForWorkers = false
+    }
+
     /// What is in force.
     var plan: AppPlan
-    /// The configuration file.
-    let file: String
+    var file: ConfigurationFile
     let log: Logger
     let threshold: LogThreshold
     let loop: EventLoop
     private let onReady: () -> Void
-    private let reports: Mailbox<WorkerReport>
-    private(set) var commands: [Mailbox<WorkerCommand>] = []
-    private var threads: [Thread] = []
+    var workers: WorkerThreads
     private var signals: SignalSource?
-
-    private var isReady: [Bool]
-    private var hasEnded: [Bool]
     private(set) var saidReady = false
-    private(set) var isDraining = false
-    /// When the workers are not waited for any longer.
-    private var deadline: Instant?
-    private var totals: PipelineCounters
+    private(set) var shutdown = Shutdown()
     /// For `harebell_certificate_expiry_seconds`, and what is logged about it.
     package internal(set) var certificates: CertificateWatch
-    private var end = End.drained
-    var files: FileWatch
-
-    /// `nil` where it is turned off.
-    var admin: AdminServer?
-    var watch: WorkerWatch
+    var admin: AdminState
     let deadLetters: DeadLetterService
-    let process: ProcessMeter
     /// There from the workers' start on.
     private(set) var resolver: Resolver?
-    /// Whether a page waits for what the workers have to tell.
-    var isWaitingForWorkers = false
-
-    /// `nil` where none wants to hear anything.
-    let manager: ServiceManager?
-    var hasToldInVain = false
-    /// When the watchdog is to be told that the workers turn.
-    var nextSignOfLife: Instant?
+    var service: ServiceNotifier
 
     /// - Parameters:
     ///   - file: what SIGHUP reads again.
@@ -76,24 +77,19 @@ package final class Application: LoopOwner {
         manager: ServiceManager? = ServiceManager(), onReady: @escaping () -> Void
     ) throws(EventLoopError) {
         self.plan = plan
-        self.file = file
         self.log = log
         self.threshold = threshold
-        self.manager = manager
         self.onReady = onReady
         loop = try EventLoop()
-        reports = try Mailbox()
+        workers = try WorkerThreads(plan, at: loop.now.instant)
         deadLetters = try DeadLetterService()
-        process = ProcessMeter(at: loop.now)
-        isReady = Array(repeating: false, count: plan.configuration.workers)
-        hasEnded = isReady
-        totals = PipelineCounters(queues: plan.configuration.queues.count)
+        admin = AdminState(process: ProcessMeter(at: loop.now))
         certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
-        files = FileWatch(
+        let watch = FileWatch(
             interval: plan.configuration.reloadInterval, reading: Self.stamps(plan.configuration.files(file)),
             at: loop.now.instant)
-        watch = WorkerWatch(workers: plan.configuration.workers, at: loop.now.instant)
-        if manager?.watchdog != nil { nextSignOfLife = loop.now.instant }
+        self.file = ConfigurationFile(path: file, watch: watch)
+        service = ServiceNotifier(manager, log, at: loop.now.instant)
     }
 
     /// Runs until every worker has ended, or is given up.
@@ -103,38 +99,26 @@ package final class Application: LoopOwner {
         // Before the first thread starts: threads inherit the mask, so that only the control thread sees signals.
         SignalSource.block(handled)
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
-        try loop.attach(reports) { [unowned self] in heard($0) }
-        try loop.attach(deadLetters.reports) { [unowned self] in heard($0) }
+        try loop.attach(workers.reports) { [unowned self] in workerReported($0) }
+        try loop.attach(deadLetters.reports) { [unowned self] in deadLettersProgressed($0) }
         if let end = startAdmin() { return end }
         let resolver = try Resolver()
         self.resolver = resolver
-        for index in 0..<plan.configuration.workers {
-            let mailbox = try Mailbox<WorkerCommand>()
-            commands.append(mailbox)
-            let task = WorkerThread.Task(
-                index: index, plan: plan, resolver: resolver, commands: mailbox, reports: reports, log: log)
-            threads.append(try Thread.start(name: "worker-\(index)") { body(task) })
-        }
+        try workers.start(plan, resolver, log, body: body)
         try loop.run(owner: self)
         joinWorkers()
         logTotals()
-        return end
+        return shutdown.end
     }
 
     /// A worker may have got stuck, before its last report or after it.
     private func joinWorkers() {
-        let latest = max(deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
-        var stuck: [Int] = []
-        for (index, thread) in threads.enumerated() {
-            let hasEnded = hasEnded[index] ? thread.join(until: latest) : false
-            guard !hasEnded else { continue }
-            thread.detach()
-            stuck.append(index)
-        }
+        let latest = max(shutdown.deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
+        let stuck = workers.join(until: latest)
         if !deadLetters.end(until: latest) { log.warning("an order about dead letters does not end: it is given up") }
         guard !stuck.isEmpty else { return }
         log.critical("workers do not end: they are given up", metadata: ["workers": "\(stuck)"])
-        if end == .drained { end = .cutShort }
+        if shutdown.end == .drained { shutdown.end = .cutShort }
     }
 
     // MARK: What happens
@@ -142,10 +126,10 @@ package final class Application: LoopOwner {
     private func signalled(_ signal: Int32) {
         if signal == SIGHUP {
             reload(at: loop.now)
-        } else if isDraining {
+        } else if shutdown.isDraining {
             log.warning("stopping at once: what is in flight goes back to its queue")
-            deadline = loop.now.instant + Self.endTimeout
-            for mailbox in commands { mailbox.post(.stop) }
+            shutdown.deadline = loop.now.instant + Self.endTimeout
+            workers.post(.stop)
         } else {
             log.notice("draining", metadata: ["deadline_seconds": "\(plan.configuration.drainDeadline.inSeconds)"])
             drain()
@@ -153,43 +137,42 @@ package final class Application: LoopOwner {
     }
 
     private func drain() {
-        isDraining = true
+        shutdown.isDraining = true
         deadLetters.stop()
-        tell(.stopping)
+        service.tell(.stopping)
         let limit = plan.configuration.drainDeadline
-        deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
-        for mailbox in commands { mailbox.post(.drain(within: limit)) }
+        shutdown.deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
+        workers.post(.drain(within: limit))
     }
 
-    private func heard(_ report: WorkerReport) {
+    private func workerReported(_ report: WorkerReport) {
         switch report.event {
         case .ready:
-            isReady[report.worker] = true
-            guard !saidReady, isReady.allSatisfy({ $0 }) else { return }
+            workers.becameReady(report.worker, true)
+            guard !saidReady, workers.areReady else { return }
             saidReady = true
             onReady()
-            tell(.ready)
+            service.tell(.ready)
         case .notReady:
-            isReady[report.worker] = false
+            workers.becameReady(report.worker, false)
         case .failed(let failure, let message):
             log.critical("\(message)", metadata: ["worker": "\(report.worker)"])
-            end = .failed(failure)
-            if !isDraining { drain() }
-        case .told(let snapshot): watch.answered(report.worker, snapshot, at: loop.now.instant)
+            shutdown.end = .failed(failure)
+            if !shutdown.isDraining { drain() }
+        case .told(let snapshot): workers.watch.answered(report.worker, snapshot, at: loop.now.instant)
         case .ended(let counters, let inOrder):
-            totals.add(counters)
-            if !inOrder, end == .drained { end = .cutShort }
-            hasEnded[report.worker] = true
-            watch.ended(report.worker)
+            workers.ended(report.worker, counters)
+            if !inOrder, shutdown.end == .drained { shutdown.end = .cutShort }
             stopWhenEnded()
         }
     }
 
     func stopWhenEnded() {
-        if hasEnded.allSatisfy({ $0 }), !deadLetters.isBusy { loop.stop() }
+        if workers.haveEnded, !deadLetters.isBusy { loop.stop() }
     }
 
     private func logTotals() {
+        let totals = workers.totals
         var fields: Logger.Metadata = [
             "deliveries": "\(totals.deliveries.reduce(0, +))", "retries": "\(totals[.retries])",
             "duplicates_avoided": "\(totals[.duplicatesAvoided])", "uncertain": "\(totals[.uncertain])",
@@ -220,18 +203,23 @@ package final class Application: LoopOwner {
             ])
     }
 
+    /// Gives the watchdog's sign of life, as long as every worker answers.
+    func showLife(at now: Instant) {
+        service.showLife(at: now) { workers.watch.seen(at: now).allSatisfy(\.isAlive) }
+    }
+
     // MARK: LoopOwner
 
     package var nextDeadline: Instant? {
         [
-            certificates.nextDeadline, deadline, nextSignOfLife, isDraining ? nil : files.nextLook,
-            isWatching ? watch.nextDeadline : nil,
+            certificates.nextDeadline, shutdown.deadline, service.nextSignOfLife,
+            shutdown.isDraining ? nil : file.watch.nextLook, isWatching ? workers.watch.nextDeadline : nil,
         ]
         .compactMap(\.self).min()
     }
 
     package func expire(at now: Moment) {
-        if let deadline, deadline <= now.instant { loop.stop() }
+        if let deadline = shutdown.deadline, deadline <= now.instant { loop.stop() }
         for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
         showLife(at: now.instant)
         lookAtFiles(at: now)

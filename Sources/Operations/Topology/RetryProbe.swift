@@ -95,7 +95,7 @@ package final class RetryProbe: Run {
         }
         if !isWaiting { deadlines.append(lastProgress + Self.patience) }
         for passage in passages where !passage.isOver {
-            if let sent = passage.sentAt { deadlines.append(end(of: passage, sent: sent)) }
+            if let sent = passage.sentAt { deadlines.append(deadline(of: passage, sent: sent)) }
         }
         return deadlines.min()
     }
@@ -103,7 +103,7 @@ package final class RetryProbe: Run {
     /// Whether there is nothing left to be sent.
     private var isWaiting: Bool { passages.allSatisfy { $0.isOver || $0.sentAt != nil } }
 
-    private func end(of passage: Passage, sent: Instant) -> Instant {
+    private func deadline(of passage: Passage, sent: Instant) -> Instant {
         sent + passage.level.delay + Self.latest
     }
 
@@ -117,7 +117,7 @@ package final class RetryProbe: Run {
         declare(at: now)
         publish(at: now)
         for index in passages.indices where !passages[index].isOver {
-            guard let sent = passages[index].sentAt, now >= end(of: passages[index], sent: sent) else { continue }
+            guard let sent = passages[index].sentAt, now >= deadline(of: passages[index], sent: sent) else { continue }
             finish(index, .lost(passages[index].level))
         }
         if passages.allSatisfy(\.isOver) { return end(at: now) }

@@ -17,12 +17,12 @@ extension SimulatorEngine {
         var prepared = prepared
         switch plan.ending {
         case .silence:
-            silent.insert(stream)
+            streams.silent.insert(stream)
             ended(prepared.record, .silent, at: now)
         case .reset(let code, let times):
             ended(prepared.record, .reset(code), at: now)
             attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
-            afterthoughts += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
+            streams.afterthoughts += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
         case .answer(let answer):
             prepared.answer = answer
             prepared.bendIdentifier(context.makeID().bytes)
@@ -40,7 +40,7 @@ extension SimulatorEngine {
         if prepared.answer.status == 200 { addUniqueID(to: &prepared) }
         guard let delay else { return send(prepared, on: stream, at: now) }
         let range = delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds
-        waiting[stream] = prepared
+        streams.waiting[stream] = prepared
         timers.insert(.answer(stream: stream), due: now + .nanoseconds(Int64.random(in: range, using: &context.random)))
     }
 
@@ -48,10 +48,10 @@ extension SimulatorEngine {
         let answer = prepared.answer
         var isSent = false
         attempt { () throws(HTTP2Error) in isSent = try prepared.send(on: http, stream: stream) }
-        if answer.body == .withheld { silent.insert(stream) }
-        if let code = answer.resetCode { afterthoughts.append(.reset(stream: stream, code)) }
+        if answer.body == .withheld { streams.silent.insert(stream) }
+        if let code = answer.resetCode { streams.afterthoughts.append(.reset(stream: stream, code)) }
         ended(prepared.record, isSent ? .answered(answer.status, reason: answer.reason) : .lost, at: now)
-        switch errors.count(answer, context.configuration) {
+        switch client.errors.count(answer, context.configuration) {
         case .slowdown: change(ServerSettings(maxConcurrentStreams: 1))
         case .farewell: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)
         case nil: break
@@ -114,21 +114,21 @@ extension SimulatorEngine {
             case .none: 0
             case .stream(let stream): stream
             }
-        guard let notice = goaway.announcedBy else { return send(goaway, last: last, at: now) }
-        if let last { lastAllowed = min(lastAllowed, last) }
+        guard let notice = goaway.announcedBy else { return sendGoaway(goaway, last: last, at: now) }
+        if let last { streams.lastAllowed = min(streams.lastAllowed, last) }
         attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: .max) }
         timers.insert(.goaway(goaway, last: last), due: now + notice)
     }
 
     /// - Parameter last: `nil` for the highest stream seen.
-    func send(_ goaway: ScriptGoaway, last: Int32?, at now: Instant) {
+    func sendGoaway(_ goaway: ScriptGoaway, last: Int32?, at now: Instant) {
         // A later GOAWAY never takes back what an earlier one refused (RFC 9113, section 6.8).
-        let last = min(lastAllowed, last ?? http.lastStreamID)
-        lastAllowed = last
+        let last = min(streams.lastAllowed, last ?? http.lastStreamID)
+        streams.lastAllowed = last
         let reason = goaway.reason.map { Answer(503, $0).bodyBytes } ?? []
         attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: last, code: goaway.code, debugData: reason) }
-        let ceded = waiting.keys.filter { $0 > last }
-        for stream in ceded { waiting[stream] = nil }
+        let ceded = streams.waiting.keys.filter { $0 > last }
+        for stream in ceded { streams.waiting[stream] = nil }
         ledger.count {
             $0.goaways += 1
             $0.ceded += ceded.count

@@ -13,8 +13,8 @@ extension SimulatorEngine {
     }
 
     func take(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
-        guard !answeredEarly.contains(stream) else { return }
-        guard stream <= lastAllowed else { return ledger.count { $0.ceded += 1 } }
+        guard !streams.answeredEarly.contains(stream) else { return }
+        guard stream <= streams.lastAllowed else { return ledger.count { $0.ceded += 1 } }
         let fields = RequestFields(request.headers)
         let id = id(of: fields)
         let idBytes = id.bytes
@@ -40,18 +40,19 @@ extension SimulatorEngine {
         }
         switch target {
         case .device(let token):
-            let refusal = rules.check(
-                device: token, fields, body: request.body, certificate: certificate, keyTopics: keyTopics)
+            let refusal = client.rules.check(
+                device: token, fields, body: request.body, certificate: client.certificate, keyTopics: keyTopics)
             finish(&prepared, refusal, token, arrival)
         case .broadcast(let bundleID):
             let channels = context.channels
-            let refusal = rules.check(
-                broadcastTo: bundleID, fields, body: request.body, keyTopics: certificate?.topics ?? keyTopics
+            let refusal = client.rules.check(
+                broadcastTo: bundleID, fields, body: request.body, keyTopics: client.certificate?.topics ?? keyTopics
             ) { channels.policy(of: $0, bundleID) }
             finish(&prepared, refusal, nil, arrival)
         case .channels(let bundleID), .allChannels(let bundleID):
             manage(
-                &prepared, target, bundleID, body: request.body, arrival, keyTopics: certificate?.topics ?? keyTopics)
+                &prepared, target, bundleID, body: request.body, arrival,
+                keyTopics: client.certificate?.topics ?? keyTopics)
         }
     }
 
@@ -66,15 +67,15 @@ extension SimulatorEngine {
             operation: ScriptOperation(target, fields.method ?? []), topic: bundleID, pushType: [],
             attempt: arrival.attempt)
         let plan = context.script.plan(
-            for: subject, isEarly: false, &counters, &context.counters, random: &context.random)
+            for: subject, isEarly: false, &scriptRun.counters, &context.counters, random: &context.random)
         guard isWorkedOn(arrival.stream, plan) else {
             return carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
         }
         let result =
             if case .allChannels = target {
-                rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
+                client.rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
             } else {
-                rules.manage(
+                client.rules.manage(
                     channelsOf: bundleID, fields, body: body, keyTopics: keyTopics, context.channels,
                     random: &context.random)
             }
@@ -87,7 +88,7 @@ extension SimulatorEngine {
     /// The headers of a request whose body is still to come: the lines of the script for that moment.
     func takeHeaders(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
         let fields = RequestFields(request.headers)
-        guard stream <= lastAllowed, case .target(let target) = open(fields) else { return }
+        guard stream <= streams.lastAllowed, case .target(let target) = open(fields) else { return }
         let token: ArraySlice<UInt8>?
         switch target {
         case .device(let name): token = name
@@ -97,9 +98,9 @@ extension SimulatorEngine {
         let id = id(of: fields)
         let subject = subject(token.map(Self.lowered), fields, attempt: ledger.timesSeen(id) + 1)
         let plan = context.script.plan(
-            for: subject, isEarly: true, &counters, &context.counters, random: &context.random)
+            for: subject, isEarly: true, &scriptRun.counters, &context.counters, random: &context.random)
         guard plan != Plan() else { return }
-        answeredEarly.insert(stream)
+        streams.answeredEarly.insert(stream)
         let (_, record) = enter(request, fields, id, on: stream, at: now)
         let prepared = PreparedAnswer(
             answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record,
@@ -109,7 +110,7 @@ extension SimulatorEngine {
 
     /// What a request is for, unless this port has nothing of that kind.
     private func open(_ fields: RequestFields) -> RequestRules.Opening {
-        let opening = rules.open(fields)
+        let opening = client.rules.open(fields)
         if case .target(let target) = opening, !service.offers(target) { return .refused(Answer(404, "BadPath")) }
         return opening
     }
@@ -167,7 +168,7 @@ extension SimulatorEngine {
         let token = token.map(Self.lowered)
         if !context.script.rules.isEmpty {
             plan = context.script.plan(
-                for: subject(token, fields, attempt: attempt), isEarly: false, &counters, &context.counters,
+                for: subject(token, fields, attempt: attempt), isEarly: false, &scriptRun.counters, &context.counters,
                 random: &context.random)
         }
         if context.configuration.hasBuiltInTokens, plan.ending == nil, plan.delay == nil, let token,
@@ -205,23 +206,23 @@ extension SimulatorEngine {
     }
 
     private func authenticate(_ fields: RequestFields, at now: Instant) -> CredentialBinding.Verdict {
-        if let certificate {
+        if let certificate = client.certificate {
             let refusal = certificate.refusal(
                 in: context.configuration.environment, at: context.moment(at: now).wall)
             return refusal.map { .refused($0) } ?? .valid(keyTopics: [])
         }
-        let wasBound = credential.isBound
-        let updates = credential.updates
-        let verdict = credential.check(
+        let wasBound = client.credential.isBound
+        let updates = client.credential.updates
+        let verdict = client.credential.check(
             fields.authorization, at: context.moment(at: now), context.keys, context.configuration)
-        if credential.updates > updates { ledger.count { $0.tokenUpdates += 1 } }
-        if !wasBound, credential.isBound { authenticated(at: now) }
+        if client.credential.updates > updates { ledger.count { $0.tokenUpdates += 1 } }
+        if !wasBound, client.credential.isBound { authenticated(at: now) }
         return verdict
     }
 
     /// The first valid provider token, or a certificate, lifts the limit of one stream.
     func authenticated(at now: Instant) {
-        rules = context.rules(at: now)
+        client.rules = context.rules(at: now)
         if context.configuration.streams != context.configuration.streamsBeforeToken {
             change(ServerSettings(maxConcurrentStreams: context.configuration.streams))
         }
@@ -229,7 +230,7 @@ extension SimulatorEngine {
     }
 
     private func observe(_ request: HTTP2Request) {
-        let violations = indexing.violations(in: request)
+        let violations = client.indexing.violations(in: request)
         guard violations > 0 || request.hasPriority else { return }
         ledger.count {
             $0.wronglyIndexedHeaders += violations

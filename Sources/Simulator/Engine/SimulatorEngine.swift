@@ -25,70 +25,41 @@ package final class SimulatorEngine: Engine {
         case release
     }
 
-    /// Something for a stream that has to wait until its answer has left.
-    enum Afterthought {
-        case reset(stream: Int32, HTTP2ErrorCode)
-        /// For a stream that is closed.
-        case anotherReset(stream: Int32, HTTP2ErrorCode)
-    }
-
     let context: SimulatorContext
     let service: PortService
-    let ledger: SimulatorLedger
     /// From 1, in the order in which the simulator's connections were opened.
     let number: Int
     let http: HTTP2ServerSession
     private let tls: TLSSession
     var phase = Phase.handshaking
 
-    /// With the bundle IDs that were known when the connection was bound.
-    var rules: RequestRules
-    var credential = CredentialBinding()
-    var errors = ErrorTally()
-    /// Instead of provider tokens, if the client showed one.
-    var certificate: ClientCertificate?
-    var indexing = HeaderIndexing()
-    var counters: ScriptCounters
+    var client: ClientState
+    var scriptRun: ScriptRun
     var timers = DeadlineQueue<Timer>()
-    /// Answers that are not due yet, by stream.
-    var waiting: [Int32: PreparedAnswer] = [:]
-    /// Streams that were answered before their request was complete.
-    var answeredEarly: Set<Int32> = []
-    var afterthoughts: [Afterthought] = []
-    /// Streams that never get an answer.
-    var silent: Set<Int32> = []
-    /// The highest stream that is still worked on.
-    var lastAllowed = Int32.max
-
-    /// The script's lines for idle connections: how long, and which; the shortest first.
-    private let idleRules: [(Duration, Int)]
-    private var nextIdleRule = 0
-    private var lastActivity = Instant.distantFuture
+    var streams = StreamTable()
 
     private var arrived = ByteQueue()
     private var leaving = ByteQueue()
     private var wasClosed = false
     private var hasFailed = false
+    /// When something last happened, for events that appear while output is made.
+    private var lastMoment = Instant(nanoseconds: 0)
 
     init(context: SimulatorContext, _ service: PortService, number: Int) throws(SimulatorError) {
         self.context = context
         self.service = service
-        rules = context.rules
+        client = ClientState(rules: context.rules)
         self.number = number
-        ledger = context.ledger
         tls = TLSSession(context: context.tls, serverName: nil)
-        counters = ScriptCounters(context.script)
-        idleRules = context.script.rules.indices
-            .compactMap { index in
-                if case .idle(let duration) = context.script.rules[index].trigger { (duration, index) } else { nil }
-            }
-            .sorted { $0.0 < $1.0 }
+        scriptRun = ScriptRun(context.script)
         do {
             http = try HTTP2ServerSession(settings: Self.settings(context))
         } catch {
             throw SimulatorError(.listener, "HTTP/2 has no session to give", underlying: error)
         }
     }
+
+    var ledger: SimulatorLedger { context.ledger }
 
     private static func settings(_ context: SimulatorContext) -> HTTP2ServerSession.Settings {
         let configuration = context.configuration
@@ -109,7 +80,7 @@ package final class SimulatorEngine: Engine {
             $0.openConnections += 1
         }
         context.opened(self, number: number)
-        lastActivity = now
+        scriptRun.connected(at: now)
         guard !context.admitsConnection(at: now) else { return }
         ledger.count { $0.refusedConnections += 1 }
         phase = .ended
@@ -157,7 +128,7 @@ package final class SimulatorEngine: Engine {
             fail(error)
         }
         takeEvents(at: lastMoment)
-        if case .draining = phase, http.openStreams <= silent.count, waiting.isEmpty {
+        if case .draining = phase, http.openStreams <= streams.silent.count, streams.waiting.isEmpty {
             phase = .ending(withFarewell: true)
         }
         if case .ending(let withFarewell) = phase {
@@ -168,9 +139,9 @@ package final class SimulatorEngine: Engine {
     }
 
     private func haveAfterthoughts() throws(HTTP2Error) {
-        guard !afterthoughts.isEmpty, !http.holdsOutput else { return }
-        let all = afterthoughts
-        afterthoughts = []
+        guard !streams.afterthoughts.isEmpty, !http.holdsOutput else { return }
+        let all = streams.afterthoughts
+        streams.afterthoughts = []
         for case .reset(let stream, let code) in all { try http.reset(stream: stream, code: code) }
         try http.drain(into: &leaving)
         for case .anotherReset(let stream, let code) in all {
@@ -184,8 +155,7 @@ package final class SimulatorEngine: Engine {
 
     package var nextDeadline: Instant? {
         if case .ended = phase { return nil }
-        guard nextIdleRule < idleRules.count else { return timers.earliest }
-        let idle = lastActivity + idleRules[nextIdleRule].0
+        guard let idle = scriptRun.idleDeadline else { return timers.earliest }
         return min(idle, timers.earliest ?? .distantFuture)
     }
 
@@ -194,28 +164,22 @@ package final class SimulatorEngine: Engine {
         while let timer = timers.popDue(at: now) {
             switch timer {
             case .answer(let stream):
-                if let prepared = waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
+                if let prepared = streams.waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
             case .rule(let index): perform(context.script.rules[index].actions, at: now)
-            case .goaway(let goaway, let last): send(goaway, last: last, at: now)
+            case .goaway(let goaway, let last): sendGoaway(goaway, last: last, at: now)
             case .release: http.holdsOutput = false
             }
         }
-        while nextIdleRule < idleRules.count, lastActivity + idleRules[nextIdleRule].0 <= now {
-            nextIdleRule += 1
-            perform(context.script.rules[idleRules[nextIdleRule - 1].1].actions, at: now)
-        }
+        while let index = scriptRun.popIdleRule(at: now) { perform(context.script.rules[index].actions, at: now) }
     }
 
     // MARK: Connection
-
-    /// When something last happened, for events that appear while output is made.
-    private var lastMoment = Instant(nanoseconds: 0)
 
     private func opened(at now: Instant) {
         phase = .open
         if tls.isResumed { ledger.count { $0.resumedConnections += 1 } }
         if let shown = tls.peerCertificate {
-            certificate = ClientCertificate(shown)
+            client.certificate = ClientCertificate(shown)
             authenticated(at: now)
         }
         for (index, rule) in context.script.rules.enumerated() {
@@ -240,15 +204,14 @@ package final class SimulatorEngine: Engine {
         while let event = http.nextEvent() {
             switch event {
             case .request(let stream, let request):
-                lastActivity = now
-                nextIdleRule = 0
+                scriptRun.requestReceived(at: now)
                 take(request, on: stream, at: now)
             case .headers(let stream, let request):
                 takeHeaders(request, on: stream, at: now)
             case .closed(let stream, _):
-                silent.remove(stream)
-                answeredEarly.remove(stream)
-                if let prepared = waiting.removeValue(forKey: stream) { ended(prepared.record, .lost, at: now) }
+                streams.silent.remove(stream)
+                streams.answeredEarly.remove(stream)
+                if let prepared = streams.waiting.removeValue(forKey: stream) { ended(prepared.record, .lost, at: now) }
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
             case .pong: ledger.count { $0.pongs += 1 }
@@ -270,8 +233,8 @@ package final class SimulatorEngine: Engine {
     }
 
     func loseWaiting(at now: Instant) {
-        for (_, prepared) in waiting.sorted(by: { $0.key < $1.key }) { ended(prepared.record, .lost, at: now) }
-        waiting = [:]
+        for (_, prepared) in streams.waiting.sorted(by: { $0.key < $1.key }) { ended(prepared.record, .lost, at: now) }
+        streams.waiting = [:]
     }
 
     func ended(_ record: SimulatorLedger.Record, _ ending: SimulatorLedger.Ending, at now: Instant) {

@@ -17,7 +17,7 @@ extension ScriptParser {
             configuration.environment = try Self.environment(value.text, value.column)
         case "client-ca":
             let path = try words.next("a PEM file")
-            configuration.clientAuthorityPEM = try read(path.text, path.column)
+            configuration.clientAuthorityPEM = try content(path.text, path.column)
         case "streams": configuration.streams = try words.number(upTo: .max)
         case "streams-before-token": configuration.streamsBeforeToken = try words.number(upTo: .max)
         case "window": configuration.initialWindow = try words.number(upTo: UInt32(Int32.max))
@@ -26,7 +26,7 @@ extension ScriptParser {
         case "key": configuration.keys.append(try key(&words))
         case "public-key":
             let path = try words.next("a PEM file")
-            configuration.publicKeyPEM = try read(path.text, path.column)
+            configuration.publicKeyPEM = try content(path.text, path.column)
         case "channel": script.channels.append(try channel(&words))
         case "built-in-tokens": configuration.hasBuiltInTokens = try words.isOn()
         case "payload-checks": configuration.checksPayload = try words.isOn()
@@ -50,7 +50,7 @@ extension ScriptParser {
         return environment
     }
 
-    private func read(_ path: String, _ column: Int) throws(ScriptComplaint) -> String {
+    private func content(_ path: String, _ column: Int) throws(ScriptComplaint) -> String {
         do {
             return try TextFile.read(path, beside: file)
         } catch {
@@ -79,7 +79,7 @@ extension ScriptParser {
                     throw ScriptComplaint(option.column, "a team ID has ten characters")
                 }
                 key.teamID = option.value
-            case "file": key.publicKeyPEM = try read(option.value, option.column)
+            case "file": key.publicKeyPEM = try content(option.value, option.column)
             case "environment": key.environment = try Self.environment(option.value, option.column)
             case "topic": key.topics.append(option.value)
             case "related":

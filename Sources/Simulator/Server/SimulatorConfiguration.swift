@@ -48,6 +48,8 @@ package struct LaterTopic: Equatable, Sendable {
 }
 
 /// What the simulated service knows and how it is set up. The defaults are Apple's own numbers where Apple gives any.
+///
+/// It is flat because each property is one option of `harebell simulate`, or one setting of a test.
 package struct SimulatorConfiguration: Sendable {
     /// `development` adds `apns-unique-id` to the answers.
     package var environment = Environment.production

@@ -1,4 +1,6 @@
 /// What the simulator has seen and done since it started. Every number only grows, but for ``openConnections``.
+///
+/// It is flat because each property is one counter, read by name in `harebell simulate` and in tests.
 package struct SimulatorStatistics: Equatable, Sendable {
     package var connections = 0
     package var openConnections = 0

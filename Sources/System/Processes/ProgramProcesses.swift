@@ -56,7 +56,7 @@ extension ProgramProcesses: LoopParticipant {
     }
 
     package func expire(at now: Moment) {
-        for program in running { program.expire(at: now) }
+        for program in running { program.deadlinePassed(at: now) }
     }
 
     package func flush(at now: Moment) {

@@ -58,7 +58,7 @@ final class RunningProgram: Engine {
         deadline = min(deadline ?? .distantFuture, now.instant + grace)
     }
 
-    func expire(at now: Moment) {
+    func deadlinePassed(at now: Moment) {
         guard let due = deadline, due <= now.instant else { return }
         deadline = nil
         if ending == nil {

@@ -351,7 +351,7 @@ struct DeadLetterRunTests {
         ) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } }
         world.network.advance(by: .seconds(10), restore)
         #expect(restore.end == .complete)
-        #expect(restore.confirmed == 30)
+        #expect(restore.tally.confirmed == 30)
         let after = world.broker.messages(in: DeadLetterWorld.dead)
         #expect(after.map(\.body) == before.map(\.body))
         #expect(after.map { $0.decodedProperties?.headers } == before.map { $0.decodedProperties?.headers })
@@ -476,7 +476,7 @@ struct DeadLetterRunTests {
         link.isFrozen = true
         world.advance(by: .milliseconds(200), run)
         let arrived = Set(world.numbers(DeadLetterWorld.target))
-        #expect(run.inFlight.count > 0)
+        #expect(run.publishes.inFlight.count > 0)
         world.network.cut(link)
         world.finish(run)
         #expect(run.tally.uncertain > 0 && run.tally.done == arrived.count)

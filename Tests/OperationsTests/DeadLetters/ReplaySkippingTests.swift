@@ -122,8 +122,8 @@ struct ReplaySkippingTests {
         world.broker.refuses = { Self.number($0) == 3 ? .connection(541, "INTERNAL_ERROR") : nil }
         try world.put(0..<50)
         let run = world.run()
-        for _ in 0..<1000 where run.suspects.isEmpty { world.advance(by: .milliseconds(1), run) }
-        try #require(!run.suspects.isEmpty)
+        for _ in 0..<1000 where run.publishes.suspects.isEmpty { world.advance(by: .milliseconds(1), run) }
+        try #require(!run.publishes.suspects.isEmpty)
         run.stop(at: world.network.moment)
         world.finish(run)
         #expect(run.end == .stopped)

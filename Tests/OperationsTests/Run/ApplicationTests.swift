@@ -92,17 +92,17 @@ struct ApplicationTests {
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info),
             manager: ServiceManager { environment[$0] }
         ) {}
-        let start = try #require(application.nextSignOfLife)
+        let start = try #require(application.service.nextSignOfLife)
         application.showLife(at: start)
         application.showLife(at: start + .seconds(14))
         #expect(socket.messages() == ["WATCHDOG=1"])
         application.showLife(at: start + .seconds(15))
         #expect(socket.messages().count == 2)
         // Asked after 16 s, and without an answer for more than the worker has.
-        #expect(application.watch.round(at: start + .seconds(16)) == [0])
+        #expect(application.workers.watch.round(at: start + .seconds(16)) == [0])
         application.showLife(at: start + .seconds(30))
         #expect(socket.messages().count == 2)
-        application.watch.answered(0, snapshot, at: start + .seconds(44))
+        application.workers.watch.answered(0, snapshot, at: start + .seconds(44))
         application.showLife(at: start + .seconds(45))
         #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
     }

@@ -12,18 +12,34 @@ package final class ArchiveImport: Run {
         case failed(String)
     }
 
+    /// Messages of the archive by how their publish ended.
+    package struct Tally: Sendable {
+        package fileprivate(set) var confirmed = 0
+        /// Messages that the broker refused, or that no queue took.
+        package private(set) var refused = 0
+        /// Messages whose confirm was lost: the queue may have them.
+        package fileprivate(set) var uncertain = 0
+        /// Why the first of the refused messages was refused.
+        package private(set) var complaint: String?
+
+        /// Nothing was published.
+        package init() {}
+
+        fileprivate mutating func refuse(_ text: String) {
+            refused += 1
+            complaint = complaint ?? text
+        }
+
+        fileprivate var isEmpty: Bool { confirmed + refused + uncertain == 0 }
+    }
+
     /// Publishes that wait for their confirm.
     private static let window = 200
     /// How long the broker may leave anything without an answer.
     private static let patience = Duration.seconds(30)
     private static let lastWait = Duration.seconds(10)
 
-    package private(set) var confirmed = 0
-    /// What no queue took, or the broker refused.
-    package private(set) var refused = 0
-    /// Perhaps there, and perhaps not.
-    package private(set) var uncertain = 0
-    package private(set) var complaint: String?
+    package private(set) var tally = Tally()
     package private(set) var end: End?
 
     private let queue: String
@@ -34,10 +50,9 @@ package final class ArchiveImport: Run {
     private var limiter: RateLimiter?
     private var unconfirmed = 0
     private var now: Instant
-    private var lastProgress: Instant
+    private var timeout: ProgressTimeout
     private var closesAt = Instant.distantFuture
     private var isClosing = false
-    private var lastLoss: AMQPError?
 
     /// - Parameters:
     ///   - count: how many messages there are, for ``progress``.
@@ -52,7 +67,7 @@ package final class ArchiveImport: Run {
         self.publisher = publisher
         self.now = now
         self.next = next
-        lastProgress = now
+        timeout = ProgressTimeout(limit: Self.patience, at: now)
         limiter = rate.map { RateLimiter(perSecond: $0, burst: max(1, $0 / 100), at: now) }
         publisher.start(at: now)
     }
@@ -62,12 +77,12 @@ package final class ArchiveImport: Run {
     package var nextDeadline: Instant? {
         let retry = publisher.nextDeadline ?? .distantFuture
         guard end == nil else { return isClosing ? publisher.nextDeadline : min(closesAt, retry) }
-        var earliest = min(retry, lastProgress + Self.patience)
+        var earliest = min(retry, timeout.deadline)
         if mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
     }
 
-    package var progress: (done: Int, of: Int) { (confirmed, count) }
+    package var progress: (done: Int, of: Int) { (tally.confirmed, count) }
 
     package func step(at moment: Moment) {
         now = moment.instant
@@ -75,9 +90,7 @@ package final class ArchiveImport: Run {
         takeEvents()
         while end == nil, mayPublish, limiter?.take(at: now) ?? true { publish() }
         if end == nil, isAtEnd, unconfirmed == 0 { finish(.complete) }
-        if end == nil, now >= lastProgress + Self.patience {
-            finish(.failed(lastLoss?.description ?? "the broker does not answer"))
-        }
+        if end == nil, let failure = timeout.failure(at: now) { finish(.failed(failure)) }
         guard end != nil, !isClosing, unconfirmed == 0 || now >= closesAt else { return }
         isClosing = true
         publisher.close(at: now)
@@ -95,8 +108,8 @@ package final class ArchiveImport: Run {
             switch event {
             case .engine(.confirmed(_, let confirmation)): ended(confirmation)
             case .disconnected(_, let error, _):
-                lastLoss = error
-                if confirmed + refused + uncertain > 0 || !error.isTransient { finish(.failed(error.description)) }
+                timeout.connectionLost(error)
+                if !tally.isEmpty || !error.isTransient { finish(.failed(error.description)) }
             default: break
             }
         }
@@ -104,12 +117,12 @@ package final class ArchiveImport: Run {
 
     private func ended(_ confirmation: Confirmation) {
         unconfirmed -= 1
-        lastProgress = now
+        timeout.restart(at: now)
         switch confirmation {
-        case .acked: confirmed += 1
-        case .lost: uncertain += 1
-        case .nacked: refuse("the broker refused it; the queue may be full")
-        case .returned(_, let text): refuse("queue \"\(queue)\" takes no messages (\(text))")
+        case .acked: tally.confirmed += 1
+        case .lost: tally.uncertain += 1
+        case .nacked: tally.refuse("the broker refused it; the queue may be full")
+        case .returned(_, let text): tally.refuse("queue \"\(queue)\" takes no messages (\(text))")
         }
     }
 
@@ -124,18 +137,13 @@ package final class ArchiveImport: Run {
                 publication = try message.publication(to: queue)
                 _ = try publisher.publish(publication)
             } catch {
-                return refuse(error.message)
+                return tally.refuse(error.message)
             }
             unconfirmed += 1
-            lastProgress = now
+            timeout.restart(at: now)
         } catch {
             finish(.failed("\(error)"))
         }
-    }
-
-    private func refuse(_ text: String) {
-        refused += 1
-        complaint = complaint ?? text
     }
 
     private func finish(_ end: End) {

@@ -6,11 +6,12 @@ extension DeadLetterRun {
     // MARK: Deliveries
 
     func takeDeliveries() {
+        let consumer = connections.consumer
         while let event = consumer.nextEvent(at: now) {
-            flush?.took(event, on: consumer, at: now)
+            shutdown.flush?.took(event, on: consumer, at: now)
             switch event {
-            case .engine(.consuming): lastProgress = now
-            case .engine(.cancelled(_, byBroker: false)): departure = .stopped
+            case .engine(.consuming): timeout.restart(at: now)
+            case .engine(.cancelled(_, byBroker: false)): shutdown.departure = .stopped
             case .engine(.delivery(let delivery)): received(delivery, isWhole: true)
             case .engine(.oversize(let delivery, _)): received(delivery, isWhole: false)
             case .engine(.cancelled(_, byBroker: true)): finish(.failed("queue \"\(settings.queue)\" is gone"))
@@ -22,9 +23,9 @@ extension DeadLetterRun {
 
     /// What is neither chosen nor retained is simply not acknowledged.
     func received(_ delivery: Delivery, isWhole: Bool) {
-        lastDelivery = now
+        inspection.lastDelivery = now
         guard end == nil, tally.seen < tally.atStart, tally.chosen < settings.limit else { return }
-        lastProgress = now
+        timeout.restart(at: now)
         tally.seen += 1
         defer { if tally.seen == tally.atStart || tally.chosen >= settings.limit { stopTaking() } }
         let item = Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue), isWhole: isWhole)
@@ -35,7 +36,7 @@ extension DeadLetterRun {
         } else if !isWhole, !mayDropBody {
             refuse(item, "its body is larger than broker.maximum_message_bytes")
         } else {
-            waiting.append(item)
+            backlog.chosen.append(item)
         }
     }
 
@@ -67,52 +68,43 @@ extension DeadLetterRun {
     func retain(_ item: Item) {
         // Of what has no body here, or could not be copied, nothing is to be done: it stays unacknowledged.
         guard item.isWhole, !item.isRenewal, end == nil else { return }
-        var item = item
-        item.since = now
-        let isWorn = item.letter.deliveries >= settings.mostDeliveries
-        item.isRenewal = isWorn || retained.count >= settings.held
-        if item.isRenewal { renewals.append(item) } else { retained.append(item) }
+        backlog.retain(item, settings, at: now)
     }
 
     // MARK: Work
 
     var mayPublish: Bool {
-        publisher.canPublish && inFlight.count < settings.window
+        connections.publisher.canPublish && publishes.inFlight.count < settings.window
     }
 
     var isIdle: Bool {
-        waiting.isEmpty && renewals.isEmpty && suspects.isEmpty && inFlight.isEmpty
+        backlog.isIdle && publishes.isIdle
     }
 
     func work() {
-        if let since = retained.first?.since, now >= since + settings.longestHold { renewRetained() }
-        guard suspects.isEmpty else { return publishSuspect() }
-        while mayPublish, let item = renewals.popFirst() { renew(item) }
+        if let since = backlog.retained.first?.since, now >= since + settings.longestHold { backlog.renewRetained() }
+        guard publishes.suspects.isEmpty else { return publishSuspect() }
+        while mayPublish, let item = backlog.renewals.popFirst() { renew(item) }
         switch action {
         case .replay:
-            while mayPublish, !waiting.isEmpty, limiter?.take(at: now) ?? true, let item = waiting.popFirst() {
+            while mayPublish, !backlog.chosen.isEmpty, limiter?.take(at: now) ?? true,
+                let item = backlog.chosen.popFirst()
+            {
                 replay(item)
             }
         case .discard:
-            while !waiting.isEmpty, limiter?.take(at: now) ?? true, let item = waiting.popFirst() { acknowledge(item) }
+            while !backlog.chosen.isEmpty, limiter?.take(at: now) ?? true, let item = backlog.chosen.popFirst() {
+                acknowledge(item)
+            }
         case .export(let write): export(write)
         case .renew: break
         }
     }
 
-    func renewRetained() {
-        for item in retained {
-            var item = item
-            item.isRenewal = true
-            renewals.append(item)
-        }
-        retained = []
-    }
-
     /// Waits until nothing else is outstanding.
     private func publishSuspect() {
-        guard mayPublish, inFlight.isEmpty, limiter?.take(at: now) ?? true else { return }
-        let item = suspects.removeFirst()
+        guard mayPublish, publishes.inFlight.isEmpty, limiter?.take(at: now) ?? true else { return }
+        let item = publishes.suspects.removeFirst()
         if item.isRenewal { renew(item) } else { replay(item) }
     }
 
@@ -120,9 +112,9 @@ extension DeadLetterRun {
         let queue = target(of: item)
         do throws(AMQPError) {
             let copy = try ReplayEncoder.replay(item.delivery, item.letter, to: queue, id: id)
-            let sequence = try publisher.publish(copy)
-            inFlight[sequence] = item
-            lastProgress = now
+            let sequence = try connections.publisher.publish(copy)
+            publishes.inFlight[sequence] = item
+            timeout.restart(at: now)
         } catch {
             refuse(item, error.message)
         }
@@ -131,9 +123,9 @@ extension DeadLetterRun {
     func renew(_ item: Item) {
         do throws(AMQPError) {
             let copy = try ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
-            let sequence = try publisher.publish(copy)
-            inFlight[sequence] = item
-            lastProgress = now
+            let sequence = try connections.publisher.publish(copy)
+            publishes.inFlight[sequence] = item
+            timeout.restart(at: now)
         } catch {
             // A copy would lose something: it stays where it is.
             retain(item)
@@ -143,7 +135,7 @@ extension DeadLetterRun {
     func export(_ write: ([[UInt8]]) throws -> Void) {
         var items: [Item] = []
         var lines: [[UInt8]] = []
-        while let item = waiting.popFirst() {
+        while let item = backlog.chosen.popFirst() {
             do throws(AMQPError) {
                 lines.append(try ArchiveWriter.line(item.delivery, from: settings.queue))
                 items.append(item)
@@ -161,7 +153,7 @@ extension DeadLetterRun {
     }
 
     func acknowledge(_ item: Item) {
-        let isAcknowledged = consumer.ack(epoch: item.delivery.epoch, tag: item.delivery.tag, at: now)
+        let isAcknowledged = connections.consumer.ack(epoch: item.delivery.epoch, tag: item.delivery.tag, at: now)
         if item.isRepeated || !isAcknowledged { tally.uncertain += 1 }
         guard isAcknowledged else { return }
         if item.isRenewal { tally.renewed += 1 } else { tally.done += 1 }
@@ -170,23 +162,25 @@ extension DeadLetterRun {
     // MARK: Confirms
 
     func takeConfirms() {
-        while let event = publisher.nextEvent(at: now) {
+        while let event = connections.publisher.nextEvent(at: now) {
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): confirmed(sequence, confirmation)
             case .disconnected(_, let error, _): publisherLost(error)
-            case .closed: giveUp(&unconfirmed)
+            case .closed: giveUp(&publishes.unconfirmed)
             default: break
             }
         }
     }
 
     func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
-        guard let item = inFlight.removeValue(forKey: sequence) else { preconditionFailure("each publish ends once") }
-        lastProgress = now
-        if confirmation != .lost { closes = 0 }
+        guard let item = publishes.inFlight.removeValue(forKey: sequence) else {
+            preconditionFailure("each publish ends once")
+        }
+        timeout.restart(at: now)
+        if confirmation != .lost { publishes.closes = 0 }
         switch confirmation {
         case .acked: acknowledge(item)
-        case .lost: unconfirmed.append(item)
+        case .lost: publishes.unconfirmed.append(item)
         case .nacked where item.isRenewal, .returned where item.isRenewal: retain(item)
         case .nacked: refuse(item, "the broker refused it; the queue may be full")
         case .returned(_, let text): refuse(item, "queue \"\(target(of: item))\" takes no messages (\(text))")
@@ -197,26 +191,14 @@ extension DeadLetterRun {
     /// connection. The broker does not take the one that is alone at ``closesUntilRefusal`` closes. A pipeline finds
     /// the culprit in the same way, see ``SuspectPublishes``.
     func publisherLost(_ error: AMQPError) {
-        let items = unconfirmed
-        unconfirmed = []
-        guard end == nil, error.isAboutPublish, !items.isEmpty, closes < settings.closesInARow else {
+        let items = publishes.takeUnconfirmed()
+        guard end == nil, error.isAboutPublish, !items.isEmpty, publishes.closes < settings.closesInARow else {
             tally.uncertain += items.count
             return lost(error, isFatal: tally.seen > 0)
         }
-        closes += 1
-        lastLoss = error
-        lastProgress = now
-        let repeated = items.map { item in
-            var item = item
-            item.isRepeated = true
-            if items.count == 1 { item.closes += 1 }
-            return item
-        }
-        guard repeated.count == 1, repeated[0].closes >= Self.closesUntilRefusal else {
-            suspects = repeated + suspects
-            return
-        }
-        notTaken(repeated[0], error)
+        timeout.connectionLost(error)
+        timeout.restart(at: now)
+        if let culprit = publishes.suspect(items) { notTaken(culprit, error) }
     }
 
     /// The broker closes the connection over this message alone.

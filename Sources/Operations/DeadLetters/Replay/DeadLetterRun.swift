@@ -1,6 +1,5 @@
 package import AMQP
 package import Core
-import DequeModule
 
 /// Takes dead letters out of their queue: to replay them, to discard them, or because they are safe elsewhere.
 ///
@@ -77,30 +76,6 @@ package final class DeadLetterRun: Run {
     /// What is under way at the end is waited for no longer than this.
     static let lastWait = Duration.seconds(10)
 
-    struct Item {
-        let delivery: Delivery
-        let letter: DeadLetter
-        /// Whether its body is here.
-        let isWhole: Bool
-        var since = Instant(nanoseconds: 0)
-        /// Whether it goes to the end of the queue, and not to where it was before.
-        var isRenewal = false
-        /// Whether it was published before, on a connection that the broker closed: there may be two copies.
-        var isRepeated = false
-        /// How often the broker closed the connection while this message alone was outstanding.
-        var closes = 0
-    }
-
-    enum Question {
-        case lock, length, watch
-        /// Whether there is really none: RabbitMQ also says that a quorum queue has 0 messages if the queue does not
-        /// answer within 250 ms. Source: rabbit_quorum_queue.erl, `stat/2`.
-        case emptiness
-    }
-
-    /// On the way from the last delivery to the end of the consumer.
-    enum Departure { case taking, stopping, stopped }
-
     package let settings: Settings
     package internal(set) var tally = DeadLetterTally()
     package internal(set) var end: End?
@@ -109,32 +84,16 @@ package final class DeadLetterRun: Run {
 
     let action: Action
     let reader: RequestReader
-    let control: AMQPConnection
-    let consumer: AMQPConnection
-    let publisher: AMQPConnection
-    var question: Question?
+    let connections: Connections
+    var inspection: Inspection
+    /// Whether the queue's length is known and its messages are taken.
     var isReading = false
-    var waiting = Deque<Item>()
-    var renewals = Deque<Item>()
-    var retained: [Item] = []
-    /// Published, by the number that the confirm will carry.
-    var inFlight: [UInt64: Item] = [:]
-    /// Published and not confirmed when the publishing connection ended. The cause is reported after them.
-    var unconfirmed: [Item] = []
-    /// The broker closed the connection over one of these. Each is published again alone, the first one next.
-    var suspects: [Item] = []
-    /// Closes over a publish since the last confirm.
-    var closes = 0
+    var backlog = Backlog()
+    var publishes = Publishes()
     var limiter: RateLimiter?
     var now: Instant
-    var lastProgress: Instant
-    var lastDelivery: Instant
-    var nextWatch = Instant.distantFuture
-    var lastLoss: AMQPError?
-    var departure = Departure.taking
-    var flush: AcknowledgementFlush?
-    var closesAt = Instant.distantFuture
-    var isClosing = false
+    var timeout: ProgressTimeout
+    var shutdown = Shutdown()
 
     /// - Parameters:
     ///   - id: of this run and no other.
@@ -148,11 +107,13 @@ package final class DeadLetterRun: Run {
         self.reader = reader
         self.id = id
         self.now = now
-        lastProgress = now
-        lastDelivery = now
-        control = try connect(.control)
-        publisher = try connect(.publisher)
-        consumer = try connect(.consumer([ConsumerQueue(name: settings.queue, prefetch: settings.prefetch)]))
+        timeout = ProgressTimeout(limit: settings.patience, at: now)
+        inspection = Inspection(lastDelivery: now)
+        let queue = ConsumerQueue(name: settings.queue, prefetch: settings.prefetch)
+        let control = try connect(.control)
+        let publisher = try connect(.publisher)
+        connections = Connections(
+            control: control, consumer: try connect(.consumer([queue])), publisher: publisher)
         control.start(at: now)
     }
 
@@ -161,17 +122,15 @@ package final class DeadLetterRun: Run {
         "\(queue).replay.lock"
     }
 
-    var connections: [AMQPConnection] { [consumer, publisher, control] }
-
     package var nextDeadline: Instant? {
-        let retries = connections.compactMap(\.nextDeadline).min() ?? .distantFuture
+        let retries = connections.nextDeadline ?? .distantFuture
         guard end == nil else {
-            return isClosing ? connections.compactMap(\.nextDeadline).min() : min(closesAt, retries)
+            return shutdown.isClosing ? connections.nextDeadline : min(shutdown.deadline, retries)
         }
-        var earliest = min(retries, lastProgress + settings.patience, nextWatch)
-        if let since = retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
+        var earliest = min(retries, timeout.deadline, inspection.nextWatch)
+        if let since = backlog.retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
         // A suspect goes alone: what is in flight has to end first.
-        let isPublishDue = suspects.isEmpty ? !waiting.isEmpty : inFlight.isEmpty
+        let isPublishDue = publishes.suspects.isEmpty ? !backlog.chosen.isEmpty : publishes.inFlight.isEmpty
         if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) {
             earliest = min(earliest, permit)
         }
@@ -182,7 +141,7 @@ package final class DeadLetterRun: Run {
 
     package func step(at moment: Moment) {
         now = moment.instant
-        for connection in connections { connection.expire(at: now) }
+        for connection in connections.all { connection.expire(at: now) }
         takeEvents()
         if end == nil { work() }
         if end == nil { judge() }
@@ -205,28 +164,29 @@ package final class DeadLetterRun: Run {
     }
 
     package var isFinished: Bool {
-        isClosing && connections.allSatisfy(\.isClosed)
+        shutdown.isClosing && connections.all.allSatisfy(\.isClosed)
     }
 
     // MARK: The lock and the length
 
     func takeControlEvents() {
-        while let event = control.nextEvent(at: now) {
+        while let event = connections.control.nextEvent(at: now) {
             switch event {
-            case .engine(.opened) where question == nil && !isReading && end == nil: ask(.lock)
+            case .engine(.opened) where inspection.question == nil && !isReading && end == nil: ask(.lock)
             case .engine(.replied(let reply)): answered(reply)
             case .disconnected(_, let error, _):
-                question = nil
+                inspection.question = nil
                 lost(error, isFatal: isReading)
             default: break
             }
         }
     }
 
-    func ask(_ question: Question) {
+    func ask(_ question: Inspection.Question) {
         // Its loss has not been told yet.
+        let control = connections.control
         guard control.isOpen else { return }
-        self.question = question
+        inspection.question = question
         switch question {
         case .lock:
             var lock = QueueDeclaration(name: Self.lockName(of: settings.queue))
@@ -238,9 +198,9 @@ package final class DeadLetterRun: Run {
     }
 
     func answered(_ reply: ControlReply) {
-        guard let asked = question, end == nil else { return }
-        question = nil
-        if !isReading { lastProgress = now }
+        guard let asked = inspection.question, end == nil else { return }
+        inspection.question = nil
+        if !isReading { timeout.restart(at: now) }
         switch (asked, reply) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
         // A queue with a single active consumer gives nothing to anybody else: its count has to do.
@@ -252,8 +212,8 @@ package final class DeadLetterRun: Run {
         case (.watch, .declared(_, let messages, _)): watched(ready: Int(messages))
         case (.emptiness, .empty): finish(.complete)
         case (.emptiness, .got(let delivery, let remaining, _)):
-            control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
-            if isReading { lastDelivery = now } else { start(Int(remaining) + 1) }
+            connections.control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
+            if isReading { inspection.lastDelivery = now } else { start(Int(remaining) + 1) }
         default: finish(.failed("the broker answers something else"))
         }
     }
@@ -261,23 +221,22 @@ package final class DeadLetterRun: Run {
     func start(_ count: Int) {
         tally.atStart = count
         isReading = true
-        consumer.start(at: now)
-        publisher.start(at: now)
-        nextWatch = now + Self.watchInterval
+        connections.consumer.start(at: now)
+        connections.publisher.start(at: now)
+        inspection.nextWatch = now + Self.watchInterval
         if let rate = settings.rate { limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now) }
     }
 
     /// What the queue's length says: how many came back, and whether anything is left to wait for.
     func watched(ready: Int) {
-        nextWatch = now + Self.watchInterval
+        inspection.nextWatch = now + Self.watchInterval
         let expected = tally.atStart - tally.done
-        let renewals = (inFlight.values + suspects).count(where: \.isRenewal)
-        tally.arrivals = max(0, ready + consumer.held - expected - renewals)
+        tally.arrivals = max(0, ready + connections.consumer.held - expected - publishes.renewalCount)
         if case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample,
             tally.arrivals * 100 > limit * tally.done
         {
             return finish(.aborted)
         }
-        if ready == 0, isIdle, now >= lastDelivery + Self.quiet { ask(.emptiness) }
+        if ready == 0, isIdle, now >= inspection.lastDelivery + Self.quiet { ask(.emptiness) }
     }
 }

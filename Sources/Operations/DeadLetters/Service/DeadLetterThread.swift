@@ -77,7 +77,7 @@ final class DeadLetterThread: LoopOwner {
         }
         work =
             try task.order.verb == .look
-            ? .look(look()) : .replay(run(.replay(to: ReplayTarget(task.configuration)), settings))
+            ? .look(look()) : .replay(makeRun(.replay(to: ReplayTarget(task.configuration)), settings))
     }
 
     private func connect(_ role: AMQPRole) throws -> AMQPConnection {
@@ -113,7 +113,7 @@ final class DeadLetterThread: LoopOwner {
         }
     }
 
-    private func run(_ action: DeadLetterRun.Action, _ settings: DeadLetterRun.Settings) throws -> DeadLetterRun {
+    private func makeRun(_ action: DeadLetterRun.Action, _ settings: DeadLetterRun.Settings) throws -> DeadLetterRun {
         var random = SystemRandomNumberGenerator()
         return try DeadLetterRun(
             action, settings, reader: reader, id: NotificationID.random(using: &random).description,
@@ -145,7 +145,7 @@ final class DeadLetterThread: LoopOwner {
     /// What follows the end of a work.
     private func next(after work: Work) throws -> Work? {
         guard case .look(let scan) = work, scan.end == .complete, scan.worn > 0, !isStopped else { return nil }
-        return .renewal(try run(.renew, .renewing(progress.queue)))
+        return .renewal(try makeRun(.renew, .renewing(progress.queue)))
     }
 
     // MARK: LoopOwner

@@ -1,0 +1,76 @@
+import Configuration
+import Core
+import Logging
+import Monitoring
+import Pipeline
+import Runtime
+import System
+
+/// The threads of the workers: their mailboxes, and what each worker last reported.
+struct WorkerThreads {
+    let reports: Mailbox<WorkerReport>
+    var watch: WorkerWatch
+    /// What the workers that have ended counted.
+    private(set) var totals: PipelineCounters
+    private(set) var commands: [Mailbox<WorkerCommand>] = []
+    private var threads: [Thread] = []
+    private var isReady: [Bool]
+    private var hasEnded: [Bool]
+
+    /// No thread runs before ``start(_:_:_:body:)``.
+    init(_ plan: AppPlan, at now: Instant) throws(EventLoopError) {
+        reports = try Mailbox()
+        watch = WorkerWatch(workers: plan.configuration.workers, at: now)
+        totals = PipelineCounters(queues: plan.configuration.queues.count)
+        isReady = Array(repeating: false, count: plan.configuration.workers)
+        hasEnded = isReady
+    }
+
+    /// Whether each worker consumes each of its queues.
+    var areReady: Bool { isReady.allSatisfy { $0 } }
+
+    var haveEnded: Bool { hasEnded.allSatisfy { $0 } }
+
+    mutating func start(
+        _ plan: AppPlan, _ resolver: Resolver, _ log: Logger, body: @escaping WorkerThread.Body
+    ) throws(EventLoopError) {
+        for index in isReady.indices {
+            let mailbox = try Mailbox<WorkerCommand>()
+            commands.append(mailbox)
+            let task = WorkerThread.Task(
+                index: index, plan: plan, resolver: resolver, commands: mailbox, reports: reports, log: log)
+            threads.append(try Thread.start(name: "worker-\(index)") { body(task) })
+        }
+    }
+
+    /// Posts a command to every worker.
+    func post(_ command: WorkerCommand) {
+        for mailbox in commands { mailbox.post(command) }
+    }
+
+    /// Asks workers for their snapshots.
+    func ask(_ workers: [Int]) {
+        for worker in workers { commands[worker].post(.tell) }
+    }
+
+    mutating func becameReady(_ worker: Int, _ isReady: Bool) {
+        self.isReady[worker] = isReady
+    }
+
+    mutating func ended(_ worker: Int, _ counters: PipelineCounters) {
+        totals.add(counters)
+        hasEnded[worker] = true
+        watch.ended(worker)
+    }
+
+    /// Waits for the threads. One that has not reported its end, or does not end in time, is given up.
+    ///
+    /// - Returns: The workers whose threads were given up.
+    func join(until deadline: Instant) -> [Int] {
+        threads.indices.filter { index in
+            let isOver = hasEnded[index] && threads[index].join(until: deadline)
+            if !isOver { threads[index].detach() }
+            return !isOver
+        }
+    }
+}
