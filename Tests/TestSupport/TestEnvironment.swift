@@ -7,6 +7,13 @@ package enum TestEnvironment {
     /// A running broker that all tests share, as an AMQP URI: use names that nobody else uses.
     package static let broker = value("HAREBELL_TEST_BROKER")
 
+    /// The version of ``broker`` and of those that ``brokerScript`` starts, such as `4.0.5`.
+    package static let brokerVersion = value("HAREBELL_TEST_BROKER_VERSION") ?? "3.10.8"
+
+    /// Whether the broker closes a publishing connection over a well-formed direct reply-to of a node that it does not
+    /// know. RabbitMQ 4.0 returns the message instead.
+    package static let closesOverDirectReplies = brokerVersion.hasPrefix("3.")
+
     /// The path of `deploy/broker`, for tests that stop or kill a broker: ``PrivateBroker`` calls it.
     package static let brokerScript = value("HAREBELL_BROKER_SCRIPT")
 

@@ -34,7 +34,12 @@ struct BrokerJudge {
                 "\(name) has no at-least-once dead lettering: what waits in a retry queue can be lost",
                 hint: "RabbitMQ 3.10 or newer")
         }
-        return ConnectionFinding(.ok, "version", name)
+        let meaning =
+            version.major < 4
+            ? "quorum queues have no delivery limit of their own"
+            : "quorum queues have a delivery limit of 20 unless they are declared with another, and classic queues "
+                + "are not mirrored"
+        return ConnectionFinding(.ok, "version", "\(name): \(meaning)")
     }
 
     /// Major and minor.
@@ -80,7 +85,7 @@ struct BrokerJudge {
                     (differences.map(\.description) + [rest?.message].compactMap(\.self)).joined(separator: "; ")
                         + step.counts(messages, consumers),
                     hint: "RabbitMQ never changes what exists: empty it and delete it, then \(apply)")
-            ] + deadLetters(of: step, differences) + limit(of: step, differences, server)
+            ] + deadLetters(of: step, differences, server) + limit(of: step, differences, server)
         case .hidden:
             return [
                 ConnectionFinding(
@@ -105,42 +110,76 @@ struct BrokerJudge {
         return differences.contains { needed.contains($0.name) }
     }
 
-    private func deadLetters(of step: TopologyPlan.Step, _ differences: [Inequivalence]) -> [ConnectionFinding] {
+    private func deadLetters(
+        of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
+    ) -> [ConnectionFinding] {
         guard case .queue(let queue, _) = step, queues.contains(queue.name),
             differences.contains(where: { $0.name == "x-dead-letter-exchange" && $0.current == nil })
         else { return [] }
+        let lost =
+            switch deliveryLimit(of: queue, differences, server) {
+            case .returns(let count): "the broker deletes a request that comes back more than \(count) times"
+            case .defaultReturns: "the broker deletes a request that comes back more than 20 times"
+            case .firstFailure: "the broker deletes a request after its first failed delivery"
+            case .classic, .unlimited, nil: "a request that the broker gives up is lost"
+            }
         return [
             ConnectionFinding(
                 .warning, "dead letters of \(queue.name)",
-                "it has no dead-letter exchange: unless a policy names one, a request that the broker gives up is lost")
+                "it has no dead-letter exchange: unless a policy names one, \(lost)")
         ]
+    }
+
+    /// When the broker gives up what comes back, as far as a queue's arguments and the version say so.
+    private enum DeliveryLimit {
+        case classic
+        case unlimited
+        /// RabbitMQ 4's 20.
+        case defaultReturns
+        /// RabbitMQ 3's reading of a negative limit.
+        case firstFailure
+        case returns(String)
+    }
+
+    /// - Returns: `nil` where the version is unknown.
+    private func deliveryLimit(
+        of queue: QueueDeclaration, _ differences: [Inequivalence], _ server: ServerProperties
+    ) -> DeliveryLimit? {
+        guard let version = Self.number(of: server) else { return nil }
+        guard !differences.contains(where: { $0.name == "x-queue-type" }) else { return .classic }
+        var limit: String?
+        if case .int32(let wanted)? = queue.arguments["x-delivery-limit"] { limit = "\(wanted)" }
+        if let difference = differences.first(where: { $0.name == "x-delivery-limit" }) { limit = difference.current }
+        let isOld = version.major < 4
+        guard let limit else { return isOld ? .unlimited : .defaultReturns }
+        guard limit.hasPrefix("-") else { return .returns(limit) }
+        return isOld ? .firstFailure : .unlimited
     }
 
     /// After how many returns a request queue gives a request up.
     private func limit(
         of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
     ) -> [ConnectionFinding] {
-        guard case .queue(let queue, _) = step, queues.contains(queue.name), let version = Self.number(of: server)
+        guard case .queue(let queue, _) = step, queues.contains(queue.name),
+            let limit = deliveryLimit(of: queue, differences, server)
         else { return [] }
         func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> [ConnectionFinding] {
             [ConnectionFinding(severity, "delivery limit of \(queue.name)", text, hint: hint)]
         }
-        let type = differences.first { $0.name == "x-queue-type" }
-        guard type == nil else {
+        switch limit {
+        case .classic:
             return found(.note, "only quorum queues have one: a request that kills its worker comes back for ever")
-        }
-        var limit: String?
-        if case .int32(let wanted)? = queue.arguments["x-delivery-limit"] { limit = "\(wanted)" }
-        if let difference = differences.first(where: { $0.name == "x-delivery-limit" }) { limit = difference.current }
-        switch (limit, version.major) {
-        case (nil, ..<4): return found(.ok, "none, unless a policy sets one")
-        case (nil, _): return found(.ok, "20, as RabbitMQ 4 has it, unless a policy sets another")
-        case ("-1"?, ..<4):
+        case .unlimited: return found(.ok, "none, unless a policy sets one")
+        case .defaultReturns:
+            return found(
+                .warning,
+                "20, RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and the "
+                    + "broker gives a request up without a result")
+        case .firstFailure:
             return found(
                 .wrong, "-1 means here: a request is given up after its first failed delivery",
                 hint: "only RabbitMQ 4 takes -1 for no limit; leave x-delivery-limit out")
-        case ("-1"?, _): return found(.ok, "none")
-        case (let limit?, _): return found(.ok, limit)
+        case .returns(let count): return found(.ok, count)
         }
     }
 

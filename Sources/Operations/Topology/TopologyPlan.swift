@@ -42,14 +42,17 @@ package struct TopologyPlan: Sendable {
         ]
     }
 
-    /// Without a delivery limit, a quorum queue puts what is given back at its end, as what was on its way to a
-    /// consumer that was just cancelled. So there is one, beyond any that a worker waits for
-    /// (`broker.poison_deliveries`).
-    /// Source: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues).
-    static let orderedDeliveryLimit: Int32 = 10_000
+    /// How often a message may come back before the broker gives it up.
+    ///
+    /// RabbitMQ 4 has 20 by default, which restarts of workers and looks at a queue use up. RabbitMQ 3 has none, and
+    /// then puts what comes back at the end of the queue, out of order. The worker finds poison long before this limit
+    /// (`broker.poison_deliveries`, at most 1000), and publishes a result for it, which the broker does not. "No limit"
+    /// (-1) does not work for both: RabbitMQ 3 gives a message up after its first failed delivery.
+    /// Sources: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues), rabbitmq.com/docs/quorum-queues (poison
+    /// message handling).
+    static let deliveryLimit: Int32 = 10_000
 
-    /// A quorum queue that gives up on a message only into the dead letters, and only when they have taken it. Without
-    /// that, a broker with a delivery limit (RabbitMQ 4 has one by default) drops what a crashing worker returns often.
+    /// A quorum queue that gives up on a message only into the dead letters, and only when they have taken it.
     /// Source: rabbitmq.com/docs/quorum-queues (poison message handling, at-least-once dead lettering).
     private static func requests(_ queue: Configuration.Queue, deadLetter: Configuration.Route) -> QueueDeclaration {
         var arguments: FieldTable = [
@@ -58,11 +61,9 @@ package struct TopologyPlan: Sendable {
             "x-dead-letter-routing-key": .string(deadLetter.routingKey),
             "x-dead-letter-strategy": .string("at-least-once"),
             "x-overflow": .string("reject-publish"),
+            "x-delivery-limit": .int32(deliveryLimit),
         ]
-        if queue.isSingleActive {
-            arguments["x-single-active-consumer"] = .boolean(true)
-            arguments["x-delivery-limit"] = .int32(orderedDeliveryLimit)
-        }
+        if queue.isSingleActive { arguments["x-single-active-consumer"] = .boolean(true) }
         return QueueDeclaration(name: queue.name, arguments: arguments)
     }
 
@@ -81,6 +82,7 @@ package struct TopologyPlan: Sendable {
                 "x-dead-letter-routing-key": .string(name),
                 "x-dead-letter-strategy": .string("at-least-once"),
                 "x-overflow": .string("reject-publish"),
+                "x-delivery-limit": .int32(deliveryLimit),
             ])
     }
 

@@ -379,12 +379,20 @@ extension ProcessTests {
                 "array": .array([.void, .int32(1), .table(["n": .string("")])]), "table": .table(["a": .array([])]),
             ]
             let bodies: [[UInt8]] = [[], Array((0...255).map { UInt8($0) }), Array("{\"aps\":{}}".utf8)]
-            try stage.client.publish(
-                try bodies.map {
-                    Publication(
-                        routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
-                        body: $0[...])
-                })
+            let publications = try bodies.map {
+                Publication(
+                    routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                    body: $0[...])
+            }
+            // RabbitMQ 4 delivers headers in an order of its own.
+            try stage.client.publish(publications)
+            let before = try stage.client.takeAll(queues.dead).map { Array($0.rawProperties) }
+            #expect(before.count == bodies.count)
+            if TestEnvironment.brokerVersion.hasPrefix("3.") {
+                let expected = try properties.encoded()
+                #expect(before.allSatisfy { $0 == expected })
+            }
+            try stage.client.publish(publications)
             let file = stage.directory.file("archive.jsonl")
             let export = try run("export", "--queue", queues.dead, "--file", file, "--discard", "--json")
             #expect(export.exit == .exited(0), "\(export)")
@@ -398,8 +406,7 @@ extension ProcessTests {
             #expect(restore.exit == .exited(0), "\(restore)")
             let back = try stage.client.takeAll(queues.dead)
             #expect(back.map { Array($0.body) } == bodies)
-            let expected = try properties.encoded()
-            for message in back { #expect(Array(message.rawProperties) == expected) }
+            #expect(back.map { Array($0.rawProperties) } == before)
 
             let damaged = try stage.directory.write(
                 try String(contentsOfFile: file, encoding: .utf8) + "{}\n", to: "damaged.jsonl")

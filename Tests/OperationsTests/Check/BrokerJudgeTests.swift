@@ -50,20 +50,31 @@ struct BrokerJudgeTests {
         #expect(finding.severity == severity && finding.text.hasPrefix("\(product) \(version)"))
     }
 
+    @Test("A version says which delivery limit quorum queues have")
+    func meaning() {
+        let texts = ["3.13.7", "4.0.5"].map { judge.version(ServerProperties(product: "RabbitMQ", version: $0)).text }
+        #expect(texts[0] == "RabbitMQ 3.13.7: quorum queues have no delivery limit of their own")
+        #expect(texts[1].hasPrefix("RabbitMQ 4.0.5: quorum queues have a delivery limit of 20 unless "))
+    }
+
     @Test(
         "What a delivery limit means depends on the version",
         arguments: [
             (nil, "3.13.7", ConnectionFinding.Severity.ok, "none, unless a policy sets one"),
-            (nil, "4.0.1", .ok, "20, as RabbitMQ 4 has it, unless a policy sets another"),
-            ("-1", "4.0.1", .ok, "none"),
+            (
+                nil, "4.0.1", .warning,
+                "20, RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and the "
+                    + "broker gives a request up without a result"
+            ),
+            ("-1", "4.0.1", .ok, "none, unless a policy sets one"),
             ("-1", "3.13.7", .wrong, "-1 means here: a request is given up after its first failed delivery"),
             ("7", "3.13.7", .ok, "7"), ("7", "4.0.1", .ok, "7"),
         ] as [(String?, String, ConnectionFinding.Severity, String)])
     func limit(current: String?, version: String, severity: ConnectionFinding.Severity, text: String) throws {
-        let differences = try current.map {
-            [try difference("x-delivery-limit", "none", "the value '\($0)' of type 'signedint'")]
-        }
-        let found = try findings("push.requests", differences ?? [], version: version)
+        let value = current.map { "the value '\($0)' of type 'signedint'" } ?? "none"
+        let found = try findings(
+            "push.requests", [difference("x-delivery-limit", "the value '10000' of type 'signedint'", value)],
+            version: version)
         let limit = try #require(found.first { $0.subject == "delivery limit of push.requests" })
         #expect(limit.severity == severity && limit.text == text)
     }
@@ -82,6 +93,28 @@ struct BrokerJudgeTests {
             ])
         #expect(found.map(\.severity) == [.warning, .warning, .note])
         #expect(found[0].text.hasSuffix("; 1 message, 2 consumers"))
+    }
+
+    @Test(
+        "A request queue without a dead-letter exchange loses what comes back too often, which depends on the version",
+        arguments: [
+            (nil, "3.13.7", "a request that the broker gives up is lost"),
+            (nil, "4.0.5", "the broker deletes a request that comes back more than 20 times"),
+            ("7", "4.0.5", "the broker deletes a request that comes back more than 7 times"),
+            ("-1", "4.0.5", "a request that the broker gives up is lost"),
+            ("-1", "3.10.8", "the broker deletes a request after its first failed delivery"),
+        ] as [(String?, String, String)])
+    func deleted(limit: String?, version: String, text: String) throws {
+        let current = limit.map { "the value '\($0)' of type 'signedint'" } ?? "none"
+        let found = try findings(
+            "push.requests",
+            [
+                difference("x-dead-letter-exchange", "the value '' of type 'longstr'", "none"),
+                difference("x-delivery-limit", "the value '10000' of type 'signedint'", current),
+            ], version: version)
+        let warning = try #require(found.first { $0.subject == "dead letters of push.requests" })
+        #expect(warning.severity == .warning)
+        #expect(warning.text == "it has no dead-letter exchange: unless a policy names one, \(text)")
     }
 
     @Test(
