@@ -80,6 +80,56 @@ struct SupportTests {
     }
 
     @Test(
+        "the nodes of a cluster know each other, one that was killed joins again, and nothing runs after the end",
+        .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"))
+    func cluster() throws {
+        let script = try #require(TestEnvironment.brokerScript)
+        let directory = try TemporaryDirectory()
+        func broker(_ arguments: String...) throws -> String { try ChildProcess.run(script, arguments) }
+        func members(_ node: String) throws -> String {
+            try broker("ctl", directory.file(node), "-q", "eval", "lists:sort([node() | nodes()]).")
+        }
+        let all = "[harebell1@node1,harebell2@node2,harebell3@node3]\n"
+        let urls = try broker("cluster", directory.path, "--nodes", "3")
+        defer { _ = try? broker("stop", directory.path) }
+        #expect(Set(urls.split(separator: "\n")).count == 3)
+        #expect(try members("1") == all)
+
+        #expect(throws: TestSupportError.self, "a cluster is not made twice") {
+            try broker("cluster", directory.path, "--nodes", "3")
+        }
+        _ = try broker("kill", directory.file("2"))
+        try eventually("a cluster without its second node") {
+            try members("1") == "[harebell1@node1,harebell3@node3]\n" ? true : nil
+        }
+        _ = try broker("start", directory.file("2"))
+        #expect(try members("2") == all)
+        #expect(try broker("url", directory.path) == urls)
+
+        let processes = try broker("pid", directory.path).split(separator: "\n").compactMap { pid_t($0) }
+        #expect(processes.count == 3)
+        _ = try broker("stop", directory.path)
+        #expect(processes.allSatisfy { kill($0, 0) == -1 })
+        #expect(!FileManager.default.fileExists(atPath: directory.file("epmd.pid")))
+    }
+
+    @Test(
+        "a broker's folder keeps its release, and others than 3 and 4 do not start",
+        .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"),
+        arguments: [
+            ("4", "holds a node of release 3"), ("5", "not a release: 5"), ("", "not a release:"),
+        ])
+    func release(asked: String, problem: String) throws {
+        let script = try #require(TestEnvironment.brokerScript)
+        let directory = try TemporaryDirectory()
+        try directory.write("3\n", to: "release")
+        let error = #expect(throws: TestSupportError.self) {
+            try ChildProcess.run(script, ["start", directory.path, "--release", asked])
+        }
+        #expect(error?.description.contains(problem) == true, "\(error?.description ?? "")")
+    }
+
+    @Test(
         "the shared broker answers", .enabled(if: TestEnvironment.broker != nil, "\(TestEnvironment.hint)"))
     func sharedBroker() throws {
         #expect(try #require(TestEnvironment.broker).hasPrefix("amqp://"))
