@@ -64,7 +64,12 @@ let package = Package(
         library("Admin", ["CMicrohttpd", "Core", "System"]),
         library("Settings", ["Core", "System", "YAML"]),
         // Layer 6: what messages say.
-        library("Decoding", ["CHarebellDecoder", "Core", "System", "Settings"]),
+        library(
+            "Decoding",
+            [
+                "CHarebellDecoder", "Core", "System", "Settings", deque,
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         // Layer 7: what a file says.
         library(
             "Configuration",
@@ -139,7 +144,7 @@ let package = Package(
         .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
         tests("CoreTests", ["Core"]),
         tests("SystemTests", ["System", "Core"]),
-        tests("TLSTests", ["TLS", "Core"]),
+        tests("TLSTests", ["TLS", "System", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core", "CNghttp2"]),
         tests("ProxyTests", ["Proxy", "Core"]),
         tests("YAMLTests", ["YAML", "Core"]),
