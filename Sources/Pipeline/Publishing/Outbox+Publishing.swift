@@ -125,19 +125,28 @@ extension Outbox {
         }
         if lane == .unprovenReplies { proven.accepted(pending.publication) }
         switch confirmation {
-        case .acked:
-            counters.unconfirmed -= 1
-            refusedResults.ended(pending)
-            accepted(pending)
-            if case .retry = pending.kind { pending.request.parked = [] }
-            closeOne(of: pending.request, at: now)
+        case .acked: taken(pending, at: now)
         case .nacked: refused(pending, at: now)
         case .lost: break
+        case .returned where lane != .queues:
+            pending.waitingSince = now.instant
+            requesters.append(pending)
         case .returned(let code, let text):
             counters[.returned] += 1
             returned(pending, "\(code) \(text)", at: now)
         }
     }
+
+    /// A publish has reached its queue or its requester.
+    mutating func taken(_ pending: PendingPublication, at now: Moment) {
+        counters.unconfirmed -= 1
+        refusedResults.ended(pending)
+        accepted(pending)
+        if case .retry = pending.kind { pending.request.parked = [] }
+        closeOne(of: pending.request, at: now)
+    }
+
+    // MARK: Refusals
 
     /// The queue of a publish refuses it for now. A result goes elsewhere if its reply queue keeps refusing it;
     /// anything else has nowhere else to go.
@@ -201,7 +210,7 @@ extension Outbox {
         }
     }
 
-    private mutating func divertReplies(_ replies: [PendingPublication], at now: Moment) {
+    mutating func divertReplies(_ replies: [PendingPublication], at now: Moment) {
         for reply in replies {
             divert(
                 reply, because: "direct replies cannot be published now",
@@ -228,51 +237,6 @@ extension Outbox {
     /// direct replies.
     package mutating func stopWaitingForReplyQueues(at now: Moment) {
         giveUp(refusedResults.stop(), at: now)
-    }
-
-    /// How long a direct reply may wait for its connection.
-    private var replyPatience: Duration {
-        refusedResults.isStopped
-            ? min(refusedResults.patience, Self.replyPatienceInDrain) : refusedResults.patience
-    }
-
-    /// Long enough to connect once.
-    private static let replyPatienceInDrain = Duration.seconds(5)
-
-    /// When the next direct reply has waited too long for its connection; `nil` while none waits, or nothing else could
-    /// be done with it.
-    var nextOverdueReply: Instant? {
-        guard outlets[PublishLane.queues.rawValue].isOpen else { return nil }
-        var earliest: Instant?
-        for lane in PublishLane.allCases where lane != .queues {
-            let outlet = outlets[lane.rawValue]
-            for since in [outlet.unpublished.first?.waitingSince, outlet.suspects.waitingSince] {
-                guard let since else { continue }
-                earliest = min(earliest ?? .distantFuture, since + replyPatience)
-            }
-        }
-        return earliest
-    }
-
-    /// Sends direct replies elsewhere that have waited too long for their connection.
-    mutating func giveUpOverdueReplies(at now: Moment) {
-        guard outlets[PublishLane.queues.rawValue].isOpen else { return }
-        for lane in PublishLane.allCases where lane != .queues {
-            let index = lane.rawValue
-            func isOverdue(_ since: Instant?) -> Bool {
-                since.map { $0 + replyPatience <= now.instant } ?? false
-            }
-            var overdue: [PendingPublication] = []
-            while isOverdue(outlets[index].unpublished.first?.waitingSince),
-                let pending = outlets[index].unpublished.popFirst()
-            {
-                overdue.append(pending)
-            }
-            while isOverdue(outlets[index].suspects.waitingSince), let pending = outlets[index].suspects.popWaiting() {
-                overdue.append(pending)
-            }
-            divertReplies(overdue, at: now)
-        }
     }
 
     /// A publishing connection is gone: what had no confirm is published again. If the broker closed it over a publish,

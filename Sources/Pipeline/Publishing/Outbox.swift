@@ -15,6 +15,7 @@ package struct Outbox {
     /// One for each of ``PublishLane``.
     var outlets = PublishLane.allCases.map { _ in PublishOutlet() }
     var proven = ProvenRequesters()
+    var requesters = RequesterChecks()
     /// What a queue refused, until it is published again.
     var waiting = DeadlineQueue<PendingPublication>()
     let log: Logger
@@ -47,7 +48,7 @@ package struct Outbox {
 
     /// The requests of which something has no confirm, some of them more than once.
     package var requests: [InFlightRequest] {
-        outlets.flatMap(\.elements).map(\.request) + waiting.elements.map(\.request)
+        (outlets.flatMap(\.elements) + waiting.elements + requesters.elements).map(\.request)
     }
 
     package var nextDeadline: Instant? {

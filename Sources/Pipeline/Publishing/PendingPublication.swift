@@ -20,7 +20,7 @@ package final class PendingPublication {
     /// Whether it was made smaller, which goes once.
     private var isFitted = false
     var lane: PublishLane
-    /// When a direct reply began to wait for its connection.
+    /// When a direct reply began to wait for its connection, or for what the broker says of its requester.
     var waitingSince = Instant.distantPast
     var refusals = 0
     /// How often the broker closed the connection while this was outstanding alone.

@@ -23,6 +23,8 @@ package final class Worker {
     let consumer: AMQPConnection
     /// One for each of ``PublishLane``; those for direct replies are opened when they are first needed.
     let publishers: [AMQPConnection]
+    /// Asks whether the requesters of direct replies are connected; opened when it is first needed.
+    let requesters: AMQPConnection
     var pools: WorkerPools
     let logThrottle: LogThrottle
     private var events = Deque<Event>()
@@ -55,6 +57,7 @@ package final class Worker {
         let consumer: AMQPConnection
         /// One for each of ``PublishLane``.
         let publishers: [AMQPConnection]
+        let requesters: AMQPConnection
         /// One for each of ``PipelineSettings/processes``.
         let decoders: [DecoderProcess]
         let log: LogThrottle
@@ -72,6 +75,7 @@ package final class Worker {
         consumer = parts.consumer
         precondition(parts.publishers.count == PublishLane.allCases.count, "each lane has a connection")
         publishers = parts.publishers
+        requesters = parts.requesters
         pools = WorkerPools(make: parts.makePool)
         logThrottle = parts.log
         self.now = now
@@ -137,6 +141,7 @@ package final class Worker {
         takeReplies()
         advanceHandovers()
         takeConfirms()
+        checkRequesters()
         advanceDrain()
         if isWorking { publishWaiting() }
         stepPools()
@@ -150,6 +155,7 @@ package final class Worker {
         }
         consider(consumer.nextDeadline)
         for publisher in publishers { consider(publisher.nextDeadline) }
+        consider(requesters.nextDeadline)
         consider(pools.agenda.nextDeadline)
         if isWorking {
             consider(intake.nextDeadline)
@@ -167,6 +173,7 @@ package final class Worker {
     package func expire(at now: Moment) {
         consumer.expire(at: now.instant)
         for publisher in publishers { publisher.expire(at: now.instant) }
+        requesters.expire(at: now.instant)
         step(at: now)
     }
 
@@ -301,6 +308,31 @@ package final class Worker {
             case .engine, .closed: break
             }
         }
+    }
+
+    /// Asks the broker about the requesters of direct replies that it returned.
+    private func checkRequesters() {
+        while let event = requesters.nextEvent(at: now.instant) {
+            switch event {
+            case .engine(.replied(let reply)) where isWorking:
+                if case .refused = reply {
+                    outbox.requesterChecked(isConnected: false, at: now)
+                } else {
+                    outbox.requesterChecked(isConnected: true, at: now)
+                }
+                performActions()
+            case .disconnected(_, let error, _):
+                outbox.requesterCheckLost()
+                log.warning(
+                    "the connection that looks for the requesters of direct replies is lost; trying again",
+                    metadata: ["error": "\(error)"])
+            case .engine, .closed: break
+            }
+        }
+        guard isWorking, outbox.checksRequesters else { return }
+        requesters.start(at: now.instant)
+        guard requesters.isOpen, let name = outbox.nextRequester() else { return }
+        requesters.request(.inspectQueue(String(decoding: name, as: UTF8.self)), at: now.instant)
     }
 
     private func brokerLost(_ which: String, _ error: AMQPError) {

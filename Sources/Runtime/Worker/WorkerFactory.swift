@@ -54,13 +54,16 @@ package enum WorkerFactory {
                 .publisher, name: "harebell \(lane.activity) \(WorkerName.text(index: index))", configuration.broker,
                 network: environment.brokerNetwork, seed: random.next())
         }
+        let requesters = try BrokerConnections.connection(
+            .control, name: "harebell check requesters \(WorkerName.text(index: index))", configuration.broker,
+            network: environment.brokerNetwork, seed: random.next())
         let decoders = settings.processes.map { process in
             DecoderProcess(
                 name: process.name, process.options, host: environment.programs, log: log.logger, at: now.instant)
         }
         let parts = Worker.Parts(
             index: index, settings: settings, queues: queues, consumer: consumer, publishers: publishers,
-            decoders: decoders, log: log, seed: random.next()
+            requesters: requesters, decoders: decoders, log: log, seed: random.next()
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(
                 wanted.limits, context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(),

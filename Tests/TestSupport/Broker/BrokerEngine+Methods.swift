@@ -351,7 +351,9 @@ extension BrokerEngine {
             return closeChannel(code: 404, text: "NOT_FOUND - no exchange '\(exchange)' in vhost '/'")
         }
         let queues = broker.route(exchange: exchange, routingKey: publish.message.routingKey)
-        if queues.isEmpty, publish.mandatory { giveBack(publish.message) }
+        // A direct reply is not routed, whether its requester is there or not: rabbitmq.com/docs/direct-reply-to.
+        let isDirectReply = exchange.isEmpty && publish.message.routingKey.starts(with: DirectReplies.prefix.utf8)
+        if publish.mandatory, queues.isEmpty || isDirectReply { giveBack(publish.message) }
         let isAccepted = !queues.contains { $0.rejectsPublishes }
         if isAccepted {
             for queue in queues {

@@ -68,14 +68,37 @@ struct DirectReplyTests {
         #expect(world.broker.engines.count == 2)
         try world.request(Self.body(1), id: "m1", replyTo: name)
         #expect(world.published(in: name).count == 1)
-        #expect(world.broker.engines.count == 3)
+        #expect(world.broker.engines.count == 4, "one publishes, one looks for the requester")
         try world.request(Self.body(2), id: "m2", replyTo: name)
         #expect(world.published(in: name).count == 2)
-        #expect(world.broker.engines.count == 4, "the requester has proven good")
+        #expect(world.broker.engines.count == 5, "the requester has proven good")
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
         #expect(world.pass(atMost: .seconds(5)) { worker.hasEnded })
         #expect(!worker.wasCutShort)
+    }
+
+    @Test("A direct reply that its requester got is neither a result elsewhere nor a dead letter")
+    func delivered() throws {
+        let (world, name) = try Self.started()
+        for number in 0..<50 { try world.request(Self.body(number), id: "m\(number)", replyTo: name) }
+        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+        #expect(world.published(in: name).count == 50)
+        #expect(world.published(in: "push.results").isEmpty)
+        #expect(world.worker?.counters[.returned] == 0)
+    }
+
+    @Test("A direct reply whose requester has gone goes elsewhere")
+    func gone() throws {
+        let (world, name) = try Self.started()
+        world.broker.refuses = { _ in nil }
+        try world.request(Self.body(0), id: "m0", replyTo: name)
+        world.broker.delete(name)
+        try world.request(Self.body(1), id: "m1", replyTo: name)
+        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.worker?.counters[.returned] == 1)
+        #expect(world.sent == 2)
     }
 
     @Test("Forged names, a new one each time, delay neither results to queues nor direct replies to known requesters")

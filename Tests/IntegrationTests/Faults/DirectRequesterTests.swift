@@ -1,0 +1,71 @@
+import Core
+import Foundation
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// Producers that take their results as direct replies. Source: rabbitmq.com/docs/direct-reply-to.
+    @Suite(
+        "Requesters of direct replies",
+        .enabled(if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): pika"))
+    struct DirectRequesterTests {
+        private static let count = 50
+
+        private func settings(_ stage: Stage) -> Stage.Settings {
+            var settings = Stage.Settings(queues: [stage.quorumQueue])
+            settings.more = "results: { routing_key: null }"
+            return settings
+        }
+
+        /// Sends requests by a client that is no kin of ours.
+        ///
+        /// - Returns: its replies, if it waits for them.
+        private func request(_ stage: Stage, _ mode: String) throws -> [Substring] {
+            let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent()
+            let folder = try TemporaryDirectory()
+            let bodies = (0..<Self.count).map { Requests.body($0) }.joined(separator: "\n")
+            return try ChildProcess.run(
+                try #require(TestEnvironment.foreignClientsPython),
+                [
+                    tests.appending(path: "ForeignClients/pika_requester.py").path,
+                    try #require(TestEnvironment.broker), stage.quorumQueue, folder.write(bodies, to: "bodies"), mode,
+                ]
+            ).split(separator: "\n")
+        }
+
+        @Test("Each requester gets one reply to each request, and nothing else comes of it")
+        func connected() throws {
+            let stage = try Stage()
+            let worker = try stage.start(settings(stage))
+            let replies = try request(stage, "wait")
+            #expect(replies.count == Self.count)
+            #expect(replies.allSatisfy { $0.contains("\"outcome\":\"accepted\"") })
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            #expect(try stage.client.count(stage.deadLetterQueue) == 0)
+            #expect(try stage.client.count(stage.quorumQueue) == 0)
+            #expect(stage.simulator.ledger.statistics.accepted == Self.count)
+            try stage.removeQueues()
+        }
+
+        @Test("The results of a requester that has gone go to the dead letters, with their requests")
+        func gone() throws {
+            let stage = try Stage()
+            #expect(try request(stage, "leave").isEmpty)
+            let worker = try stage.start(settings(stage))
+            try eventually("a dead letter for each request; \(worker.report)", within: .seconds(30)) {
+                try stage.client.count(stage.deadLetterQueue) == Self.count ? true : nil
+            }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            for delivery in try stage.client.takeAll(stage.deadLetterQueue) {
+                #expect(delivery.header("harebell-result") != nil)
+            }
+            #expect(try stage.client.count(stage.quorumQueue) == 0)
+            #expect(stage.simulator.ledger.statistics.accepted == Self.count, "nothing is sent twice")
+            try stage.removeQueues()
+        }
+    }
+}
