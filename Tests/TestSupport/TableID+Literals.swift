@@ -1,12 +1,7 @@
 package import Core
 
-extension TableID {
+extension TableID: ExpressibleByIntegerLiteral {
     package init(integerLiteral value: Int) {
         self.init(value)
     }
 }
-
-extension AppID: ExpressibleByIntegerLiteral {}
-extension LaneID: ExpressibleByIntegerLiteral {}
-extension PoolID: ExpressibleByIntegerLiteral {}
-extension QueueID: ExpressibleByIntegerLiteral {}

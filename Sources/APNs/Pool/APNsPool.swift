@@ -126,7 +126,7 @@ package final class APNsPool {
         var isStepDue = true
         /// When ``APNsPool/step(at:)`` is due although nothing happens; `nil` for never.
         var deadline: Instant?
-        /// When the waiting requests are looked through for what has expired.
+        /// The next time to remove expired requests from those that wait.
         var nextSweep = Instant.distantPast
     }
 

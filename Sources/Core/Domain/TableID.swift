@@ -1,13 +1,12 @@
-/// The place of something in a worker's table. Each table has a type of its own, so that the compiler refuses the place
-/// of a pool where that of an app is meant.
-package protocol TableID: Hashable, Comparable, Sendable, CustomStringConvertible {
-    /// Counted from 0.
-    var index: Int { get }
+/// A position in one of a worker's tables, counted from 0. The table is part of the type, so a pool's position does not
+/// compile where an app's is expected.
+package struct TableID<Table>: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package let index: Int
 
-    init(_ index: Int)
-}
+    package init(_ index: Int) {
+        self.index = index
+    }
 
-extension TableID {
     package static func < (one: Self, other: Self) -> Bool {
         one.index < other.index
     }
@@ -15,38 +14,22 @@ extension TableID {
     package var description: String { "\(index)" }
 }
 
-/// An app of a worker. Another app may get it once nothing in flight belongs to a removed one.
-package struct AppID: TableID {
-    package let index: Int
-
-    package init(_ index: Int) {
-        self.index = index
-    }
+/// The tables that a ``TableID`` may mean.
+package enum WorkerTable {
+    package enum Apps {}
+    package enum Lanes {}
+    package enum Pools {}
+    package enum Queues {}
 }
+
+/// An app of a worker. Another app may get it once nothing in flight belongs to a removed one.
+package typealias AppID = TableID<WorkerTable.Apps>
 
 /// One of the ways that an app's notifications go: a push type, broadcasts, channel management, or all of them.
-package struct LaneID: TableID {
-    package let index: Int
-
-    package init(_ index: Int) {
-        self.index = index
-    }
-}
+package typealias LaneID = TableID<WorkerTable.Lanes>
 
 /// A pool of connections to APNs. Another pool may get it once the first has drained.
-package struct PoolID: TableID {
-    package let index: Int
-
-    package init(_ index: Int) {
-        self.index = index
-    }
-}
+package typealias PoolID = TableID<WorkerTable.Pools>
 
 /// A queue that a worker consumes, by its place in the configuration.
-package struct QueueID: TableID {
-    package let index: Int
-
-    package init(_ index: Int) {
-        self.index = index
-    }
-}
+package typealias QueueID = TableID<WorkerTable.Queues>

@@ -36,7 +36,7 @@ struct BrokerJudge {
         }
         let meaning =
             version.major < 4
-            ? "quorum queues have no delivery limit of their own"
+            ? "quorum queues have no delivery limit unless they are declared with one"
             : "quorum queues have a delivery limit of 20 unless they are declared with another, and classic queues "
                 + "are not mirrored"
         return ConnectionFinding(.ok, "version", "\(name): \(meaning)")
@@ -118,8 +118,7 @@ struct BrokerJudge {
         else { return [] }
         let lost =
             switch deliveryLimit(of: queue, differences, server) {
-            case .returns(let count): "the broker deletes a request that comes back more than \(count) times"
-            case .defaultReturns: "the broker deletes a request that comes back more than 20 times"
+            case .returns(let count, _): "the broker deletes a request that comes back more than \(count) times"
             case .firstFailure: "the broker deletes a request after its first failed delivery"
             case .classic, .unlimited, nil: "a request that the broker gives up is lost"
             }
@@ -130,15 +129,14 @@ struct BrokerJudge {
         ]
     }
 
-    /// When the broker gives up what comes back, as far as a queue's arguments and the version say so.
+    /// When the broker stops redelivering a request, according to the queue's arguments and the broker's version.
     private enum DeliveryLimit {
         case classic
         case unlimited
-        /// RabbitMQ 4's 20.
-        case defaultReturns
-        /// RabbitMQ 3's reading of a negative limit.
+        /// After the first failed delivery: what RabbitMQ 3 takes a negative limit for.
         case firstFailure
-        case returns(String)
+        /// After so many returns; RabbitMQ 4's default where the queue is declared without a limit.
+        case returns(String, isDefault: Bool)
     }
 
     /// - Returns: `nil` where the version is unknown.
@@ -151,8 +149,8 @@ struct BrokerJudge {
         if case .int32(let wanted)? = queue.arguments["x-delivery-limit"] { limit = "\(wanted)" }
         if let difference = differences.first(where: { $0.name == "x-delivery-limit" }) { limit = difference.current }
         let isOld = version.major < 4
-        guard let limit else { return isOld ? .unlimited : .defaultReturns }
-        guard limit.hasPrefix("-") else { return .returns(limit) }
+        guard let limit else { return isOld ? .unlimited : .returns("20", isDefault: true) }
+        guard limit.hasPrefix("-") else { return .returns(limit, isDefault: false) }
         return isOld ? .firstFailure : .unlimited
     }
 
@@ -170,16 +168,16 @@ struct BrokerJudge {
         case .classic:
             return found(.note, "only quorum queues have one: a request that kills its worker comes back for ever")
         case .unlimited: return found(.ok, "none, unless a policy sets one")
-        case .defaultReturns:
+        case .returns(let count, isDefault: true):
             return found(
                 .warning,
-                "20, RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and the "
+                "\(count), RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and the "
                     + "broker gives a request up without a result")
         case .firstFailure:
             return found(
                 .wrong, "-1 means here: a request is given up after its first failed delivery",
                 hint: "only RabbitMQ 4 takes -1 for no limit; leave x-delivery-limit out")
-        case .returns(let count): return found(.ok, count)
+        case .returns(let count, isDefault: false): return found(.ok, count)
         }
     }
 

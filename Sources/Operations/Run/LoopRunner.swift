@@ -20,7 +20,7 @@ package final class LoopRunner: LoopOwner {
     ///
     /// - Parameters:
     ///   - options: of the sockets that it connects.
-    ///   - lookUp: resolves a host name, on a thread of its own.
+    ///   - lookUp: resolves a host name; called on the resolver's thread.
     package init(
         _ options: SocketOptions = SocketOptions(),
         lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system

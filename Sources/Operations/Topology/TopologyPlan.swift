@@ -45,9 +45,9 @@ package struct TopologyPlan: Sendable {
     /// How often a message may come back before the broker gives it up.
     ///
     /// RabbitMQ 4 has 20 by default, which restarts of workers and looks at a queue use up. RabbitMQ 3 has none, and
-    /// then puts what comes back at the end of the queue, out of order. The worker finds poison long before this limit
-    /// (`broker.poison_deliveries`, at most 1000), and publishes a result for it, which the broker does not. "No limit"
-    /// (-1) does not work for both: RabbitMQ 3 gives a message up after its first failed delivery.
+    /// then puts a returned message at the end of the queue, out of order. The worker gives up a request long before
+    /// this limit (`broker.poison_deliveries`, at most 1000), and publishes a result for it, which the broker does not.
+    /// "No limit" (-1) does not work for both: RabbitMQ 3 gives a message up after its first failed delivery.
     /// Sources: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues), rabbitmq.com/docs/quorum-queues (poison
     /// message handling).
     static let deliveryLimit: Int32 = 10_000

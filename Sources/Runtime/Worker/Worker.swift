@@ -10,7 +10,7 @@ package import Pipeline
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when ``nextDeadline`` has passed.
 ///
-/// It is flat because each property is a part of its own that a turn steps through.
+/// It is flat because each property is a separate part of the worker, and a turn uses nearly all of them.
 package final class Worker {
     /// What the worker has to say to whoever runs it.
     package enum Event {
@@ -315,11 +315,8 @@ package final class Worker {
         while let event = requesters.nextEvent(at: now.instant) {
             switch event {
             case .engine(.replied(let reply)) where isWorking:
-                if case .refused = reply {
-                    outbox.requesterChecked(isConnected: false, at: now)
-                } else {
-                    outbox.requesterChecked(isConnected: true, at: now)
-                }
+                let isConnected = if case .refused = reply { false } else { true }
+                outbox.requesterChecked(isConnected: isConnected, at: now)
                 performActions()
             case .disconnected(_, let error, _):
                 outbox.requesterCheckLost()

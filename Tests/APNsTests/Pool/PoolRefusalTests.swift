@@ -119,7 +119,7 @@ struct PoolRefusalTests {
         #expect(world.servers[0].received.count == 201 && world.servers[1].received.count == 200)
         #expect(world.alarms == alarms)
         #expect(
-            world.pool.statistics(at: world.now.instant).counters[.resends] == 0, "that is for what nobody looked at")
+            world.pool.statistics(at: world.now.instant).counters[.resends] == 0, "APNs processed them all")
     }
 
     @Test("With several connections in use only those that refuse are replaced, and by one fresh one at first")

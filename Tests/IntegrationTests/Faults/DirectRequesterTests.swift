@@ -1,5 +1,5 @@
 import Core
-import Foundation
+import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -22,17 +22,12 @@ extension ProcessTests {
         ///
         /// - Returns: its replies, if it waits for them.
         private func request(_ stage: Stage, _ mode: String) throws -> [Substring] {
-            let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent()
             let folder = try TemporaryDirectory()
             let bodies = (0..<Self.count).map { Requests.body($0) }.joined(separator: "\n")
-            return try ChildProcess.run(
-                try #require(TestEnvironment.foreignClientsPython),
-                [
-                    tests.appending(path: "ForeignClients/pika_requester.py").path,
-                    try #require(TestEnvironment.broker), stage.quorumQueue, folder.write(bodies, to: "bodies"), mode,
-                ]
-            ).split(separator: "\n")
+            let arguments = [
+                try #require(TestEnvironment.broker), stage.quorumQueue, try folder.write(bodies, to: "bodies"), mode,
+            ]
+            return try ForeignClient.run("pika_requester.py", arguments).split(separator: "\n")
         }
 
         @Test("Each requester gets one reply to each request, and nothing else comes of it")

@@ -53,7 +53,7 @@ struct BrokerJudgeTests {
     @Test("A version says which delivery limit quorum queues have")
     func meaning() {
         let texts = ["3.13.7", "4.0.5"].map { judge.version(ServerProperties(product: "RabbitMQ", version: $0)).text }
-        #expect(texts[0] == "RabbitMQ 3.13.7: quorum queues have no delivery limit of their own")
+        #expect(texts[0] == "RabbitMQ 3.13.7: quorum queues have no delivery limit unless they are declared with one")
         #expect(texts[1].hasPrefix("RabbitMQ 4.0.5: quorum queues have a delivery limit of 20 unless "))
     }
 

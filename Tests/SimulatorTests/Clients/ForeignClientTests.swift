@@ -40,18 +40,13 @@ struct ForeignClientTests {
     private func send(
         _ fixture: Fixture, _ steps: [[Request]], key: String = Samples.signingKey, clock: Int = 0
     ) throws -> [Result] {
-        // Tests/SimulatorTests/Clients/ForeignClientTests.swift lies two levels below the tests' folder.
-        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         let plan: [String: Any] = [
             "port": Int(fixture.server.port), "ca": fixture.folder.file("ca.pem"),
             "key": try fixture.folder.write(key, to: "key.p8"), "key_id": Samples.keyID, "team_id": Samples.teamID,
             "topic": "com.example.MyApp", "clock": clock, "steps": steps,
         ]
         let text = String(decoding: try JSONSerialization.data(withJSONObject: plan), as: UTF8.self)
-        let output = try ChildProcess.run(
-            try #require(TestEnvironment.foreignClientsPython),
-            [tests.appending(path: "ForeignClients/aioapns_client.py").path, fixture.folder.write(text, to: "plan")])
+        let output = try ForeignClient.run("aioapns_client.py", [try fixture.folder.write(text, to: "plan")])
         return try output.split(separator: "\n").map { try JSONDecoder().decode(Result.self, from: Data($0.utf8)) }
     }
 

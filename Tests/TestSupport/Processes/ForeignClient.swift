@@ -1,0 +1,17 @@
+import Foundation
+import Testing
+
+/// Python clients in `Tests/ForeignClients`, written on libraries from PyPI.
+package enum ForeignClient {
+    /// Runs one of them to its end.
+    ///
+    /// - Parameter script: its file name.
+    /// - Returns: what it prints.
+    package static func run(_ script: String, _ arguments: [String]) throws -> String {
+        // This file is at Tests/TestSupport/Processes.
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let path = tests.appending(path: "ForeignClients").appending(path: script).path
+        return try ChildProcess.run(try #require(TestEnvironment.foreignClientsPython), [path] + arguments)
+    }
+}
