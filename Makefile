@@ -1,6 +1,6 @@
 # Short names for what deploy/ and .ci/ do.
 
-SOURCES := Package.swift Sources Tests docs/examples/decoder/Package.swift docs/examples/decoder/Sources
+SOURCES := Package.swift Sources Tests docs/produce/examples/decoder/Package.swift docs/produce/examples/decoder/Sources
 
 .PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak demo artefacts format lint ci
 

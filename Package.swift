@@ -131,7 +131,7 @@ let package = Package(
         // A delaying relay, for measurements with a long line.
         .executableTarget(
             name: "delay-relay", dependencies: ["TestSupport", "Core"], path: "Tests/RelayTool", swiftSettings: rules),
-        // What an operation costs, in instructions and allocations: see docs/benchmarks.md.
+        // What an operation costs, in instructions and allocations: see docs/internals/benchmarks.md.
         .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .executableTarget(
             name: "benchmarks",

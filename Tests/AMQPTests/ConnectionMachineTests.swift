@@ -119,9 +119,9 @@ struct ConnectionMachineTests {
 
     @Test("The page of states has each state with its inputs and exits, as a table and as a drawing")
     func page() throws {
-        let page = try DocumentationPage("states.md")
+        let page = try DocumentationPage("internals/states.md")
         for lines in [Self.chart.table, Self.chart.drawing] {
-            #expect(page.has(lines), "docs/states.md lacks\n\(lines.joined(separator: "\n"))")
+            #expect(page.has(lines), "docs/internals/states.md lacks\n\(lines.joined(separator: "\n"))")
         }
         #expect(Self.chart.everyStateHasAnExit)
     }

@@ -55,8 +55,9 @@ struct ConsumerMachineTests {
 
     @Test("The page of states has each state with its inputs")
     func page() throws {
-        let page = try DocumentationPage("states.md")
-        #expect(page.has(Self.chart.table), "docs/states.md lacks\n\(Self.chart.table.joined(separator: "\n"))")
+        let page = try DocumentationPage("internals/states.md")
+        let lines = Self.chart.table
+        #expect(page.has(lines), "docs/internals/states.md lacks\n\(lines.joined(separator: "\n"))")
     }
 
     @Test("It waits until its deadline, and has none in other states")

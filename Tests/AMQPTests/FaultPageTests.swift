@@ -5,7 +5,7 @@ import Testing
 struct FaultPageTests {
     @Test("Each test that it names is there")
     func tests() throws {
-        let named = try NamedTests(of: "broker-faults.md")
+        let named = try NamedTests(of: "internals/broker-faults.md")
         #expect(named.all.count > 60)
         #expect(named.missing == [])
     }

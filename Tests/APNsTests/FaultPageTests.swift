@@ -5,7 +5,7 @@ import Testing
 struct FaultPageTests {
     @Test("Each test that it names is there")
     func tests() throws {
-        let named = try NamedTests(of: "apns-faults.md")
+        let named = try NamedTests(of: "internals/apns-faults.md")
         #expect(named.all.count > 60)
         #expect(named.missing == [])
     }

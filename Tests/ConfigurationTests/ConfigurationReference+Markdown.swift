@@ -1,7 +1,7 @@
 import Configuration
 
 extension ConfigurationReference {
-    /// The table of docs/configuration.md.
+    /// The table of docs/reference/configuration.md.
     var markdown: String {
         let rows = entries.map { entry in
             "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | "

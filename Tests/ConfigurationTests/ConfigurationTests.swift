@@ -761,7 +761,8 @@ struct ConfigurationTests {
         @Test("The page in the documentation ends with the same table")
         func page() throws {
             let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-            let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/configuration.md"), as: UTF8.self)
+            let page = String(
+                decoding: try ConfigurationFiles.read(folder + "/docs/reference/configuration.md"), as: UTF8.self)
             #expect(page.hasSuffix("\n\n" + ConfigurationReference(DecoderRegistry.builtIn.schema).markdown))
         }
 

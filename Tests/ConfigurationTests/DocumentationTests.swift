@@ -11,7 +11,7 @@ struct DocumentationTests {
     init() throws {
         // Tests/ConfigurationTests/DocumentationTests.swift lies three levels below the package.
         let package = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-        let page = String(decoding: try ConfigurationFiles.read(package + "/docs/apns.md"), as: UTF8.self)
+        let page = String(decoding: try ConfigurationFiles.read(package + "/docs/internals/apns.md"), as: UTF8.self)
         lines = page.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 

@@ -5,7 +5,7 @@ import Testing
 struct SecurityPageTests {
     @Test("Each threat names a test that is there")
     func tests() throws {
-        let rows = try DocumentationPage("security.md").text.split(separator: "\n## ").flatMap { section in
+        let rows = try DocumentationPage("internals/security.md").text.split(separator: "\n## ").flatMap { section in
             section.contains("| threat |")
                 ? section.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst() : []
         }
@@ -19,7 +19,7 @@ struct SecurityPageTests {
 
     @Test("Each field that others control names a test that is there")
     func fields() throws {
-        let named = try NamedTests(of: "security.md")
+        let named = try NamedTests(of: "internals/security.md")
         #expect(named.all.count > 60)
         #expect(named.missing.isEmpty)
     }

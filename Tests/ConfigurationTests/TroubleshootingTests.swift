@@ -14,7 +14,8 @@ struct TroubleshootingTests {
 
     init() throws {
         let package = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-        let page = String(decoding: try ConfigurationFiles.read(package + "/docs/troubleshooting.md"), as: UTF8.self)
+        let page = String(
+            decoding: try ConfigurationFiles.read(package + "/docs/operate/troubleshooting.md"), as: UTF8.self)
         rows = page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
             line.split(separator: "`")[1].split(separator: "…", omittingEmptySubsequences: false).map(String.init)
         }

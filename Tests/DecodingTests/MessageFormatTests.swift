@@ -8,7 +8,7 @@ import Testing
 struct MessageFormatTests {
     /// What stands between the fences of JSON.
     private func bodies() throws -> [String] {
-        try DocumentationPage("message-format.md").text.components(between: "```json\n", and: "\n```")
+        try DocumentationPage("produce/requests.md").text.components(between: "```json\n", and: "\n```")
     }
 
     private func delivery(_ body: String) -> Delivery {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// The admin server of `harebell run`, asked with curl; see `docs/admin.md`.
+    /// The admin server of `harebell run`, asked with curl; see `docs/operate/observability.md`.
     @Suite("Admin server")
     struct AdminTests {
         private static let anyPort = "{ listen: \"127.0.0.1:0\" }"

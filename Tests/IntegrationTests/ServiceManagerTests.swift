@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// `harebell run` under a service manager; see `docs/deployment.md`.
+    /// `harebell run` under a service manager; see `docs/operate/deployment.md`.
     @Suite("Service manager")
     struct ServiceManagerTests {
         /// Without the signs of life, which come when they are due.

@@ -9,7 +9,7 @@ struct DocumentationTests {
     init() throws {
         // Tests/SimulatorTests/DocumentationTests.swift lies three levels below the package.
         let package = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        lines = try TextFile.read("/\(package)/docs/simulator.md").split(
+        lines = try TextFile.read("/\(package)/docs/start/simulator.md").split(
             separator: "\n", omittingEmptySubsequences: false)
     }
 
@@ -19,7 +19,7 @@ struct DocumentationTests {
         try #require(fences.count == 2)
         var configuration = SimulatorConfiguration()
         let script = try Script(
-            lines[fences[0] + 1..<fences[1]].joined(separator: "\n"), file: "docs/simulator.md", &configuration)
+            lines[fences[0] + 1..<fences[1]].joined(separator: "\n"), file: "docs/start/simulator.md", &configuration)
         #expect(script.rules.count == 9)
     }
 

@@ -4,7 +4,7 @@ import Foundation
 package struct DocumentationPage {
     package let text: String
 
-    /// - Parameter name: such as `apns.md`.
+    /// - Parameter name: such as `internals/apns.md`.
     package init(_ name: String) throws {
         text = try String(contentsOf: Self.package.appending(path: "docs/\(name)"), encoding: .utf8)
     }

@@ -11,7 +11,7 @@ package struct NamedTests {
 
     private let sources: [String]
 
-    /// - Parameter name: of the page, such as `apns-faults.md`.
+    /// - Parameter name: of the page, such as `internals/apns-faults.md`.
     package init(of name: String) throws {
         sources = try DocumentationPage.testSources()
         var isTable = false

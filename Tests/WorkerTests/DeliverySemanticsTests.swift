@@ -9,7 +9,7 @@ import Testing
 @testable import Configuration
 @testable import Runtime
 
-/// One test for each row of the table in `docs/delivery-semantics.md`.
+/// One test for each row of the table in `docs/operate/guarantees.md`.
 @Suite("Delivery semantics")
 struct DeliverySemanticsTests {
     private static func body(_ token: String = "7", topic: String = "com.example.app", extra: String = "") -> String {

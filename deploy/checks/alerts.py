@@ -1,4 +1,4 @@
-"""Each alert is about metrics that exist, is tested, and has a section in docs/operations.md, which has no other, and says of every
+"""Each alert is about metrics that exist, is tested, and has a section in docs/operate/runbook.md, which has no other, and says of every
 metric when to look at it.
 """
 
@@ -8,7 +8,7 @@ import yaml
 
 from findings import NAME, ROOT, end, metrics, misused_metrics
 
-PAGE = "docs/operations.md"
+PAGE = "docs/operate/runbook.md"
 SEVERITIES = {"critical", "warning", "info"}
 
 

@@ -19,9 +19,9 @@ NAME = r"(?:harebell|process)_\w+"
 
 
 def metrics():
-    """Every metric of docs/metrics.md with its labels, histograms under each of their series' names."""
+    """Every metric of docs/reference/metrics.md with its labels, histograms under each of their series' names."""
     table = {}
-    page = (ROOT / "docs/metrics.md").read_text()
+    page = (ROOT / "docs/reference/metrics.md").read_text()
     for name, kind, labels in re.findall(rf"^\| `({NAME})` \| (\w+) \| ([^|]*)\|", page, re.M):
         names = set(re.findall(r"`(\w+)`", labels))
         if kind == "histogram":
@@ -40,7 +40,7 @@ def misused_metrics(expression, where):
     known = metrics()
     used = {name for name in re.findall(rf"\b{NAME}", expression)}
     for name in sorted(used - known.keys()):
-        yield f"{where}: there is no metric {name} in docs/metrics.md"
+        yield f"{where}: there is no metric {name} in docs/reference/metrics.md"
     for name, selector in re.findall(rf"\b({NAME})\s*\{{([^}}]*)\}}", expression):
         for label in re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector):
             if name in known and label not in known[name] | TARGET_LABELS:

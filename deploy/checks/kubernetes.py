@@ -1,4 +1,4 @@
-"""The manifests fit together, and keep to what docs/deployment.md promises of them.
+"""The manifests fit together, and keep to what docs/operate/deployment.md promises of them.
 
 Their form is checked by kubernetes-validate; that of the kinds of KEDA and the Prometheus operator, which it does not
 know, is checked here.

@@ -2,7 +2,7 @@
  * Decoders in a shared library: the interface between Harebell ("the host") and a library that reads a message format.
  *
  * A library exports one function, harebell_decoder. Harebell loads it with immediate binding and local scope, never unloads
- * it, and calls it once for each decoder of its configuration that names the library. See docs/decoders/library.md.
+ * it, and calls it once for each decoder of its configuration that names the library. See docs/produce/decoders/library.md.
  *
  * Rules:
  *

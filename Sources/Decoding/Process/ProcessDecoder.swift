@@ -1,7 +1,7 @@
 package import Core
 import Settings
 
-/// `process`: a program beside the worker reads the messages. See docs/decoders/process.md.
+/// `process`: a program beside the worker reads the messages. See docs/produce/decoders/process.md.
 ///
 /// It cannot answer at once: a worker asks a ``DecoderProcess`` in its place.
 package struct ProcessDecoder: Decoder {

@@ -1,6 +1,6 @@
 import Core
 
-/// The frames of the protocol with decoding programs, as docs/decoders/process.md has them.
+/// The frames of the protocol with decoding programs, as docs/produce/decoders/process.md has them.
 enum ProcessFrame {
     static let protocolVersion: Int64 = 1
     /// Bytes of the length before each frame.

@@ -48,7 +48,7 @@ struct SimulateCommand: ParsableCommand {
             valueName: "file"))
     var clientCa: String?
 
-    @Option(help: ArgumentHelp("How to misbehave, see docs/simulator.md.", valueName: "file"))
+    @Option(help: ArgumentHelp("How to misbehave, see docs/start/simulator.md.", valueName: "file"))
     var script: String?
 
     @Option(help: "production or development.")

@@ -71,14 +71,15 @@ extension Metric {
     static let adminRequests = Metric(
         "harebell_admin_requests_total", .counter, by: ["page", "status"], "Requests that the admin server answered.",
         advice: """
-            `page` is one of the [addresses](admin.md), or `other`. Many 401: somebody has a wrong token, Prometheus \
-            perhaps, or guesses. What is no request, or too long for one, is not among them.
+            `page` is one of the [addresses](../operate/observability.md), or `other`. Many 401: somebody has a wrong \
+            token, Prometheus perhaps, or guesses. What is no request, or too long for one, is not among them.
             """)
     static let deadLetterOrders = Metric(
         "harebell_dead_letter_orders_total", .counter, by: ["order", "end"],
         "Orders about dead letters that were taken over HTTP, by how they ended.",
         advice: """
-            `order` is `look`, `replay` or `stop`, `end` as in [the dashboard](dashboard.md#dead-letters). The log \
+            `order` is `look`, `replay` or `stop`, \
+            `end` as in [the dashboard](../operate/dashboard.md#dead-letters). The log \
             has each replay, with what it was to choose and from which address it came. `aborted`: what was replayed \
             came back.
             """)
@@ -101,8 +102,8 @@ extension Metric {
     static let residentMemory = Metric(
         "process_resident_memory_bytes", .gauge, "Memory of the process that is in RAM.",
         advice: """
-            Bounded by the prefetch of all queues and the sizes of their messages; see [scaling](scaling.md). Growth \
-            at an even load is a defect: report it.
+            Bounded by the prefetch of all queues and the sizes of their messages; \
+            see [scaling](../operate/scaling.md). Growth at an even load is a defect: report it.
             """)
     static let virtualMemory = Metric(
         "process_virtual_memory_bytes", .gauge, "Address space of the process.",

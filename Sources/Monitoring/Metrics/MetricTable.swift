@@ -36,7 +36,7 @@ extension Metric {
         "harebell_decoding_limits_total", .counter, by: ["limit"], "Messages beyond a limit of decoding.",
         advice: """
             They are `invalid`. `body_bytes` is `broker.maximum_message_bytes`; `json_depth` and `tokens` are fixed: \
-            see [decoders](decoders.md), "Limits".
+            see [decoders](../produce/decoders.md), "Limits".
             """)
     static let decoderRunning = Metric(
         "harebell_decoder_running", .gauge, by: ["decoder"],
@@ -51,7 +51,7 @@ extension Metric {
     static let decoderRestarts = Metric(
         "harebell_decoder_restarts_total", .counter, by: ["decoder"],
         "How often a decoder's process failed, and was started again.",
-        advice: "The log has each reason; see [process](decoders/process.md), \"When it fails\".")
+        advice: "The log has each reason; see [process](../produce/decoders/process.md), \"When it fails\".")
     static let decoderTimeouts = Metric(
         "harebell_decoder_timeouts_total", .counter, by: ["decoder"],
         "Of these, how often it took longer than `deadline_milliseconds`.",
@@ -221,19 +221,20 @@ extension Metric {
     )
     static let disconnects = Metric(
         "harebell_disconnects_total", .counter, by: ["code"], "Connections with APNs that ended, by what ended them.",
-        advice: "`none` ended in order. The log has the rest; see [troubleshooting](troubleshooting.md).")
+        advice: "`none` ended in order. The log has the rest; see [troubleshooting](../operate/troubleshooting.md).")
     static let limitHits = Metric(
         "harebell_limit_hits_total", .counter, by: ["limit"], "How often a limit of the connections was met.",
         advice: """
             `no_permit`, `no_stream`, `no_window` and `no_connection` count turns at whose end something waited for \
-            that: the one that grows says what limits. The other names are those of [APNs](apns.md), "Limits".
+            that: the one that grows says what limits. The other names are those of \
+            [APNs](../internals/apns.md), "Limits".
             """)
     static let connects = Metric(
         "harebell_connects_total", .counter, "Attempts to connect to APNs.",
         advice: "Apple counts much connecting as an attack: find the cause when it grows steadily.")
     static let connectFailures = Metric(
         "harebell_connect_failures_total", .counter, "Connections with APNs that ended before they were of use.",
-        advice: "The log says why; see [troubleshooting](troubleshooting.md).")
+        advice: "The log says why; see [troubleshooting](../operate/troubleshooting.md).")
     static let replaced = Metric(
         "harebell_connections_replaced_total", .counter, "Connections replaced because of what APNs answered on them.",
         advice: "Refused provider tokens, nothing but server errors, or fallen stream limits.")

@@ -48,8 +48,8 @@ package struct ConnectionReport: Sendable {
 package typealias LookedUp = (Endpoint) -> [String]?
 
 extension ConnectionFinding {
-    /// Why a connection did not come about, in the words of the innermost error: those that docs/troubleshooting.md
-    /// explains.
+    /// Why a connection did not come about, in the words of the innermost error: those that
+    /// docs/operate/troubleshooting.md explains.
     static func failure(_ subject: String, _ error: any ComponentError, hint: String? = nil) -> ConnectionFinding {
         var cause: any ComponentError = error
         while let inner = cause.underlying as? any ComponentError { cause = inner }

@@ -2,7 +2,7 @@ package import HTTP2
 
 /// How the simulator misbehaves, and when: the meaning of a script file.
 ///
-/// `docs/simulator.md` describes the file's form.
+/// `docs/start/simulator.md` describes the file's form.
 package struct Script: Sendable {
     package var rules: [ScriptRule] = []
     /// How many counters the rules need.

@@ -112,7 +112,7 @@ struct ConnectionMachineTests {
 
     // MARK: The page
 
-    /// As docs/states.md calls them.
+    /// As docs/internals/states.md calls them.
     private static let names: [(State, String)] = [
         (.connecting, "connecting"), (.handshaking, "handshaking"), (.speaking, "awaitingSettings"), (.ready, "ready"),
         (.draining, "draining"), (.closed, "closed"),
@@ -140,9 +140,9 @@ struct ConnectionMachineTests {
 
     @Test("The page of states has each state with its inputs and exits, as a table and as a drawing")
     func page() throws {
-        let page = try DocumentationPage("states.md")
+        let page = try DocumentationPage("internals/states.md")
         for lines in [Self.chart.table, Self.chart.drawing] {
-            #expect(page.has(lines), "docs/states.md lacks\n\(lines.joined(separator: "\n"))")
+            #expect(page.has(lines), "docs/internals/states.md lacks\n\(lines.joined(separator: "\n"))")
         }
         let explained = page.table("| state of a connection to APNs | what it waits for | ends at the latest |")
         #expect(explained.map { $0[0] } == Self.names.map(\.1))

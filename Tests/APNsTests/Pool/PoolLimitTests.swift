@@ -16,7 +16,7 @@ struct PoolLimitTests {
 
     @Test("The page lists each limit of connections and pools, with a counter that there is")
     func page() throws {
-        let rows = try DocumentationPage("apns.md").table("| limit | default | name | key | counted as |")
+        let rows = try DocumentationPage("internals/apns.md").table("| limit | default | name | key | counted as |")
         let names = Set(rows.map { $0[2].trimmed })
         let engine = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true)
         let pool = APNsPool.Configuration(engine: engine)
@@ -172,7 +172,7 @@ struct PoolLimitTests {
 
     @Test("The page says of each refusal of a provider token what is tried first")
     func refusalPage() throws {
-        let rows = try DocumentationPage("apns.md").table("| reason | first | if that is refused too |")
+        let rows = try DocumentationPage("internals/apns.md").table("| reason | first | if that is refused too |")
         let named = rows.flatMap { $0[0].split(separator: ",").map { String($0).trimmed } }
         let refusals = ReplyRule.all.filter { $0.tokenRefusal != nil }.map(\.reason.description)
         #expect(Set(named) == Set(refusals) && named.count == refusals.count)

@@ -163,11 +163,11 @@ struct ForeignFormatTests {
 
     @Test("Each format has its row in the documentation, and each that is not our own a page")
     func pages() throws {
-        let page = try DocumentationPage("decoders.md").text
+        let page = try DocumentationPage("produce/decoders.md").text
         for format in DecoderRegistry.builtIn.formats {
             #expect(page.contains("\n| `\(format.name)` |"), "\(format.name)")
             guard !["auto", "apns-json", "apns-headers"].contains(format.name) else { continue }
-            #expect(try DocumentationPage("decoders/\(format.name).md").text.contains("`\(format.name)`"))
+            #expect(try DocumentationPage("produce/decoders/\(format.name).md").text.contains("`\(format.name)`"))
         }
     }
 

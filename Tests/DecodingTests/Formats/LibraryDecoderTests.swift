@@ -31,7 +31,7 @@ struct LibraryDecoderTests {
         private static let options = #"{"topic":"com.example.pager"}"#
 
         init() throws {
-            library = try CompiledLibrary("docs/examples/c-decoder/pager.c")
+            library = try CompiledLibrary("docs/produce/examples/c-decoder/pager.c")
         }
 
         private func sample(

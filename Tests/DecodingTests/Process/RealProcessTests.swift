@@ -76,7 +76,7 @@ struct RealProcessTests {
     /// This file lies five levels below the repository's root.
     private static let example = (0..<4).reduce(URL(filePath: #filePath)) { path, _ in path.deletingLastPathComponent()
     }
-    .appending(path: "docs/examples/process/decoder.py").path
+    .appending(path: "docs/produce/examples/process/decoder.py").path
 
     private static let envelope =
         #"{"device-token":"\#(DecoderSample.token)","apns-topic":"a","payload":{"aps":{"alert":"\u0048\n"}}}"#

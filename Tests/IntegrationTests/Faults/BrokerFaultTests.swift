@@ -7,7 +7,7 @@ import Testing
 
 extension ProcessTests {
     /// What an operator, or the broker itself, does to queues, users and virtual hosts while a worker runs. The numbers
-    /// are those of `docs/broker-faults.md`.
+    /// are those of `docs/internals/broker-faults.md`.
     @Suite("Faults of queues and users")
     struct BrokerFaultTests {
         /// Publishes requests with these numbers and waits for their results.

@@ -7,7 +7,8 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// The topology of `docs/ordering.md`: a consistent-hash exchange over queues with a single active consumer each.
+    /// The topology of `docs/operate/ordering.md`: a consistent-hash exchange over queues with a single active
+    /// consumer each.
     @Suite("The order of a device's notifications")
     struct OrderingTests {
         private static let devices = 30

@@ -7,7 +7,7 @@ import Testing
 
 extension ProcessTests {
     /// Requests whose result or copy the broker does not take, among many that it does. In a list of what can go wrong
-    /// on the broker side (`docs/broker-faults.md`) these are A22 to A28.
+    /// on the broker side (`docs/internals/broker-faults.md`) these are A22 to A28.
     @Suite("Publishes that the broker refuses")
     struct SuspectTests {
         private static let count = 300

@@ -285,7 +285,7 @@ struct MetricsPageTests {
     @Test("The page in the documentation ends with the table of metrics")
     func documentation() throws {
         let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
-        let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/metrics.md"), as: UTF8.self)
+        let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/reference/metrics.md"), as: UTF8.self)
         #expect(page.hasSuffix("\n\n" + MetricsReference.markdown))
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import Pipeline
 @testable import Runtime
 
-/// Nothing waits in a worker for long: `docs/retries.md`, "Hold time".
+/// Nothing waits in a worker for long: `docs/operate/retries.md`, "Hold time".
 @Suite("Hold time")
 struct HoldTimeTests {
     private static func body(_ number: Int, topic: String = "com.example.app") -> String {

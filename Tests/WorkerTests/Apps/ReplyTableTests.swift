@@ -8,8 +8,8 @@ import Testing
 @testable import Configuration
 @testable import Pipeline
 
-/// Each row of the table in `docs/apns.md`, from a request on its queue to its result: what APNs answers comes from the
-/// simulator, and all that the row says must be seen from outside.
+/// Each row of the table in `docs/internals/apns.md`, from a request on its queue to its result: what APNs answers
+/// comes from the simulator, and all that the row says must be seen from outside.
 @Suite("Each status and reason")
 struct ReplyTableTests {
     /// What APNs answers, and what the documentation says about it.

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Configuration
 
-/// What waits for long waits in the broker: `docs/retries.md`.
+/// What waits for long waits in the broker: `docs/operate/retries.md`.
 @Suite("Retry queues")
 struct RetryQueueTests {
     private static func token(_ prefix: String) -> String {
