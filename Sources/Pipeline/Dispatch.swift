@@ -3,7 +3,7 @@ package import Logging
 
 /// The notifications in flight, from their decoding to their outcome: which are sent, wait for their app, are tried
 /// again, or end.
-package struct Dispatch {
+package struct Dispatch: ~Copyable {
     package var settings: PipelineSettings
     /// As far as the dispatch counts.
     package internal(set) var counters: PipelineCounters
@@ -56,8 +56,7 @@ package struct Dispatch {
     }
 
     package var nextDeadline: Instant? {
-        let earliest = min(
-            retries.earliest ?? .distantFuture, gates.nextDeadline ?? .distantFuture, outlook.nextLook)
+        let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook)
         return earliest == .distantFuture ? nil : earliest
     }
 
@@ -67,7 +66,7 @@ package struct Dispatch {
     /// - Parameter hasRoom: whether more may be consumed on top of what is held.
     package mutating func expire(hasRoom: Bool, at now: Moment) {
         var budget = Self.maximumDuePerTurn
-        while budget > 0, let handle = retries.popDue(at: now.instant) {
+        while budget > 0, retries.earliest <= now.instant, let handle = retries.popFirst() {
             budget -= 1
             send(handle, at: now)
         }

@@ -14,6 +14,7 @@ enum WorkerBenchmarks {
         pipeline("pipeline, apns-json", Samples.all[2]), pipeline("pipeline, apns-headers", Samples.all[3]),
         worker("worker, apns-json", Samples.all[2]), worker("worker, apns-headers", Samples.all[3]),
         worker("worker, 999 idle apps", Samples.all[2], idleApps: 999),
+        worker("worker, one at a time", Samples.all[2], batch: 1),
     ]
 
     private static let log = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
@@ -53,7 +54,10 @@ enum WorkerBenchmarks {
         }
     }
 
-    private static func worker(_ name: String, _ sample: Samples.Sample, idleApps: Int = 0) -> Benchmark {
+    /// - Parameter batch: requests that arrive together. A lone one pays for whole turns of the worker, as at a low rate.
+    private static func worker(
+        _ name: String, _ sample: Samples.Sample, idleApps: Int = 0, batch: Int = EngineBenchmarks.batch
+    ) -> Benchmark {
         Benchmark(name) { meter in
             let files = try BenchmarkFiles()
             let simulator = try files.simulator()
@@ -77,8 +81,8 @@ enum WorkerBenchmarks {
             }
             network.settle(turn)
             return { operations in
-                for _ in 0..<operations / EngineBenchmarks.batch {
-                    for _ in 0..<EngineBenchmarks.batch {
+                for _ in 0..<operations / batch {
+                    for _ in 0..<batch {
                         try broker.put(Array(sample.delivery.body), properties: properties, into: "push.requests")
                     }
                     // Acks wait a moment for their neighbours.
@@ -98,7 +102,7 @@ private final class NoPrograms: ProgramHost {
 }
 
 /// Intake, dispatch and outbox in a world that takes everything, and remembers what it took.
-private struct PipelineWorld {
+private struct PipelineWorld: ~Copyable {
     private let actions = ActionQueue()
     var intake: Intake
     var dispatch: Dispatch

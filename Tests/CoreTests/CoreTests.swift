@@ -133,7 +133,7 @@ struct DeadlineQueueTests {
         for (index, due) in deadlines.enumerated() { queue.insert(index, due: Instant(nanoseconds: due)) }
         var popped: [Int] = []
         for now in 0...Int64(50) {
-            while let index = queue.popDue(at: Instant(nanoseconds: now)) { popped.append(index) }
+            while queue.earliest <= Instant(nanoseconds: now), let index = queue.popFirst() { popped.append(index) }
             try #require(queue.earliest.map { $0 > Instant(nanoseconds: now) } ?? true)
         }
         try #require(popped == deadlines.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
@@ -147,7 +147,7 @@ struct DeadlineQueueTests {
         for (index, due) in deadlines.enumerated() { queue.insert(index, due: Instant(nanoseconds: due)) }
         queue.removeAll { !$0.isMultiple(of: 3) }
         var popped: [Int] = []
-        while let index = queue.popDue(at: Instant(nanoseconds: 50)) { popped.append(index) }
+        while queue.earliest <= Instant(nanoseconds: 50), let index = queue.popFirst() { popped.append(index) }
         try #require(
             popped == stride(from: 0, to: 500, by: 3).sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
     }

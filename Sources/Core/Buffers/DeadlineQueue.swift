@@ -1,9 +1,12 @@
 /// Things to do later, earliest first: a binary heap with O(log n) insertion and removal of the earliest.
-///
-/// What every turn asks is inlinable: a generic of another module looks its types up at run time, on each call.
 package struct DeadlineQueue<Element> {
-    @usableFromInline var heap: [(due: Instant, order: UInt64, element: Element)] = []
+    private var heap: [(due: Instant, order: UInt64, element: Element)] = []
     private var inserted: UInt64 = 0
+    /// When the earliest element is due; ``Instant/distantFuture`` while the queue is empty.
+    ///
+    /// It is stored because a method of a generic type looks its types up on each call from another module, and every turn
+    /// of a loop asks.
+    package private(set) var earliest = Instant.distantFuture
 
     package init() {}
 
@@ -11,9 +14,6 @@ package struct DeadlineQueue<Element> {
 
     /// Every element, in no particular order.
     package var elements: [Element] { heap.map(\.element) }
-
-    /// When the earliest element is due.
-    @inlinable package var earliest: Instant? { heap.first?.due }
 
     /// Elements with the same instant come out in the order in which they were inserted.
     package mutating func insert(_ element: Element, due: Instant) {
@@ -26,20 +26,20 @@ package struct DeadlineQueue<Element> {
             heap.swapAt(child, parent)
             child = parent
         }
+        earliest = heap[0].due
     }
 
-    /// Removes the earliest element if it is due at `now`.
-    @inlinable
-    package mutating func popDue(at now: Instant) -> Element? {
-        guard let first = heap.first, first.due <= now else { return nil }
-        removeFirst()
-        return first.element
-    }
-
-    @usableFromInline
-    mutating func removeFirst() {
+    /// Removes the earliest element, due or not.
+    package mutating func popFirst() -> Element? {
+        guard !heap.isEmpty else { return nil }
         heap.swapAt(0, heap.count - 1)
-        heap.removeLast()
+        let first = heap.removeLast().element
+        sinkFirst()
+        earliest = heap.first?.due ?? .distantFuture
+        return first
+    }
+
+    private mutating func sinkFirst() {
         var parent = 0
         while true {
             var smallest = parent
@@ -57,6 +57,7 @@ package struct DeadlineQueue<Element> {
         heap.removeAll { isRemoved($0.element) }
         // What is sorted is a heap.
         heap.sort { ($0.due, $0.order) < ($1.due, $1.order) }
+        earliest = heap.first?.due ?? .distantFuture
     }
 
     private func precedes(_ left: Int, _ right: Int) -> Bool {

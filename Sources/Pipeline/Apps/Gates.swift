@@ -197,10 +197,11 @@ package struct Gates {
     }
 
     mutating func popDue(at now: Instant) -> Place? {
-        releases.popDue(at: now)
+        releases.earliest <= now ? releases.popFirst() : nil
     }
 
-    var nextDeadline: Instant? { releases.earliest }
+    /// ``Instant/distantFuture`` while no lane is to be looked at.
+    var nextDeadline: Instant { releases.earliest }
 
     // MARK: Logging
 

@@ -6,7 +6,7 @@ package import Logging
 /// the delivery's settlement.
 ///
 /// The broker's prefetch bounds how many deliveries are unsettled, and with it everything that waits in a worker.
-package struct Intake {
+package struct Intake: ~Copyable {
     /// How much a worker takes from the broker.
     package enum Level: Sendable {
         /// What prefetch allows.
@@ -68,11 +68,11 @@ package struct Intake {
         deferred.elements + asked.handles.map { asked[$0] }
     }
 
-    package var nextDeadline: Instant? { deferred.earliest }
+    package var nextDeadline: Instant? { deferred.earliest == .distantFuture ? nil : deferred.earliest }
 
     package mutating func expire(at now: Moment) {
         for _ in 0..<Self.maximumDuePerTurn {
-            guard let request = deferred.popDue(at: now.instant) else { return }
+            guard deferred.earliest <= now.instant, let request = deferred.popFirst() else { return }
             decode(request, at: now)
         }
     }

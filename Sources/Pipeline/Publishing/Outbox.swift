@@ -2,7 +2,7 @@ package import Core
 package import Logging
 
 /// Results, dead letters and copies for retries, from an outcome to the broker's confirm; then the request is complete.
-package struct Outbox {
+package struct Outbox: ~Copyable {
     package var settings: PipelineSettings {
         didSet { refusedResults.patience = settings.refusedResults }
     }
@@ -52,13 +52,13 @@ package struct Outbox {
     }
 
     package var nextDeadline: Instant? {
-        let earliest = min(waiting.earliest ?? .distantFuture, nextOverdueReply ?? .distantFuture)
+        let earliest = min(waiting.earliest, nextOverdueReply ?? .distantFuture)
         return earliest == .distantFuture ? nil : earliest
     }
 
     package mutating func expire(at now: Moment) {
         for _ in 0..<Self.maximumDuePerTurn {
-            guard let pending = waiting.popDue(at: now.instant) else { break }
+            guard waiting.earliest <= now.instant, let pending = waiting.popFirst() else { break }
             republish(pending, at: now)
         }
         giveUpOverdueReplies(at: now)

@@ -141,7 +141,7 @@ extension Worker {
             dispatch.change(slot, to: app, at: now)
             performActions()
         }
-        for pool in pools.roster.retire(besides: dispatch.configured.map(dispatch.app(in:))) {
+        for pool in pools.roster.retire(besides: dispatch.configured.map { dispatch.app(in: $0) }) {
             pool.drain(at: now.instant)
         }
         for pool in pools.roster.removeLeaving(where: \.isDrained) {

@@ -109,7 +109,7 @@ extension Worker {
     /// Takes time in proportion to what is in flight, connected and configured, and nothing from the message path but
     /// that.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
-        let apps = dispatch.configured.map(dispatch.app(in:))
+        let apps = dispatch.configured.map { dispatch.app(in: $0) }
         var timings = intake.timings
         timings.add(dispatch.timings)
         let statistics = pools.roster.pools.map { $0?.statistics(at: now.instant) }

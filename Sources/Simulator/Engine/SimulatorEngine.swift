@@ -155,13 +155,13 @@ package final class SimulatorEngine: Engine {
 
     package var nextDeadline: Instant? {
         if case .ended = phase { return nil }
-        guard let idle = scriptRun.idleDeadline else { return timers.earliest }
-        return min(idle, timers.earliest ?? .distantFuture)
+        let earliest = min(scriptRun.idleDeadline ?? .distantFuture, timers.earliest)
+        return earliest == .distantFuture ? nil : earliest
     }
 
     package func expire(at now: Instant) {
         lastMoment = now
-        while let timer = timers.popDue(at: now) {
+        while timers.earliest <= now, let timer = timers.popFirst() {
             switch timer {
             case .answer(let stream):
                 if let prepared = streams.waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
