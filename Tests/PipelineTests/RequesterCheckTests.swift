@@ -8,7 +8,7 @@ import Testing
 @testable import Pipeline
 
 @Suite("Checks of requesters")
-struct RequesterCheckTests {
+struct RequesterCheckTests: ~Copyable {
     private let actions = ActionQueue()
     private var outbox: Outbox
 
