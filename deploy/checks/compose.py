@@ -36,7 +36,7 @@ def check():
         if needed not in services:
             yield f"harebell.yaml names the host {needed}, which is no service"
     grace = int(services["worker"]["stop_grace_period"].removesuffix("s"))
-    if grace < worker.get("drain_deadline_seconds", 30) + 10:
+    if grace < worker.get("drain_deadline_seconds", 30) + 15:
         yield "stop_grace_period ends a drain before its deadline"
 
 
