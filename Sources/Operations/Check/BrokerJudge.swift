@@ -171,8 +171,8 @@ struct BrokerJudge {
         case .returns(let count, isDefault: true):
             return found(
                 .warning,
-                "\(count), RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and the "
-                    + "broker gives a request up without a result")
+                "\(count), RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and "
+                    + "the broker gives a request up without a result")
         case .firstFailure:
             return found(
                 .wrong, "-1 means here: a request is given up after its first failed delivery",
