@@ -61,7 +61,7 @@ let package = Package(
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
         library("Simulator", ["Core", "System", "TLS", "HTTP2"]),
-        library("Admin", ["CMicrohttpd", "Core", "System"]),
+        library("Admin", ["CMicrohttpd", "Core", "System", "TLS"]),
         library("Settings", ["Core", "System", "YAML"]),
         // Layer 6: what messages say.
         library(
