@@ -9,6 +9,7 @@ import Simulator
 import System
 import TLS
 
+/// It is flat because each property is one option.
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",

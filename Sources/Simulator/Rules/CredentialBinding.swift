@@ -103,7 +103,7 @@ struct CredentialBinding {
                 Answer(
                     429, "TooManyProviderTokenUpdates",
                     cause:
-                        "the token was replaced, or its predecessor issued, less than \(interval.components.seconds) s ago"
+                        "the provider token was changed less than \(interval.components.seconds) s ago"
                 ))
         }
         bound.keyID = token.keyID
