@@ -123,9 +123,9 @@ class Tab:
     def requests(self):
         return [request["request"]["url"] for request in self.mine("Network.requestWillBeSent")]
 
-    def picture(self, path):
+    def picture(self, path, height=None):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1}
         data = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))

@@ -154,8 +154,10 @@ function show(answer) {
 }
 async function refresh() {
   const started = generation;
-  const answer = await ask('/notifications', { ...filters(), limit: page, after: newest });
-  if (started !== generation) return;
+  const after = newest;
+  const answer = await ask('/notifications', { ...filters(), limit: page, after });
+  // Another request was faster, or something else is to be shown by now.
+  if (started !== generation || after !== newest) return;
   // The simulator has started again.
   if (answer.latest_id < newest) return restart();
   show(answer);
