@@ -159,7 +159,7 @@ let package = Package(
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("AdminTests", ["Admin", "Core", "System"]),
-        tests("InboxTests", ["Inbox", "Admin", "Simulator", "HTTP2", "TLS", "System", "Core"]),
+        tests("InboxTests", ["Inbox", "Admin", "Simulator", "HTTP2", "Core"]),
         tests(
             "DecodingTests",
             [

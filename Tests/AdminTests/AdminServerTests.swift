@@ -22,7 +22,8 @@ private final class Rig: LoopOwner, AdminPages {
 
     let pages = [
         AdminPage("/open", .everyone), AdminPage("/page"), AdminPage("/slow"),
-        AdminPage("/do", .operators, .post), AdminPage("/page", .readers, .delete),
+        AdminPage("/do", .operators, .post), AdminPage("/both"),
+        AdminPage("/both", .readers, .delete),
     ]
 
     init(token: String? = nil, longest: Duration = .seconds(30), anyHost: Bool = false) throws {
@@ -153,9 +154,9 @@ struct AdminServerTests {
     @Test("One path can have a page and something to delete; other methods get both in Allow")
     func delete() throws {
         let rig = try Rig()
-        #expect(try rig.ask("DELETE", "/page").body == "deleted /page\n")
-        #expect(try rig.ask("GET", "/page").body == "this is /page\n")
-        let refused = try rig.ask("PUT", "/page")
+        #expect(try rig.ask("DELETE", "/both").body == "deleted /both\n")
+        #expect(try rig.ask("GET", "/both").body == "this is /both\n")
+        let refused = try rig.ask("PUT", "/both")
         #expect(refused.status == 405)
         #expect(refused.head.contains("\r\nAllow: GET, HEAD, DELETE"))
         #expect(try rig.ask("DELETE", "/open").status == 405)

@@ -1,8 +1,8 @@
 import Core
 import HTTP2
-import Simulator
 
 @testable import Inbox
+@testable import Simulator
 
 /// Requests as the simulator hands them over.
 enum InboxSamples {

@@ -2,8 +2,6 @@ import Admin
 import Core
 import Foundation
 import Simulator
-import System
-import TLS
 import Testing
 
 @testable import Inbox

@@ -99,7 +99,8 @@ struct ObserverTests {
         context.observer = observer
         let engine = try context.makeEngine()
         engine.transportOpened(at: Samples.start.instant)
-        engine.receive(Array("GET / HTTP/1.1\r\n\r\n".utf8).span, at: Samples.start.instant)
+        let plaintext = Array("GET / HTTP/1.1\r\n\r\n".utf8)
+        engine.receive(plaintext.span, at: Samples.start.instant)
         #expect(observer.failures.count == 1)
         #expect(observer.failures.first?.hasPrefix("1: ") == true)
     }

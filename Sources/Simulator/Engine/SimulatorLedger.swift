@@ -25,7 +25,7 @@ package final class SimulatorLedger: Sendable {
         package var receivedAt: Instant
         package var endedAt: Instant
         package var ending: Ending
-        /// Why it was refused, or deliberately not answered; `nil` for a success.
+        /// Which rule refused it, or what chose its ending; `nil` for what was simply accepted.
         package var cause: String?
 
         /// As it stood in the path; empty if the path named none.
