@@ -17,6 +17,9 @@ let dashboard = [
     "dashboard.html", "dashboard.css", "elements.js", "chart.js", "sections.js", "dead-letters.js", "main.js",
 ]
 
+/// The files of the inbox's page, likewise.
+let inbox = ["inbox.html", "inbox.css", "inbox.js"]
+
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
@@ -61,7 +64,7 @@ let package = Package(
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
         library("Simulator", ["Core", "System", "TLS", "HTTP2"]),
-        library("Admin", ["CMicrohttpd", "Core", "System"]),
+        library("Admin", ["CMicrohttpd", "Core", "System", "TLS"]),
         library("Settings", ["Core", "System", "YAML"]),
         // Layer 6: what messages say.
         library(
@@ -77,6 +80,10 @@ let package = Package(
                 "Core", "System", "TLS", "Proxy", "YAML", "AMQP", "Settings", "Decoding",
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        // What the simulator received, for people and for tests.
+        library(
+            "Inbox", ["Core", "System", "Admin", "Simulator", "Decoding", deque],
+            resources: inbox.map { .embedInCode("Page/\($0)") }),
         // Layer 8: the circle.
         library(
             "Pipeline",
@@ -108,7 +115,7 @@ let package = Package(
         library(
             "HarebellKit",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration",
+                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration", "Inbox",
                 "Pipeline", "Runtime", "Operations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -152,6 +159,7 @@ let package = Package(
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("AdminTests", ["Admin", "Core", "System"]),
+        tests("InboxTests", ["Inbox", "Admin", "Simulator", "HTTP2", "Core"]),
         tests(
             "DecodingTests",
             [

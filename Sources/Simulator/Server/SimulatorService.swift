@@ -27,7 +27,7 @@ package final class SimulatorService {
                 do {
                     network.adopt(socket, try context.makeEngine(service))
                 } catch {
-                    ledger.failed(connection: 0, error)
+                    context.failed(connection: 0, error)
                 }
             }
         }
