@@ -20,6 +20,9 @@ let dashboard = [
 /// The files of the inbox's page, likewise.
 let inbox = ["inbox.html", "inbox.css", "inbox.js"]
 
+/// The commit and its date, which the Makefile takes from deploy/revision; one C file is compiled anew where they change.
+let revision = Context.environment["HAREBELL_REVISION"] ?? ""
+
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
@@ -49,6 +52,7 @@ let package = Package(
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CHarebellDecoder"),
+        .target(name: "CRevision", cSettings: [.define("HAREBELL_REVISION", to: "\"\(revision)\"")]),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         // Layer 2: the words.
@@ -115,8 +119,8 @@ let package = Package(
         library(
             "HarebellKit",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration", "Inbox",
-                "Pipeline", "Runtime", "Operations",
+                "CRevision", "Core", "System", "TLS", "HTTP2", "AMQP", "APNs", "Simulator", "Settings", "Decoding",
+                "Configuration", "Inbox", "Pipeline", "Runtime", "Operations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]),
