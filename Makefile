@@ -2,7 +2,7 @@
 
 SOURCES := Package.swift Sources Tests docs/produce/examples/decoder/Package.swift docs/produce/examples/decoder/Sources
 
-.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak demo artefacts format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak demo artefacts packages dist format lint ci
 
 build:
 	swift build
@@ -10,6 +10,9 @@ build:
 # How the binary to install is built: with the standard library inside it runs without a Swift toolchain, faster and in less
 # memory.
 RELEASE := -c release --static-swift-stdlib
+
+# Package.swift takes from here what `harebell --version` says of the commit.
+release benchmarks: export HAREBELL_REVISION ?= $(shell ./deploy/revision)
 
 release:
 	swift build $(RELEASE) --product harebell
@@ -72,6 +75,13 @@ demo:
 
 artefacts:
 	./deploy/check-artefacts
+
+# The files of a release, in dist/: see deploy/dist. `packages` leaves the image out, which needs root.
+dist:
+	./deploy/dist
+
+packages:
+	./deploy/dist packages
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
