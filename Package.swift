@@ -20,7 +20,7 @@ let dashboard = [
 /// The files of the inbox's page, likewise.
 let inbox = ["inbox.html", "inbox.css", "inbox.js"]
 
-/// The commit and its date, which the Makefile takes from deploy/revision; one C file is compiled anew where they change.
+/// The commit and its date, which the Makefile takes from deploy/revision. Where they change, one C file is compiled.
 let revision = Context.environment["HAREBELL_REVISION"] ?? ""
 
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
