@@ -35,8 +35,7 @@ struct DecodeCommand: ConfiguredCommand {
             "One of \(HandmadeDelivery.properties.joined(separator: ", ")).", valueName: "name=value"))
     var properties: [String] = []
 
-    @Option(name: .customLong("config"), help: ArgumentHelp("The configuration file.", valueName: "file"))
-    var configurationFile: String?
+    @OptionGroup var configuration: ConfigurationOption
 
     @Option(help: "The queue that it would come from: the apns-id depends on its name.")
     var queue = "push.requests"
@@ -48,11 +47,11 @@ struct DecodeCommand: ConfiguredCommand {
         var limit = Self.defaultLimit
         var decoders = DecoderSet(registry)
         var log: Configuration.Log?
-        if let configurationFile {
-            let configuration = try ConfigurationOption.load(configurationFile, registry).configuration
-            limit = configuration.broker.maximumMessage
-            log = configuration.log
-            decoders = DecoderSet(configuration)
+        if configuration.fileIfAny != nil {
+            let settings = try configuration.load(registry).configuration
+            limit = settings.broker.maximumMessage
+            log = settings.log
+            decoders = DecoderSet(settings)
         }
         let delivery = try readDelivery(limit)
         let preview: DecodingPreview
