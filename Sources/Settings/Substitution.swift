@@ -1,5 +1,5 @@
-/// `${NAME}` in a value is replaced by an environment variable, `${NAME:-default}` by the default if the variable is not
-/// set or empty (as in a shell). `$${` is a plain `${`.
+/// `${NAME}` in a value is replaced by an environment variable, `${NAME:-default}` by the default if the variable is
+/// not set or empty (as in a shell). `$${` is a plain `${`.
 package enum Substitution {
     enum Failure: Error, Equatable {
         case unset(String)

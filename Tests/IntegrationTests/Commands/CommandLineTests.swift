@@ -72,7 +72,7 @@ extension ProcessTests {
                 (["send", "--nothing"], "Usage: harebell send "),
                 (["token", "--config", file, "--topic", "com.example.other"], "Usage: harebell token "),
                 (["decode", "--file", directory.file("none")], "Usage: harebell decode "),
-                (["dead-letters", "replay", "--config", file, "--to", "push.dead"], "Usage: harebell dead-letters replay "),
+                (["dead-letters", "replay", "--config", file], "Usage: harebell dead-letters replay "),
                 (["check", "--config"], "Usage: harebell check "),
             ] {
                 let process = try run(arguments)
