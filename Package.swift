@@ -20,6 +20,9 @@ let dashboard = [
 /// The files of the inbox's page, likewise.
 let inbox = ["inbox.html", "inbox.css", "inbox.js"]
 
+/// What `harebell schema` prints; links to the files in docs/reference/schemas.
+let schemas = ["request.schema.json", "result.schema.json", "dead-letter.schema.json", "asyncapi.json"]
+
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
@@ -119,7 +122,7 @@ let package = Package(
                 "Pipeline", "Runtime", "Operations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-            ]),
+            ], resources: schemas.map { .embedInCode("Schemas/\($0)") }),
         // Layer 13: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
