@@ -1,7 +1,7 @@
 import ArgumentParser
 
 struct SchemaCommand: ParsableCommand {
-    /// The names of the documents; each is an embedded file, the same as below docs/reference/schemas.
+    /// By their names; the files are embedded from docs/reference/schemas.
     enum Document: String, CaseIterable, ExpressibleByArgument {
         case request, result, deadLetter = "dead-letter", asyncapi
 
@@ -42,9 +42,7 @@ struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
         abstract: "Prints the JSON Schema of requests, results or dead letters' headers, or the AsyncAPI document.",
-        discussion: """
-            The schemas are JSON Schema 2020-12; the interface as a whole is AsyncAPI 3.
-            """)
+        discussion: "The schemas are JSON Schema 2020-12; the document of the whole interface is AsyncAPI 3.")
 
     @Argument(
         help: ArgumentHelp(

@@ -1,15 +1,15 @@
 import ArgumentParser
 import Decoding
 
-/// A payload in a few words, in place of a file.
+/// A payload made of options, in place of a file.
 struct AlertOptions: ParsableArguments {
-    @Option(help: "Of an alert, instead of --payload.")
+    @Option(help: "The title of an alert, which takes the place of --payload.")
     var title: String?
 
-    @Option(help: "Likewise.")
+    @Option(help: "The subtitle of the alert.")
     var subtitle: String?
 
-    @Option(help: "Likewise.")
+    @Option(help: "The text of the alert.")
     var body: String?
 
     @Option(help: "The number on the app's icon; 0 removes it.")
