@@ -23,6 +23,9 @@ let inbox = ["inbox.html", "inbox.css", "inbox.js"]
 /// The commit and its date, which the Makefile takes from deploy/revision. Where they change, one C file is compiled.
 let revision = Context.environment["HAREBELL_REVISION"] ?? ""
 
+/// What `harebell schema` prints; links to the files in docs/reference/schemas.
+let schemas = ["request.schema.json", "result.schema.json", "dead-letter.schema.json", "asyncapi.json"]
+
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
@@ -123,7 +126,7 @@ let package = Package(
                 "Configuration", "Inbox", "Pipeline", "Runtime", "Operations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-            ]),
+            ], resources: schemas.map { .embedInCode("Schemas/\($0)") }),
         // Layer 13: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.

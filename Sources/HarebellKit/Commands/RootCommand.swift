@@ -17,6 +17,6 @@ struct RootCommand: ParsableCommand {
         subcommands: [
             RunCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self, ChannelsCommand.self,
             DecodeCommand.self, DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self, LoadCommand.self,
-            ConfigCommand.self,
+            SchemaCommand.self, ConfigCommand.self,
         ])
 }

@@ -77,7 +77,8 @@ struct BrokerJudge {
         case .asWanted(let messages, let consumers):
             return [ConnectionFinding(.ok, subject, "as wanted\(step.counts(messages, consumers))")]
                 + limit(of: step, [], server)
-        case .missing: return [ConnectionFinding(.wrong, subject, "missing", hint: apply)]
+        case .missing:
+            return [ConnectionFinding(.wrong, subject, ConnectionFinding.missing, hint: apply)]
         case .different(let differences, let rest, let messages, let consumers):
             return [
                 ConnectionFinding(
