@@ -53,9 +53,13 @@ extension Dispatch {
 
     /// Whether its `apns-expiration` has passed; 0 means one attempt, whenever that is.
     func hasExpired(_ entry: InFlightNotification, at now: Moment) -> Bool {
-        if let expiration = entry.notification.expiration, expiration > 0, expiration < now.wall.seconds { return true }
-        guard let end = entry.request.expiresAt else { return false }
-        return end < now.wall
+        hasExpired(entry.notification, of: entry.request, at: now.wall)
+    }
+
+    func hasExpired(_ notification: Notification, of request: InFlightRequest, at time: WallTime) -> Bool {
+        if let expiration = notification.expiration, expiration > 0, expiration < time.seconds { return true }
+        guard let end = request.expiresAt else { return false }
+        return end < time
     }
 
     /// A notification was answered that was sent at `sentAt`.

@@ -6,6 +6,13 @@ import Logging
 extension Dispatch {
     /// Sends the notifications of a request.
     package mutating func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
+        var now = now
+        if let seconds = decoded.notBefore, seconds > now.wall.seconds {
+            let start = WallTime(milliseconds: seconds * 1000)
+            let expires = decoded.notifications.allSatisfy { hasExpired($0, of: request, at: start) }
+            guard expires else { return putOff(request, until: start, at: now) }
+            now.wall = start
+        }
         request.notifications = decoded.count
         var done: DoneBitmap?
         if let text = request.history.done {
@@ -48,6 +55,24 @@ extension Dispatch {
             let id = notificationID(notification.id, position: position, of: request, key: decoded.key)
             start(notification, position: position, id: id, finding: finding, of: request, at: now)
         }
+    }
+
+    /// How far ahead `not-before` may lie.
+    private static let longestAhead = Duration.seconds(30 * 86_400)
+    /// How long a request may wait for its time in the worker, if the shortest retry queue does not end before.
+    private static let longestStretch = Duration.seconds(5)
+
+    /// A request waits for its `not-before` in the retry queues. It may end late by less than the shortest delay where
+    /// that is more than ``longestStretch``.
+    private func putOff(_ request: InFlightRequest, until start: WallTime, at now: Moment) {
+        let pause = Duration.milliseconds(start.milliseconds - now.wall.milliseconds)
+        // What waits already was admitted by the clock of the worker that had it first.
+        guard pause <= Self.longestAhead || request.history.deferrals > 0 else {
+            let failure = DecodingFailure("not-before: more than 30 days ahead")
+            return actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
+        }
+        let isShort = pause <= Self.longestStretch
+        actions.append(.putOff(request, isShort ? pause : max(pause, settings.ladder.shortest)))
     }
 
     private func notificationID(

@@ -26,13 +26,19 @@ public struct Request: Sendable {
     /// The `apns-id` is made of it then, so it has to be the same each time that the message is decoded; `nil` takes a
     /// digest of the body.
     public var key: ArraySlice<UInt8>?
+    /// In seconds since 1970 UTC: until then it waits in the retry queues.
+    package var notBefore: Int64?
 
     /// - Precondition: there is at least one of both together.
-    package init(_ notifications: [Notification], refusals: [Refusal] = [], key: ArraySlice<UInt8>? = nil) {
+    package init(
+        _ notifications: [Notification], refusals: [Refusal] = [], key: ArraySlice<UInt8>? = nil,
+        notBefore: Int64? = nil
+    ) {
         precondition(!notifications.isEmpty || !refusals.isEmpty, "a request has at least one notification")
         self.notifications = notifications
         self.refusals = refusals
         self.key = key
+        self.notBefore = notBefore
     }
 
     /// Of how many notifications it is the request, those that are refused included.

@@ -15,6 +15,7 @@ struct DecodingReport {
             of: [
                 ("decoder", .text(preview.decoder)), ("version", .optional(preview.version)),
                 ("answer", .text(answer)), ("detail", .optional(detail)),
+                ("not-before", notBefore.map { .integer(Int($0)) } ?? .null),
                 ("notifications", .array(preview.entries.map { .object(Self.members($0)) })),
             ])
     }
@@ -36,7 +37,11 @@ struct DecodingReport {
             }
             return [head] + lines
         }
-        return invalid + valid
+        return invalid + (notBefore.map { ["not-before: \($0)"] } ?? []) + valid
+    }
+
+    private var notBefore: Int64? {
+        if case .request(let request) = preview.answer { request.notBefore } else { nil }
     }
 
     private static func joined(_ details: [String]) -> String? {

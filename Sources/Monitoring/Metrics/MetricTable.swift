@@ -29,7 +29,7 @@ extension Metric {
         "Messages that their decoder found to be no request, and that ended without a result.",
         advice: "None are expected in a queue of requests: look at who publishes them.")
     static let deferred = Metric(
-        "harebell_deferred_total", .counter, "How often a message's decoder put it off.",
+        "harebell_deferred_total", .counter, "How often a message's decoder, or its `not-before`, put it off.",
         advice:
             "Messages that say when they are due. They wait in the retry queues, and come back once for each of them.")
     static let decodingLimits = Metric(

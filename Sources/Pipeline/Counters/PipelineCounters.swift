@@ -18,7 +18,7 @@ package struct PipelineCounters: Sendable {
         /// Tries that APNs may or may not have worked on.
         case uncertain
         case ignored
-        /// Messages that their decoder put off.
+        /// Messages that their decoder, or their `not-before`, put off.
         case deferred
         /// Payloads that do not keep to Apple's tables; that of a fan-out counts once.
         case payloadFindings

@@ -2,8 +2,8 @@ import AMQP
 package import Core
 import Logging
 
-/// Messages that their decoder wants to see again later: a copy waits in the retry queue with the longest delay that
-/// ends in time, and the rest of the pause, shorter than any of them, passes here.
+/// Messages that their decoder wants to see again later, or whose `not-before` is to come: a copy waits in the retry
+/// queue with the longest delay that ends in time, and the rest of the pause, shorter than any of them, passes here.
 extension Outbox {
     package mutating func putOff(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         counters[.deferred] += 1

@@ -20,6 +20,8 @@ package struct RetryLadder: Sendable {
     }
 
     private let delays: [Duration]
+    /// The shortest delay of all levels.
+    package let shortest: Duration
     private let throttledDelays: [Duration]
     /// The most attempts that may count, in all rounds together.
     package let maximumAttempts: Int
@@ -28,6 +30,7 @@ package struct RetryLadder: Sendable {
         delays = retry.delays
         throttledDelays = retry.throttledDelays
         maximumAttempts = retry.maximumAttempts
+        shortest = (delays + throttledDelays).min() ?? delays[0]
     }
 
     /// The delay of the level that is next, or the longest below it that ends in time.
@@ -39,7 +42,7 @@ package struct RetryLadder: Sendable {
     package func delay(for trouble: Trouble, parkings: Int, within lifetime: Duration?) -> Duration? {
         let levels =
             switch trouble {
-            case .crowd: [(delays + throttledDelays).min() ?? delays[0]]
+            case .crowd: [shortest]
             case .throttled: throttledDelays
             case .service: delays
             }

@@ -281,6 +281,10 @@ struct DecoderTests {
                 ("apns-priority", "10.0", "apns-priority: expected 1, 5 or 10"),
                 ("apns-priority", "\"10\"", "apns-priority: expected 1, 5 or 10"),
                 ("apns-priority", "266", "apns-priority: expected 1, 5 or 10"),
+                ("not-before", "1.5", "not-before: expected seconds since 1970 as an integer"),
+                ("not-before", "-1", "not-before: expected seconds since 1970 as an integer"),
+                ("not-before", "\"1\"", "not-before: expected seconds since 1970 as an integer"),
+                ("not-before", "253402300800", "not-before: expected seconds since 1970 as an integer"),
                 ("apns-expiration", "-1", "apns-expiration: expected seconds since 1970 as an integer, or 0"),
                 ("apns-expiration", "1e3", "apns-expiration: expected seconds since 1970 as an integer, or 0"),
                 ("apns-expiration", "\"0\"", "apns-expiration: expected seconds since 1970 as an integer, or 0"),
@@ -482,6 +486,19 @@ struct DecoderTests {
             #expect(found.priority == .considerate)
             #expect(found.expiration == 1_795_300_000)
             #expect(found.pushType == .alert)
+        }
+
+        @Test("not-before is an integer or digits, and a key of the envelope", arguments: [Int64(0), 1_795_300_000])
+        func notBefore(time: Int64) throws {
+            for value in [Delivery.HeaderValue.integer(time), text("\(time)")] {
+                let headers = [("device-token", text(token)), ("not-before", value)]
+                #expect(try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notBefore == time)
+            }
+            let json = Array(envelope([("not-before", "\(time)")]).utf8)
+            #expect(try request(APNsJSONDecoder(), delivery(json)).notBefore == time)
+            #expect(
+                complaint([("device-token", text(token)), ("not-before", text("soon"))])
+                    == "not-before: expected seconds since 1970 as an integer")
         }
 
         @Test("Several device tokens stand in one header with commas between them")

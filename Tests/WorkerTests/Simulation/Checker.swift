@@ -277,6 +277,8 @@ final class Checker {
         var missingQueues: Bool
         /// Whether requests may arrive at APNs later than they were permitted.
         var requestsAreHeldUp: Bool
+        /// Whether the workers' clock was right all the time.
+        var clockIsRight = true
     }
 
     func end(_ expectations: Expectations) {
@@ -287,6 +289,7 @@ final class Checker {
         if !expectations.requestsAreHeldUp { judgePermits() }
         judgeConnects()
         judgeChannels()
+        if expectations.clockIsRight { judgeTimes() }
         for failure in world.ledger.failures { complain("APNs' side failed: \(failure)") }
     }
 
@@ -400,6 +403,18 @@ final class Checker {
         let accepted = creations.count { $0.results.values.contains { $0.contains("accepted") } }
         if !(accepted...creations.count).contains(channels) {
             complain("\(channels) channels came of \(creations.count) requests, \(accepted) of them accepted")
+        }
+    }
+
+    /// Nothing is sent before its time.
+    private func judgeTimes() {
+        for record in notifications {
+            let token = String(decoding: record.deviceToken, as: UTF8.self)
+            guard let notBefore = owners[token].flatMap({ fates[$0]?.request.notBefore }) else { continue }
+            let elapsed = record.receivedAt - World.start.instant
+            if elapsed < .seconds(notBefore) - .milliseconds(World.start.wall.milliseconds) {
+                complain("\(token) was sent before its time")
+            }
         }
     }
 

@@ -6,13 +6,15 @@ import SimulatedWorld
 struct SimulatedRequest {
     enum Kind: CaseIterable {
         case good, dead, bad, rejected, troubled, throttled, late, fanOut, expired, shortLived, invalid, oversize,
-            otherApp, lostReply, channel, large
+            otherApp, lostReply, channel, large, scheduled
     }
 
     let number: Int
     let kind: Kind
     let body: [UInt8]
     let properties: MessageProperties
+    /// `not-before`, in seconds since 1970.
+    let notBefore: Int64?
     /// One for each notification, in the order of the fan-out; none where there is no notification.
     let deviceTokens: [String]
 
@@ -47,7 +49,7 @@ struct SimulatedRequest {
         self.kind = kind
         let prefixes: [String] =
             switch kind {
-            case .good, .expired, .shortLived, .otherApp, .lostReply, .large: ["7"]
+            case .good, .expired, .shortLived, .otherApp, .lostReply, .large, .scheduled: ["7"]
             case .dead: ["dead"]
             case .bad: ["bad0"]
             case .rejected: ["e4e4"]
@@ -78,10 +80,15 @@ struct SimulatedRequest {
                 World.start.wall.seconds + time.components.seconds + Int64.random(in: 0...60, using: &random)
             default: nil
             }
-        body = Self.body(kind, number, deviceTokens, expiration)
+        notBefore =
+            kind == .scheduled
+            ? World.start.wall.seconds + time.components.seconds + Int64.random(in: -5...400, using: &random) : nil
+        body = Self.body(kind, number, deviceTokens, expiration, notBefore)
     }
 
-    private static func body(_ kind: Kind, _ number: Int, _ deviceTokens: [String], _ expiration: Int64?) -> [UInt8] {
+    private static func body(
+        _ kind: Kind, _ number: Int, _ deviceTokens: [String], _ expiration: Int64?, _ notBefore: Int64?
+    ) -> [UInt8] {
         switch kind {
         case .invalid: return Array("this is no JSON, number \(number)".utf8)
         case .oversize: return Array("\(number) ".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 20_000)
@@ -97,10 +104,12 @@ struct SimulatedRequest {
             : "\"device-token\":\"\(deviceTokens[0])\""
         let topic = kind == .otherApp || kind == .shortLived ? "com.example.other" : "com.example.app"
         let expiration = expiration.map { "\"apns-expiration\":\($0)," } ?? ""
+        let notBefore = notBefore.map { "\"not-before\":\($0)," } ?? ""
         // More than the smallest flow-control windows, and less than APNs takes.
         let text = kind == .large ? String(repeating: "x", count: 100 + number * 97 % 3800) : "\(number)"
         return Array(
-            "{\(target),\"apns-topic\":\"\(topic)\",\(expiration)\"payload\":{\"aps\":{\"alert\":\"\(text)\"}}}".utf8)
+            "{\(target),\"apns-topic\":\"\(topic)\",\(expiration)\(notBefore)\"payload\":{\"aps\":{\"alert\":\"\(text)\"}}}"
+                .utf8)
     }
 
     /// 64 digits that name the notification.

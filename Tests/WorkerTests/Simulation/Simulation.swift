@@ -165,7 +165,7 @@ final class Simulation {
             .init(
                 apnsTrouble: hasAPNsTrouble, publisherTrouble: hasBrokerTrouble || hasAPNsTrouble,
                 missingQueues: !used.isDisjoint(with: [.loseDeadLetters, .loseResults, .loseRetries]),
-                requestsAreHeldUp: trouble.holdsRequestsUp))
+                requestsAreHeldUp: trouble.holdsRequestsUp, clockIsRight: !used.contains(.setClock)))
         drain(within: .seconds(10))
         return checker.complaints
     }

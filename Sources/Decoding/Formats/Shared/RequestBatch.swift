@@ -5,6 +5,8 @@ public import Core
 public struct RequestBatch {
     private var notifications: [Notification] = []
     private var refusals: [Request.Refusal] = []
+    /// The latest one that an entry gives.
+    private var notBefore: Int64?
     private let place: StaticString
     private var index = -1
 
@@ -25,6 +27,7 @@ public struct RequestBatch {
         do throws(DecodingFailure) {
             guard let found = try read() else { return }
             notifications += found.notifications
+            if let time = found.notBefore { notBefore = max(notBefore ?? time, time) }
             for refusal in found.refusals {
                 refuse(refusal.failure, at: position + refusal.position, id: refusal.id)
             }
@@ -45,7 +48,9 @@ public struct RequestBatch {
     ///   - key: what the message's own format calls it.
     ///   - reason: why there may be none.
     public func decoded(key: ArraySlice<UInt8>? = nil, else reason: String) -> Decoded {
-        count == 0 ? .ignore(reason: reason) : .request(Request(notifications, refusals: refusals, key: key))
+        count == 0
+            ? .ignore(reason: reason)
+            : .request(Request(notifications, refusals: refusals, key: key, notBefore: notBefore))
     }
 }
 
@@ -99,6 +104,7 @@ extension RequestFields {
         case .expiration: expiration
         case .collapseID: collapseID
         case .environment: environment
+        case .notBefore: notBefore
         case .payload, .deviceTokens, .channel: .missing
         }
     }

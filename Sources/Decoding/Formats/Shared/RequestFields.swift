@@ -7,7 +7,7 @@ public struct RequestFields {
     /// The keys and headers that mean something.
     public enum Name: CaseIterable, Sendable {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
-        case payload, channel
+        case notBefore, payload, channel
 
         /// Apple's header name, or ours.
         public var text: StaticString {
@@ -22,6 +22,7 @@ public struct RequestFields {
             case .expiration: "apns-expiration"
             case .collapseID: "apns-collapse-id"
             case .environment: "environment"
+            case .notBefore: "not-before"
             case .payload: "payload"
             case .channel: "channel"
             }
@@ -36,6 +37,7 @@ public struct RequestFields {
             case 7 where text.equals("apns-id"): self = .id
             case 7 where text.equals("channel"): self = .channel
             case 10 where text.equals("apns-topic"): self = .topic
+            case 10 where text.equals("not-before"): self = .notBefore
             case 11 where text.equals("environment"): self = .environment
             case 12 where text.equals("device-token"): self = .deviceToken
             case 13 where text.equals("apns-priority"): self = .priority
@@ -83,6 +85,7 @@ public struct RequestFields {
     var expiration = Value.missing
     var collapseID = Value.missing
     var environment = Value.missing
+    var notBefore = Value.missing
     /// The push type where neither a field nor the payload tells it; `nil` refuses the request.
     var defaultPushType: PushType?
     /// Whether digits in a text are as good as an integer.
@@ -103,6 +106,7 @@ public struct RequestFields {
         case .expiration: expiration = value
         case .collapseID: collapseID = value
         case .environment: environment = value
+        case .notBefore: notBefore = value
         case .payload, .deviceTokens, .channel: break
         }
     }
@@ -161,13 +165,14 @@ public struct RequestFields {
         let collapseID = try parseCollapseID()
         let id = try parseID()
         let environment = try parseEnvironment()
+        let notBefore = try parseNotBefore()
         func notification(to target: Notification.Target) -> Notification {
             Notification(
                 target: target, topic: topic, pushType: type, priority: priority, expiration: expiration,
                 collapseID: collapseID, id: id, environment: environment, payload: payload)
         }
         switch recipients {
-        case .one(let target): return Request([notification(to: target)])
+        case .one(let target): return Request([notification(to: target)], notBefore: notBefore)
         case .several(let tokens):
             var notifications: [Notification] = []
             notifications.reserveCapacity(tokens.count)
@@ -180,7 +185,7 @@ public struct RequestFields {
                     refusals.append(Request.Refusal(position: position, failure, id: id))
                 }
             }
-            return Request(notifications, refusals: refusals)
+            return Request(notifications, refusals: refusals, notBefore: notBefore)
         }
     }
 
@@ -195,7 +200,7 @@ public struct RequestFields {
         var notification = Notification(
             operation, topic: try parseTopic(), id: try parseID(), environment: try parseEnvironment())
         notification.expiration = try parseExpiration(isBroadcast: false)
-        return Request([notification])
+        return Request([notification], notBefore: try parseNotBefore())
     }
 
     /// What would mean nothing to APNs is a mistake of the producer's rather than to be dropped.
@@ -348,6 +353,17 @@ public struct RequestFields {
         case .text(let name) where name.equals("development"): return .development
         default: throw DecodingFailure("environment: expected production or development")
         }
+    }
+
+    /// The end of the year 9999, in seconds since 1970.
+    private static let latestTime: Int64 = 253_402_300_799
+
+    private func parseNotBefore() throws(DecodingFailure) -> Int64? {
+        if case .missing = notBefore { return nil }
+        guard let seconds = integer(notBefore), (0...Self.latestTime).contains(seconds) else {
+            throw DecodingFailure("not-before: expected seconds since 1970 as an integer")
+        }
+        return seconds
     }
 
     private func integer(_ value: Value) -> Int64? {

@@ -1,0 +1,173 @@
+import AMQP
+import Core
+import Pipeline
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Runtime
+
+/// Requests that wait for their time: `docs/produce/not-before.md`, row by row of its table.
+@Suite("not-before")
+struct NotBeforeTests {
+    private static let start = World.start.wall.seconds
+
+    private static func token(_ prefix: String) -> String {
+        prefix + String(repeating: "0", count: 64 - prefix.count)
+    }
+
+    /// - Parameters:
+    ///   - after: seconds from the start of the world until `not-before`.
+    ///   - expiration: likewise of `apns-expiration`.
+    private static func body(
+        after: Int64, expiration: Int64? = nil, target: String = "\"device-token\":\"\(token("7"))\""
+    ) -> String {
+        let expiration = expiration.map { "\"apns-expiration\":\($0 == 0 ? 0 : start + $0)," } ?? ""
+        return "{\(target),\"apns-topic\":\"com.example.app\",\"not-before\":\(start + after),\(expiration)"
+            + "\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private static func world(
+        hasRetryQueues: Bool = true, configure: (inout Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(hasRetryQueues: hasRetryQueues, configure: configure)
+        try world.start()
+        return world
+    }
+
+    /// Lets time pass until APNs has got something.
+    ///
+    /// - Returns: how long after the start of the world, in seconds.
+    private static func sentAfter(_ world: World, atMost limit: Int64) throws -> Double {
+        try #require(world.pass(atMost: .seconds(limit)) { world.sent > 0 })
+        let at = (world.network.now - World.start.instant).inSeconds
+        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+        return at
+    }
+
+    @Test(
+        "A request waits in the longest retry queues that end in time, and is sent on time as a first attempt",
+        arguments: [(3, 1), (7, 2), (1031, 5), (3 * 86_400 + 1, 73)] as [(after: Int64, hops: UInt64)])
+    func waits(after: Int64, hops: UInt64) throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: after), id: "m1")
+        #expect((0..<0.5).contains(try Self.sentAfter(world, atMost: after + 10) - Double(after)))
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["accepted"])
+        #expect(results[0].body.contains("\"attempts\":1,"))
+        // A queue for each hour, then shorter ones; the last seconds pass in the worker.
+        #expect(world.worker?.counters[.deferred] == hops)
+    }
+
+    @Test("Where the shortest retry queue is long, a request is late rather than held", arguments: [(4, 4), (60, 100)])
+    func longDelays(after: Int64, sent: Int64) throws {
+        let world = try Self.world {
+            $0.retry.delays = [.seconds(100)]
+            $0.retry.throttledDelays = [.seconds(100)]
+        }
+        try world.request(Self.body(after: after), id: "m1")
+        #expect((0..<0.5).contains(try Self.sentAfter(world, atMost: 200) - Double(sent)))
+    }
+
+    @Test(
+        "What expires before its time is expired at once, by either expiration, and is not sent",
+        arguments: [(9, nil), (nil, "9000")] as [(apns: Int64?, amqp: String?)])
+    func expires(apns: Int64?, amqp: String?) throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: 10, expiration: apns), id: "m1") {
+            $0.expiration = amqp.map { Array($0.utf8) }
+        }
+        #expect(world.isQuiet && world.sent == 0)
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired"])
+    }
+
+    @Test(
+        "What expires later, or asks for one attempt, is sent at its time",
+        arguments: [(11, nil), (0, nil), (nil, "11000"), (10, nil)] as [(apns: Int64?, amqp: String?)])
+    func expiresLater(apns: Int64?, amqp: String?) throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: 10, expiration: apns), id: "m1") {
+            $0.expiration = amqp.map { Array($0.utf8) }
+        }
+        #expect((10..<10.9).contains(try Self.sentAfter(world, atMost: 20)))
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    @Test("A fan-out waits as one, and what is no device token has its result when the others have")
+    func fanOut() throws {
+        let world = try Self.world()
+        let tokens = "\"device-tokens\":[\"\(Self.token("7"))\",\"zz\",\"\(Self.token("8"))\"]"
+        try world.request(Self.body(after: 20, target: tokens), id: "m1")
+        #expect(world.published(in: "push.results").isEmpty)
+        #expect((20..<20.5).contains(try Self.sentAfter(world, atMost: 30)))
+        let outcomes = world.published(in: "push.results").compactMap(\.outcome)
+        #expect(outcomes.sorted() == ["accepted", "accepted", "invalid"])
+    }
+
+    @Test("A time that has passed, as in a replay, is no wait", arguments: [0, -1, -86_400])
+    func past(after: Int64) throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: after), id: "m1")
+        #expect(world.isQuiet && world.sent == 1 && world.worker?.counters[.deferred] == 0)
+    }
+
+    @Test("More than thirty days ahead is invalid; thirty days are not")
+    func tooFar() throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: 30 * 86_400 + 1), id: "m1")
+        #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
+        let letter = world.published(in: "push.dead").first
+        #expect(letter?.headers["harebell-detail"] == "not-before: more than 30 days ahead")
+        try world.request(Self.body(after: 30 * 86_400), id: "m2")
+        #expect(world.published(in: "push.results").count == 1 && world.parked.count == 1)
+    }
+
+    @Test("The clock of the worker decides, also where it is set back after the request was taken")
+    func clockSkew() throws {
+        let world = try Self.world()
+        world.clockError = .seconds(60)
+        try world.request(Self.body(after: 100), id: "m1")
+        #expect((40..<40.5).contains(try Self.sentAfter(world, atMost: 100)))
+        try world.request(Self.body(after: 30 * 86_400), id: "m2")
+        world.clockError = .seconds(-7200)
+        #expect(world.pass(atMost: .seconds(30 * 86_400 + 8000)) { world.sent == 2 })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
+    }
+
+    @Test("A worker that ends leaves what waits to the next one", arguments: [true, false])
+    func restart(isDrained: Bool) throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: 8), id: "m1")
+        // Five seconds are over in a queue, the rest passes in the worker.
+        world.pass(.seconds(6))
+        #expect(world.broker.unsettledCount == 1 && world.parked.isEmpty)
+        if isDrained {
+            world.worker?.startDrain(deadline: world.network.now + .seconds(60))
+            #expect(world.pass(atMost: .seconds(1)) { world.worker?.hasEnded == true })
+        }
+        world.kill()
+        try world.start()
+        #expect((8..<8.5).contains(try Self.sentAfter(world, atMost: 10)))
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+    }
+
+    @Test("Without retry queues a request waits in the worker")
+    func missingQueues() throws {
+        let world = try Self.world(hasRetryQueues: false)
+        try world.request(Self.body(after: 400), id: "m1")
+        #expect(world.broker.unsettledCount == 1)
+        #expect((400..<405).contains(try Self.sentAfter(world, atMost: 410)))
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("Trouble after the wait begins with the first level")
+    func troubleAfterwards() throws {
+        let world = try World(script: "attempt 1: 503 ServiceUnavailable")
+        try world.start()
+        try world.request(Self.body(after: 6), id: "m1")
+        #expect(world.pass(atMost: .seconds(8)) { !world.broker.messages(in: "push.requests.retry.900s").isEmpty })
+        #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
+        #expect(world.published(in: "push.results").first?.body.contains("\"attempts\":2,") == true)
+    }
+}
