@@ -134,7 +134,7 @@ package final class InFlightNotification {
             target: notification.target, topic: topic, pushType: notification.pushType,
             priority: notification.priority ?? notification.pushType.rules.defaultPriority,
             expiration: notification.expiration, collapseID: notification.collapseID, id: id,
-            payload: notification.payload)
+            payload: notification.payload, rank: request.delivery.priority)
     }
 
     /// Whether nothing came of it in this process, and a redelivery of its request may send it as well.

@@ -147,6 +147,7 @@ struct ContentAssembly {
         if flags.contains(.replyTo) { unsafe layout.replyTo = places.field(properties.pointee.reply_to) }
         if flags.contains(.expiration) { unsafe layout.expiration = places.field(properties.pointee.expiration) }
         if flags.contains(.messageID) { unsafe layout.messageID = places.field(properties.pointee.message_id) }
+        if flags.contains(.priority) { unsafe layout.priority = properties.pointee.priority }
         if flags.contains(.timestamp) { unsafe timestamp = properties.pointee.timestamp }
         if flags.contains(.type) { unsafe layout.type = places.field(properties.pointee.type) }
         if flags.contains(.appID) { unsafe layout.appID = places.field(properties.pointee.app_id) }

@@ -17,12 +17,15 @@ package struct APNsRequest: Sendable {
     /// `apns-id`, for everything but a device `apns-request-id`.
     package var id: NotificationID
     package var payload: ArraySlice<UInt8>
+    /// The AMQP `priority`: which of the requests that wait goes first.
+    package var rank: UInt8
 
     // In line, because the call would copy and destroy every field of what it has made.
     @inlinable @inline(__always)
     package init(
         target: Notification.Target, topic: ArraySlice<UInt8>, pushType: PushType, priority: Priority? = nil,
-        expiration: Int64? = nil, collapseID: ArraySlice<UInt8>? = nil, id: NotificationID, payload: ArraySlice<UInt8>
+        expiration: Int64? = nil, collapseID: ArraySlice<UInt8>? = nil, id: NotificationID, payload: ArraySlice<UInt8>,
+        rank: UInt8 = 0
     ) {
         self.target = target
         self.topic = topic
@@ -32,6 +35,7 @@ package struct APNsRequest: Sendable {
         self.collapseID = collapseID
         self.id = id
         self.payload = payload
+        self.rank = rank
     }
 
     /// A request about the channels of an app.

@@ -183,7 +183,7 @@ package final class APNsPool {
 
     // MARK: Requests
 
-    /// Puts a request into the line, behind those of its priority. Its owner bounds the line's length.
+    /// Puts a request into the line, behind those of its rank. Its owner bounds the line's length.
     ///
     /// - Parameters:
     ///   - handle: the owner's small, reused number for the request; no other request has it until this one's event was
@@ -192,14 +192,14 @@ package final class APNsPool {
     ///     what is refused. If it is accepted there, the older ones are replaced.
     package func submit(_ request: consuming APNsRequest, handle: Handle, isProbe: Bool = false, at now: Instant) {
         precondition(!isDraining, "a pool that drains takes no more requests")
-        let priority = request.priority ?? .immediate
+        let rank = request.rank
         let former = entries.updateValue(Entry(request: request, isProbe: isProbe), forKey: handle)
         precondition(former == nil, "a handle names one request at a time")
         if isProbe {
             wantFreshConnection()
             waiting.rebinding.append(handle)
         } else {
-            waiting.line.append(handle, priority: priority)
+            waiting.line.append(handle, rank: rank)
         }
         counters[.submitted] += 1
         becomeDue()

@@ -1,59 +1,67 @@
 package import Core
 
-/// The requests that wait for a connection, in the order in which they go out.
+/// The requests that wait for their turn, in the order in which they go out.
 ///
-/// First what is sent again, then the highest priority, each first in, first out; but a priority is passed over only so
-/// often in a row. Where all three always wait, 26 of 35 requests are ``Priority/immediate``, 7 are
-/// ``Priority/considerate`` and 2 are ``Priority/low``.
+/// First what is sent again, then the highest rank, each first in, first out; but a lower rank is passed over only
+/// ``patience`` times in a row. The rank is the AMQP `priority`, of which AMQP 0-9-1 has ten: more counts as 9.
 package struct RequestLine: Sendable {
-    /// How many requests of a higher priority go first, in a row, while ``Priority/considerate`` waits.
-    package static let consideratePatience = 4
-    /// How many requests of a higher priority go first, in a row, while ``Priority/low`` waits; one more if both have
-    /// waited for so long.
-    package static let lowPatience = 16
+    /// How many requests of a higher rank go first, in a row, while one of a lower rank waits. Of several lower ranks
+    /// that have waited for so long, the lowest goes first.
+    package static let patience = 16
+    package static let highestRank: UInt8 = 9
+
+    private struct Class {
+        let rank: UInt8
+        var waiting = HandleQueue()
+        /// How many requests went past the first since it could have gone.
+        var passed = 0
+    }
 
     private var ahead = HandleQueue()
-    private var immediate = HandleQueue()
-    private var considerate = HandleQueue()
-    private var low = HandleQueue()
-    /// How many requests went past the first of each since it could have gone.
-    private var passedConsiderate = 0
-    private var passedLow = 0
+    /// One for each rank that has come, the highest first.
+    private var classes: [Class] = []
 
     package init() {}
 
     package var count: Int {
-        ahead.count + immediate.count + considerate.count + low.count
+        classes.reduce(ahead.count) { $0 + $1.waiting.count }
     }
 
     package var isEmpty: Bool {
-        ahead.isEmpty && immediate.isEmpty && considerate.isEmpty && low.isEmpty
+        ahead.isEmpty && classes.allSatisfy(\.waiting.isEmpty)
     }
 
     /// The request that goes next; without a request in between, it stays the same.
     // In line, because for the call the whole line would be copied.
     @inline(__always)
     package var first: Handle? {
-        if let handle = ahead.first { return handle }
-        if passedConsiderate >= Self.consideratePatience, let handle = considerate.first { return handle }
-        if passedLow >= Self.lowPatience, let handle = low.first { return handle }
-        return immediate.first ?? considerate.first ?? low.first
+        ahead.first ?? turn.flatMap { classes[$0].waiting.first }
+    }
+
+    /// Which class has its turn.
+    @inline(__always)
+    private var turn: Int? {
+        var turn: Int?
+        for index in classes.indices where !classes[index].waiting.isEmpty {
+            if turn == nil || classes[index].passed >= Self.patience { turn = index }
+        }
+        return turn
     }
 
     package func contains(_ handle: Handle) -> Bool {
-        ahead.contains(handle) || immediate.contains(handle) || considerate.contains(handle) || low.contains(handle)
+        ahead.contains(handle) || classes.contains { $0.waiting.contains(handle) }
     }
 
-    package mutating func append(_ handle: Handle, priority: Priority) {
-        switch priority {
-        case .immediate: immediate.append(handle)
-        case .considerate:
-            if considerate.isEmpty { passedConsiderate = 0 }
-            considerate.append(handle)
-        case .low:
-            if low.isEmpty { passedLow = 0 }
-            low.append(handle)
-        }
+    package mutating func append(_ handle: Handle, rank: UInt8) {
+        let index = place(of: min(rank, Self.highestRank))
+        if classes[index].waiting.isEmpty { classes[index].passed = 0 }
+        classes[index].waiting.append(handle)
+    }
+
+    private mutating func place(of rank: UInt8) -> Int {
+        let index = classes.firstIndex { $0.rank <= rank } ?? classes.count
+        if index == classes.count || classes[index].rank != rank { classes.insert(Class(rank: rank), at: index) }
+        return index
     }
 
     /// Adds a request that had its turn already: it goes before all that had none.
@@ -63,36 +71,19 @@ package struct RequestLine: Sendable {
 
     /// Takes ``first`` out because it is sent.
     package mutating func popFirst() -> Handle? {
-        guard let handle = first else { return nil }
-        if ahead.contains(handle) {
-            ahead.remove(handle)
-            return handle
-        }
-        let isConsiderate = considerate.contains(handle)
-        let isLow = !isConsiderate && low.contains(handle)
-        passedConsiderate = isConsiderate || considerate.isEmpty ? 0 : passedConsiderate + 1
-        passedLow = isLow || low.isEmpty ? 0 : passedLow + 1
-        if isConsiderate {
-            considerate.remove(handle)
-        } else if isLow {
-            low.remove(handle)
-        } else {
-            immediate.remove(handle)
-        }
-        return handle
+        if let handle = ahead.popFirst() { return handle }
+        guard let turn else { return nil }
+        classes[turn].passed = 0
+        for index in classes.indices.dropFirst(turn + 1) { classes[index].passed += 1 }
+        return classes[turn].waiting.popFirst()
     }
 
     /// Takes a request out that is not sent; nobody's turn comes sooner or later for it.
     package mutating func remove(_ handle: Handle) {
-        if immediate.contains(handle) {
-            immediate.remove(handle)
-        } else if considerate.contains(handle) {
-            considerate.remove(handle)
-        } else if low.contains(handle) {
-            low.remove(handle)
-        } else {
-            ahead.remove(handle)
+        guard let index = classes.firstIndex(where: { $0.waiting.contains(handle) }) else {
+            return ahead.remove(handle)
         }
+        classes[index].waiting.remove(handle)
     }
 }
 

@@ -83,6 +83,8 @@ public struct Delivery: Sendable {
         package var type = Field.absent
         package var appID = Field.absent
         package var body = Field.absent
+        /// `priority`, the one value that is not a place; 0 where there is none.
+        package var priority: UInt8 = 0
 
         package init() {}
     }
@@ -135,6 +137,9 @@ public struct Delivery: Sendable {
 
     /// `timestamp` in seconds since 1970 UTC.
     public var timestamp: UInt64? { content.timestamp }
+
+    /// `priority`; 0 where there is none, as the broker takes it.
+    public var priority: UInt8 { content.layout.priority }
 
     /// The exchange that it was published to; empty for the default one.
     public var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }

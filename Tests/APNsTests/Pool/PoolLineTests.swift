@@ -7,27 +7,28 @@ import Testing
 /// Who goes next, where permits are short.
 @Suite("APNsPool and its line")
 struct PoolLineTests {
-    @Test("A request of priority 10 does not wait for a backlog of priority 1, and the backlog is not forgotten")
-    func priorities() throws {
+    @Test("A request of a higher rank does not wait for a backlog, which is not forgotten; apns-priority is no rank")
+    func ranks() throws {
         let world = try World {
             $0.burst = 1
             $0.permitsPerSecond = 100
         }
         for handle in Handle(0)..<1000 {
-            world.pool.submit(Fixture.request(handle, priority: .low), handle: handle, at: world.now.instant)
+            world.pool.submit(Fixture.request(handle, priority: .immediate), handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
         let before = world.replies.count
         #expect((95...101).contains(before))
         for handle in Handle(1000)..<1200 {
-            let priority: Priority? = handle.value % 2 == 0 ? nil : .considerate
-            world.pool.submit(Fixture.request(handle, priority: priority), handle: handle, at: world.now.instant)
+            var request = Fixture.request(handle, priority: .low)
+            request.rank = handle.value % 2 == 0 ? 9 : 4
+            world.pool.submit(request, handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
-        let immediate = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 0 }
-        let considerate = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 1 }
-        let low = world.replies.keys.count { $0 < 1000 } - before
-        #expect((70...76).contains(immediate) && (18...21).contains(considerate) && (4...8).contains(low))
+        let high = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 0 }
+        let middle = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 1 }
+        let backlog = world.replies.keys.count { $0 < 1000 } - before
+        #expect((84...92).contains(high) && (4...7).contains(middle) && (4...7).contains(backlog))
         world.pass(.seconds(11))
         #expect(world.replies.count == 1200)
     }

@@ -13,86 +13,86 @@ struct RequestLineTests {
     }
 
     @Test(
-        "The higher priority goes first, each first in, first out, and what is sent again goes before all",
+        "The higher rank goes first, each first in, first out, and what is sent again goes before all",
         arguments: [
-            ([Priority.low, .considerate, .immediate], [Handle](), [2, 1, 0] as [Handle]),
-            ([.immediate, .immediate, .immediate], [], [0, 1, 2]),
-            ([.low, .low, .considerate, .immediate, .considerate], [], [3, 2, 4, 0, 1]),
-            ([.low, .immediate, .low, .considerate], [2, 0], [2, 0, 1, 3]),
-        ])
-    func order(priorities: [Priority], ahead: [Handle], expected: [Handle]) {
+            ([0, 1, 2], [Handle](), [2, 1, 0] as [Handle]),
+            ([5, 5, 5], [], [0, 1, 2]),
+            ([0, 0, 4, 9, 4], [], [3, 2, 4, 0, 1]),
+            ([0, 9, 0, 4], [2, 0], [2, 0, 1, 3]),
+            ([9, 255, 10, 8], [], [0, 1, 2, 3]),
+        ] as [([UInt8], [Handle], [Handle])])
+    func order(ranks: [UInt8], ahead: [Handle], expected: [Handle]) {
         var line = RequestLine()
-        for (handle, priority) in priorities.enumerated() where !ahead.contains(Handle(handle)) {
-            line.append(Handle(handle), priority: priority)
+        for (handle, rank) in ranks.enumerated() where !ahead.contains(Handle(handle)) {
+            line.append(Handle(handle), rank: rank)
         }
         for handle in ahead { line.appendAhead(handle) }
-        #expect(line.count == priorities.count)
+        #expect(line.count == ranks.count)
         #expect(drain(&line) == expected)
         #expect(line.isEmpty && line.first == nil)
     }
 
-    @Test("Where all priorities always wait, 26 of 35 are immediate, 7 considerate and 2 low")
+    @Test("Where three ranks always wait, 16 of 18 are of the highest, and one of each other")
     func shares() {
         var line = RequestLine()
-        let priorities: [Priority] = [.immediate, .considerate, .low]
+        let ranks: [UInt8] = [9, 4, 0]
         var counts: [Int] = [0, 0, 0]
-        for handle in 0..<30 { line.append(Handle(handle), priority: priorities[handle % 3]) }
-        for _ in 0..<35_000 {
+        for handle in 0..<30 { line.append(Handle(handle), rank: ranks[handle % 3]) }
+        for _ in 0..<36_000 {
             guard let handle = line.popFirst() else { break }
             counts[handle.index % 3] += 1
-            line.append(handle, priority: priorities[handle.index % 3])
+            line.append(handle, rank: ranks[handle.index % 3])
         }
-        #expect(counts == [26_000, 7_000, 2_000])
+        #expect(counts == [32_000, 2_000, 2_000])
     }
 
-    @Test("What comes late to a priority that was passed over before does not go ahead for it")
+    @Test("What comes late to a rank that was passed over before does not go ahead for it")
     func lateComer() {
         var line = RequestLine()
-        line.append(100, priority: .considerate)
-        for handle in 0..<20 { line.append(Handle(handle), priority: .immediate) }
-        #expect(drain(&line, 4) == [0, 1, 2, 3])
+        line.append(100, rank: 0)
+        for handle in 0..<40 { line.append(Handle(handle), rank: 1) }
+        #expect(drain(&line, 16) == Array(0..<16))
         line.remove(100)
-        line.append(101, priority: .considerate)
-        #expect(drain(&line, 5) == [4, 5, 6, 7, 101])
+        line.append(101, rank: 0)
+        #expect(drain(&line, 17) == Array(16..<32) + [101])
     }
 
     @Test("What is sent again is nobody's turn, so that it makes no one wait longer or less")
     func resent() {
         var line = RequestLine()
-        line.append(100, priority: .low)
-        for handle in 0..<20 { line.append(Handle(handle), priority: .immediate) }
+        line.append(100, rank: 0)
+        for handle in 0..<20 { line.append(Handle(handle), rank: 9) }
         _ = drain(&line, 10)
         for handle in 200..<300 { line.appendAhead(Handle(handle)) }
         #expect(drain(&line, 100) == Array(200..<300))
         #expect(drain(&line, 7) == [10, 11, 12, 13, 14, 15, 100])
     }
 
-    @Test("Whatever comes and goes, nothing is lost, and nobody is passed over for longer than its patience")
+    @Test("Whatever comes and goes, nothing is lost, and nobody is passed over for longer than the patience")
     func walk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         var line = RequestLine()
-        var model: [Priority: [Handle]] = [.immediate: [], .considerate: [], .low: []]
+        var model: [UInt8: [Handle]] = [:]
         var ahead: [Handle] = []
-        var passed: [Priority: Int] = [:]
+        var passed: [UInt8: Int] = [:]
         var next = Handle(0)
         for _ in 0..<20_000 {
+            let rank = UInt8.random(in: 0...RequestLine.highestRank, using: &random)
             switch Int.random(in: 0..<20, using: &random) {
             case 0..<9:
-                let priority = Priority.allCases.randomElement(using: &random) ?? .low
-                if model[priority]?.isEmpty == true { passed[priority] = 0 }
-                line.append(next, priority: priority)
-                model[priority]?.append(next)
+                if model[rank, default: []].isEmpty { passed[rank] = 0 }
+                line.append(next, rank: rank)
+                model[rank, default: []].append(next)
                 next += 1
             case 9:
                 line.appendAhead(next)
                 ahead.append(next)
                 next += 1
             case 10:
-                let priority = Priority.allCases.randomElement(using: &random) ?? .low
-                guard let handle = model[priority]?.randomElement(using: &random) else { continue }
+                guard let handle = model[rank]?.randomElement(using: &random) else { continue }
                 line.remove(handle)
-                model[priority]?.removeAll { $0 == handle }
+                model[rank]?.removeAll { $0 == handle }
             default:
                 let expected = line.first
                 let taken = line.popFirst()
@@ -102,17 +102,16 @@ struct RequestLineTests {
                     try #require(ahead.removeFirst() == taken, "seed \(seed)")
                     continue
                 }
-                for (priority, waiting) in model where !waiting.isEmpty {
-                    passed[priority, default: 0] += 1
-                    guard waiting.first == taken else { continue }
-                    model[priority]?.removeFirst()
-                    passed[priority] = 0
-                }
+                let own = try #require(model.first { $0.value.first == taken }?.key, "seed \(seed)")
+                model[own]?.removeFirst()
+                passed[own] = 0
+                for lower in model.keys where lower < own { passed[lower, default: 0] += 1 }
                 try #require(!line.contains(taken), "seed \(seed)")
             }
             try #require(line.count == ahead.count + model.values.reduce(0) { $0 + $1.count }, "seed \(seed)")
-            try #require(passed[.considerate, default: 0] <= RequestLine.consideratePatience, "seed \(seed)")
-            try #require(passed[.low, default: 0] <= RequestLine.lowPatience + 1, "seed \(seed)")
+            for (rank, waiting) in model where !waiting.isEmpty {
+                try #require(passed[rank, default: 0] <= RequestLine.patience, "seed \(seed)")
+            }
         }
     }
 }
