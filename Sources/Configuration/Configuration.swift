@@ -69,6 +69,19 @@ extension Configuration {
         package var prefetch: UInt16
         /// `x-single-active-consumer`: the broker gives everything to one consumer at a time.
         package var isSingleActive = false
+        /// How fast a worker sends what comes from it; `nil` for as fast as it can.
+        package var rateLimit: RateLimit?
+    }
+
+    /// A token bucket.
+    package struct RateLimit: Sendable, Equatable {
+        package var perSecond: Int
+        package var burst: Int
+
+        package init(perSecond: Int, burst: Int) {
+            self.perSecond = perSecond
+            self.burst = burst
+        }
     }
 
     /// What the bodies of results are.

@@ -33,7 +33,10 @@ struct ConfigurationBuilder {
                     name: text("queues[\(index)].name"), decoder: text("queues[\(index)].decoder"),
                     resultFormat: choice("queues[\(index)].result_format"),
                     prefetch: UInt16(integer("queues[\(index)].prefetch")),
-                    isSingleActive: values.boolean("queues[\(index)].single_active_consumer") ?? false)
+                    isSingleActive: values.boolean("queues[\(index)].single_active_consumer") ?? false,
+                    rateLimit: values.integer("queues[\(index)].rate_limit.per_second").map {
+                        Configuration.RateLimit(perSecond: $0, burst: integer("queues[\(index)].rate_limit.burst"))
+                    })
             },
             decoders: DecoderDefinition.all(in: values, of: file, registry).map(\.decoder), registry: registry,
             results: results(),

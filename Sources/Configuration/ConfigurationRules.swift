@@ -65,6 +65,7 @@ struct ConfigurationRules {
             (values.integers("retry.delays_seconds") ?? []) + (values.integers("retry.throttled_delays_seconds") ?? [])
         let suffix = ".retry.\(delays.max() ?? 0)s"
         for index in 0..<values.count("queues") {
+            checkPace("queues[\(index)]")
             let path = "queues[\(index)].name"
             if let name = values.text(path) {
                 if let other = places.updateValue(path, forKey: name) {
@@ -77,6 +78,17 @@ struct ConfigurationRules {
                 }
             }
         }
+    }
+
+    /// What waits for its queue's pace is parked after the hold time, which costs it its place.
+    private mutating func checkPace(_ queue: String) {
+        guard let rate = values.integer("\(queue).rate_limit.per_second"), let hold = values.integer("hold_seconds"),
+            let prefetch = values.integer("\(queue).prefetch"), prefetch / rate >= hold
+        else { return }
+        warning(
+            "\(queue).rate_limit.per_second",
+            "\(queue).prefetch takes \(prefetch / rate) s at this pace, and nothing waits longer than hold_seconds"
+                + " (\(hold)): lower prefetch")
     }
 
     /// Makes every decoder once: what their formats have to say against their options is said here.

@@ -67,6 +67,11 @@ extension Setting {
             "queues[].single_active_consumer", .boolean, default: "false",
             "Declares the queue with a single active consumer, for requests in order."
         ),
+        Setting(
+            "queues[].rate_limit", .section, default: "null",
+            "How fast each worker thread sends from the queue, as a token bucket; null for no limit."),
+        Setting("queues[].rate_limit.per_second", .integer(permits), default: nil, "Notifications per second."),
+        Setting("queues[].rate_limit.burst", .integer(permits), default: nil, "Notifications at once at most."),
     ]
 
     private static let routes = [

@@ -4,8 +4,10 @@ import Logging
 
 /// From a notification that is sent to its outcome.
 extension Dispatch {
-    /// Sends a notification, or holds it while its app or its topic is paused.
-    mutating func send(_ handle: Handle, at now: Moment) {
+    /// Sends a notification, or holds it while its app or its topic is paused, or until its queue's pace permits it.
+    ///
+    /// - Parameter hasTurn: whether it has waited for that pace.
+    mutating func send(_ handle: Handle, hasTurn: Bool = false, at now: Moment) {
         let entry = notifications[handle]
         if hasExpired(entry, at: now) {
             finishExpired(handle, entry)
@@ -16,7 +18,6 @@ extension Dispatch {
             return
         }
         guard admit(handle, entry, at: now) else { return }
-        if entry.firstTry == nil { entry.firstTry = now.instant }
         let pool = gates.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
         guard
             !outlook.standstill.isSuspended || outlook.isConnected(pool: pool)
@@ -25,6 +26,8 @@ extension Dispatch {
             gates.withdrawn(handle, entry)
             return parkWaiting(handle, at: now)
         }
+        guard paces.isEmpty || takesPermit(handle, entry, hasTurn: hasTurn, at: now) else { return }
+        if entry.firstTry == nil { entry.firstTry = now.instant }
         entry.pool = pool
         entry.submittedAt = now.instant
         waits(entry, at: now)

@@ -19,6 +19,10 @@ package struct Dispatch: ~Copyable {
     /// prefetch be full of them.
     var retries = DeadlineQueue<Handle>()
     let maximumWaitingRetries: Int
+    /// By queue; empty where no queue has a pace.
+    var paces: [QueuePace?]
+    /// When the first of those goes that wait for the pace of their queue.
+    var nextTurn = Instant.distantFuture
     /// What is known of whether APNs can be reached.
     var outlook = Outlook()
     var findingLog = LogLimit(interval: .seconds(60))
@@ -32,6 +36,8 @@ package struct Dispatch: ~Copyable {
         gates = Gates(apps, log: log)
         self.log = log
         random = SplitMix64(seed: seed)
+        let paces = settings.queues.map { QueuePace($0) }
+        self.paces = paces.contains { $0 != nil } ? paces : []
         counters = PipelineCounters(queues: settings.queues.count)
         maximumWaitingRetries = max(settings.queues.count, settings.prefetch / Self.waitingRetriesDivisor)
     }
@@ -56,7 +62,7 @@ package struct Dispatch: ~Copyable {
     }
 
     package var nextDeadline: Instant? {
-        let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook)
+        let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook, nextTurn)
         return earliest == .distantFuture ? nil : earliest
     }
 
@@ -73,6 +79,7 @@ package struct Dispatch: ~Copyable {
         while budget > 0, let place = gates.popDue(at: now.instant) {
             budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
         }
+        if nextTurn <= now.instant { budget = takeTurns(budget, at: now) }
         if outlook.nextLook <= now.instant { lookAtTheWaiting(hasRoom: hasRoom, at: now) }
     }
 }

@@ -12,12 +12,16 @@ package struct PipelineQueue: Sendable {
     package let resultFormat: Configuration.ResultFormat
     /// Which of ``PipelineSettings/processes`` reads its messages; `nil` where `decoder` does so here and now.
     package let process: Int?
+    /// How fast what comes from it is sent; `nil` for as fast as it can be.
+    package let rateLimit: Configuration.RateLimit?
 
     package init(
         name: String, decoder: any Decoder, decoderName: String? = nil,
-        resultFormat: Configuration.ResultFormat = .harebell, prefetch: UInt16, process: Int? = nil
+        resultFormat: Configuration.ResultFormat = .harebell, prefetch: UInt16, process: Int? = nil,
+        rateLimit: Configuration.RateLimit? = nil
     ) {
         self.process = process
+        self.rateLimit = rateLimit
         self.resultFormat = resultFormat
         self.name = name
         self.decoder = decoder
@@ -106,7 +110,8 @@ extension PipelineSettings {
             return PipelineQueue(
                 name: queue.name, decoder: decoder, decoderName: queue.decoder,
                 resultFormat: queue.resultFormat, prefetch: queue.prefetch,
-                process: (decoder as? ProcessDecoder).map { processes.index(of: queue.decoder, $0.options) })
+                process: (decoder as? ProcessDecoder).map { processes.index(of: queue.decoder, $0.options) },
+                rateLimit: queue.rateLimit)
         }
         self.processes = processes
         results = configuration.results.route.map { PublishRoute($0) }

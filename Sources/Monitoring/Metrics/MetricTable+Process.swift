@@ -6,7 +6,8 @@ extension Metric {
     // MARK: Limits
 
     static let limits = [
-        prefetch, prefetchInForce, messages, standstill, heldTooLong, requeued, remembered, orphans, suspects, workers,
+        prefetch, prefetchInForce, queuePermits, paceWaiting, messages, standstill, heldTooLong, requeued, remembered,
+        orphans, suspects, workers,
         workerSilence, suppressedLogLines,
     ]
 
@@ -19,6 +20,13 @@ extension Metric {
             Less than `harebell_prefetch` for a moment after a start, while returned messages are tried one by one; \
             0, or 1 for a probe, while no app can send.
             """)
+    static let queuePermits = Metric(
+        "harebell_queue_permits", .gauge, by: ["queue"],
+        "Notifications that all worker threads could send at once by `queues[].rate_limit`; only of queues with one.",
+        advice: "At 0 the pace is what limits.")
+    static let paceWaiting = Metric(
+        "harebell_queue_pace_waiting", .gauge, by: ["queue"], "Notifications that wait for the pace of their queue.",
+        advice: "Near `harebell_prefetch` while a campaign is sent. The rest of it waits in the queue.")
     static let messages = Metric(
         "harebell_queue_messages", .gauge, by: ["queue"],
         "Messages that wait in a queue, as it said when it was last asked: every 5 s at most, while somebody looks.",

@@ -193,6 +193,9 @@ package struct MetricsPage {
     private mutating func writeLimits() {
         write(.prefetch, perQueue: { Int($0.queues[$1].prefetch) })
         write(.prefetchInForce, perQueue: { Int($0.queues[$1].prefetchInForce) })
+        let paces = snapshots.flatMap(\.queues).compactMap { queue in queue.pace.map { (queue.name, $0) } }
+        write(.queuePermits, sums: paces.map { ($0, $1.permits) })
+        write(.paceWaiting, sums: paces.map { ($0, $1.waiting) })
         write(.messages, snapshots.messages.mapValues { .integer(Int($0)) })
         write(.standstill, sum: { $0.isSuspended ? 1 : 0 })
         write(.heldTooLong, sum: { $0.counters[.heldTooLong] })

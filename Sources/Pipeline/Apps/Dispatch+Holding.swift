@@ -72,13 +72,17 @@ extension Dispatch {
     /// Whether a notification has waited for too long, for its app or in a pool that is silent.
     private func isOverdue(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
-        return gates.lane(holding: handle, entry) != nil || isIgnored(entry, at: now)
+        return gates.lane(holding: handle, entry) != nil || waitsForPace(handle, entry) || isIgnored(entry, at: now)
     }
 
-    /// Takes notifications out that wait for their app or in a pool.
-    private mutating func leave(_ destination: Leaving, _ handles: [Handle], at now: Moment) {
+    /// Takes notifications out that wait for their app, for the pace of their queue or in a pool.
+    mutating func leave(_ destination: Leaving, _ handles: [Handle], at now: Moment) {
         for handle in handles {
             let entry = notifications[handle]
+            if leavesLine(handle, entry) {
+                left(handle, destination, at: now)
+                continue
+            }
             guard let lane = gates.lane(holding: handle, entry) else {
                 takeBack(handle, .leave(destination))
                 continue
@@ -175,7 +179,11 @@ extension Dispatch {
         for app in gates.table.configured {
             for lane in AppLane.all { limitHeld(app, lane, givesBack: true, at: now) }
         }
-        leave(.giveBack, notifications.handles.filter { notifications[$0].isSubmitted }, at: now)
+        let waiting = notifications.handles.filter { handle in
+            let entry = notifications[handle]
+            return entry.isSubmitted || waitsForPace(handle, entry)
+        }
+        leave(.giveBack, waiting, at: now)
     }
 
     /// Whether a paused app has nothing that could be its probe.

@@ -34,6 +34,8 @@ extension Worker {
         switch drain.stage {
         case .running, .ended: return
         case .finishing:
+            dispatch.giveBackPaced(at: now)
+            performActions()
             if holdsOnly { giveBackWaiting() }
             if !isIdle {
                 guard drain.isOver(at: now.instant) else { return }

@@ -15,6 +15,8 @@ package struct WorkerSnapshot: Sendable {
         package let isConsuming: Bool
         /// What waited in it when it was last asked; `nil` if it has not answered yet.
         package let messages: UInt32?
+        /// What its pace permits to be sent now, and what waits for that; `nil` where it has none.
+        package let pace: (permits: Int, waiting: Int)?
     }
 
     package struct App: Sendable {
@@ -120,7 +122,8 @@ extension Worker {
             queues: intake.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
-                    isConsuming: queues[index].isConsuming, messages: messages(inQueue: QueueID(index)))
+                    isConsuming: queues[index].isConsuming, messages: messages(inQueue: QueueID(index)),
+                    pace: dispatch.pace(ofQueue: index, at: now.instant))
             },
             isSuspended: dispatch.isSuspended, remembered: intake.remembered, orphans: intake.orphaned,
             suspects: outbox.suspects, isPublisherOpen: readiness.isPublisherOpen,

@@ -1,0 +1,228 @@
+import AMQP
+import Core
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+@testable import Runtime
+
+/// `queues[].rate_limit`: `docs/operate/teams.md`, "A pace for a queue".
+@Suite("The pace of a queue")
+struct QueuePaceTests {
+    private static let pace = Configuration.RateLimit(perSecond: 50, burst: 10)
+
+    private static func token(_ number: Int) -> String {
+        let name = String(number, radix: 16)
+        return "7" + String(repeating: "0", count: 63 - name.count) + name
+    }
+
+    private static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
+        "{\"device-token\":\"\(token(number))\",\"apns-topic\":\"\(topic)\",\(extra)"
+            + "\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private static func fanOut(_ count: Int) -> String {
+        let tokens = (0..<count).map { "\"\(token($0))\"" }.joined(separator: ",")
+        return "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    /// With a queue that has the pace, and `push.other`, which has none.
+    private static func world(
+        _ pace: Configuration.RateLimit = pace, script: String = "",
+        configure: (inout Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(script: script, declares: World.queues + ["push.other"]) {
+            $0.queues[0].prefetch = 1000
+            $0.queues[0].rateLimit = pace
+            $0.queues.append(Configuration.Queue(name: "push.other", decoder: "auto", prefetch: 10))
+            configure(&$0)
+        }
+        try world.start()
+        return world
+    }
+
+    private static func put(_ world: World, _ numbers: Range<Int>, extra: String = "") throws {
+        for number in numbers {
+            var properties = MessageProperties()
+            properties.messageID = Array("m\(number)".utf8)
+            try world.broker.put(
+                Array(body(number, extra: extra).utf8), properties: properties, into: "push.requests")
+        }
+        world.settle()
+    }
+
+    /// When APNs got each notification, since the first.
+    private static func times(_ world: World) -> [Duration] {
+        let times = world.ledger.records.map(\.receivedAt)
+        return times.map { $0 - (times.first ?? $0) }
+    }
+
+    private static func waiting(_ world: World) -> Int? {
+        world.worker?.snapshot(at: world.moment).queues[0].pace?.waiting
+    }
+
+    @Test("200 requests at 50 a second with a burst of 10 take 3.8 seconds, each goes when it is due, and in order")
+    func exact() throws {
+        let world = try Self.world()
+        try Self.put(world, 0..<200)
+        #expect(world.sent == 10 && Self.waiting(world) == 190)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        let times = Self.times(world)
+        #expect(times.count == 200 && times[9] == .zero)
+        for (index, time) in times.enumerated().dropFirst(10) {
+            #expect(time == .milliseconds((index - 9) * 20), "\(index)")
+        }
+        let order = world.ledger.records.map { String(decoding: $0.deviceToken, as: UTF8.self) }
+        #expect(order == (0..<200).map(Self.token))
+        #expect(world.published(in: "push.results").allSatisfy { $0.outcome == "accepted" })
+    }
+
+    @Test(
+        "Whatever comes when, no time has more than the burst and the rate, and all of it is used",
+        arguments: [(1, 1), (3, 7), (333, 5)])
+    func law(perSecond: Int, burst: Int) throws {
+        let world = try Self.world(Configuration.RateLimit(perSecond: perSecond, burst: burst))
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        var published = 0
+        while published < 150 {
+            let next = published + Int.random(in: 1...30, using: &random)
+            try Self.put(world, published..<next)
+            published = next
+            world.pass(.milliseconds(Int64.random(in: 0...3000, using: &random)))
+        }
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        let times = Self.times(world)
+        #expect(times.count == published, "seed \(seed)")
+        for (first, start) in times.enumerated() {
+            for (last, end) in times.enumerated().dropFirst(first) {
+                let most = Double(burst) + Double(perSecond) * (end - start).inSeconds + 1e-6
+                try #require(Double(last - first + 1) <= most, "seed \(seed): \(first)...\(last)")
+            }
+        }
+    }
+
+    @Test("Another queue does not wait")
+    func otherQueue() throws {
+        let world = try Self.world()
+        try Self.put(world, 0..<500)
+        try world.broker.put(Array(Self.body(1000).utf8), properties: MessageProperties(), into: "push.other")
+        world.settle()
+        #expect(world.ledger.records.contains { $0.deviceToken.elementsEqual(Self.token(1000).utf8) })
+        #expect(Self.waiting(world) == 490)
+    }
+
+    @Test("Each notification of a fan-out takes a permit, and so does each retry")
+    func fanOut() throws {
+        let world = try Self.world(script: "token *, attempt 1: 503 Shutdown")
+        try world.request(Self.fanOut(30), id: "m1")
+        #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
+        let times = Self.times(world)
+        #expect(times.count == 60)
+        #expect(times.last ?? .zero >= .milliseconds(1000))
+        #expect(world.published(in: "push.results").count { $0.outcome == "accepted" } == 30)
+    }
+
+    @Test("The AMQP priority decides among those that wait")
+    func priority() throws {
+        let world = try Self.world()
+        try Self.put(world, 0..<30)
+        try world.request(Self.body(99, extra: "\"apns-priority\":1,"), id: "urgent") { $0.priority = 5 }
+        try world.request(Self.body(98, extra: "\"apns-priority\":10,"), id: "not") { $0.priority = nil }
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        let order = world.ledger.records.map { String(decoding: $0.deviceToken, as: UTF8.self) }
+        #expect(order == (Array(0..<10) + [99] + Array(10..<30) + [98]).map(Self.token))
+    }
+
+    @Test("What expires while it waits is not sent, and takes no permit")
+    func expiry() throws {
+        let world = try Self.world(Configuration.RateLimit(perSecond: 1, burst: 1))
+        try Self.put(world, 0..<1)
+        try Self.put(world, 1..<11, extra: "\"apns-expiration\":\(World.start.wall.seconds + 4),")
+        try Self.put(world, 11..<12)
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        let outcomes = world.published(in: "push.results").compactMap(\.outcome)
+        #expect(outcomes.count { $0 == "expired" } == 12 - world.sent && (5...7).contains(world.sent))
+        #expect(Self.times(world).last == .seconds(world.sent - 1))
+    }
+
+    @Test("A drain gives back at once what waits, and what is half done is parked")
+    func drain() throws {
+        let world = try Self.world()
+        try world.request(Self.fanOut(20), id: "fan-out")
+        try Self.put(world, 100..<200)
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(60))
+        #expect(world.pass(atMost: .seconds(1)) { worker.hasEnded })
+        #expect(!worker.wasCutShort && world.broker.unsettledCount == 0)
+        #expect(world.broker.messages(in: "push.requests").count == 100 && world.parked.count == 1)
+        try world.start()
+        #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
+        #expect(world.sent == 120 && world.published(in: "push.results").count == 120)
+    }
+
+    @Test("What waits for longer than the hold time is parked and counts no attempt")
+    func hold() throws {
+        let world = try Self.world(Configuration.RateLimit(perSecond: 1, burst: 1)) { $0.hold = .seconds(20) }
+        try Self.put(world, 0..<100)
+        world.pass(.seconds(21))
+        #expect((78...82).contains(world.parked.count) && Self.waiting(world) == 0)
+        for copy in world.parked {
+            #expect(copy.decodedProperties?.headers?["harebell-attempts"] == .int32(0))
+        }
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("What waits for a paused app takes no permits, and comes at the pace when the pause is over")
+    func pause() throws {
+        let world = try Self.world(script: "topic com.example.app: 403 TopicMismatch")
+        try Self.put(world, 0..<100)
+        world.pass(.seconds(14))
+        // The rest of the line came to its turn, and waits for the app.
+        #expect(world.worker?.paused.reduce(0) { $0 + $1.held } == 100 && Self.waiting(world) == 0)
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        // All of them after the probe: ten at once, then one each 20 ms.
+        let accepted = Self.times(world).suffix(99)
+        #expect((accepted.last ?? .zero) - (accepted.first ?? .zero) >= .milliseconds(1760))
+        #expect(world.published(in: "push.results").count { $0.outcome == "accepted" } == 100)
+    }
+
+    @Test("When no app can send, what waits goes back")
+    func standstill() throws {
+        let world = try Self.world(script: "topic com.example.*: 403 BadCertificate") { $0.hold = .seconds(60) }
+        try Self.put(world, 0..<3)
+        world.pass(.seconds(55))
+        try Self.put(world, 3..<50)
+        world.pass(.seconds(120))
+        #expect(world.worker?.isSuspended == true && Self.waiting(world) == 0)
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(4000)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 50)
+    }
+
+    @Test("A lost connection leaves what waits to whoever gets it next, and nothing is sent twice")
+    func lostConnection() throws {
+        let world = try Self.world()
+        try Self.put(world, 0..<100)
+        world.pass(.milliseconds(100))
+        world.cut(consuming: true)
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        #expect(world.sent == 100 && world.published(in: "push.results").count == 100)
+    }
+
+    @Test("What waits for an app that a reload removes ends when its turn comes")
+    func removedApp() throws {
+        let world = try Self.world()
+        try Self.put(world, 0..<50)
+        try world.reload { $0.apps.removeFirst() }
+        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        let outcomes = world.published(in: "push.results").compactMap(\.outcome)
+        #expect(outcomes.count { $0 == "invalid" } == 40 && outcomes.count { $0 == "accepted" } == 10)
+    }
+}
