@@ -106,9 +106,18 @@ extension Configuration {
             case all, failures, none
         }
 
+        /// What one message holds.
+        package enum Per: String, Sendable, CaseIterable {
+            /// One result.
+            case notification
+            /// An array of the results of a request.
+            case request
+        }
+
         /// `nil` for nowhere.
         package var route: Route?
         package var publish: Publish
+        package var per = Per.notification
         /// How long a reply queue may refuse a result before it goes elsewhere.
         package var refused = Duration.seconds(30)
     }

@@ -83,6 +83,7 @@ struct ConfigurationBuilder {
     private func results() -> Configuration.Results {
         var results = Configuration.Results(route: optionalRoute("results"), publish: .none)
         if results.route != nil { results.publish = choice("results.publish") }
+        if let per = values.text("results.per").flatMap(Configuration.Results.Per.init) { results.per = per }
         if let refused = values.integer("results.refused_seconds") { results.refused = .seconds(refused) }
         return results
     }

@@ -88,6 +88,9 @@ extension Setting {
             "results.publish", .choice(Configuration.Results.Publish.allCases.map(\.rawValue)), default: "all",
             "Which results without reply_to are published."),
         Setting(
+            "results.per", .choice(Configuration.Results.Per.allCases.map(\.rawValue)), default: "notification",
+            "What one message contains: one result, or an array of all results of a request."),
+        Setting(
             "results.refused_seconds", .integer(1...600), default: "30",
             "How long a reply queue may refuse a result before it goes here or to the dead letters."),
         Setting(

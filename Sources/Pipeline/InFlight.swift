@@ -22,6 +22,8 @@ package final class InFlightRequest {
     /// The key of a request with a message id, which is wanted of each that completes: made on arrival, while its bytes
     /// are in the processor's cache.
     let namedKey: RedeliveryKey?
+    /// Results that are published together.
+    var results: [PartialResult] = []
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
 

@@ -43,6 +43,7 @@ package struct PipelineSettings: Sendable {
     package var processes: [PipelineProcess] = []
     package var results: PublishRoute?
     package var publishResults: Configuration.Results.Publish
+    package var resultsPer = Configuration.Results.Per.notification
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
     /// Tries in this process.
@@ -116,6 +117,7 @@ extension PipelineSettings {
         self.processes = processes
         results = configuration.results.route.map { PublishRoute($0) }
         publishResults = configuration.results.publish
+        resultsPer = configuration.results.per
         refusedResults = configuration.results.refused
         feedback = configuration.feedback.map { PublishRoute($0) }
         deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)

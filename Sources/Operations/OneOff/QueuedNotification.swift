@@ -69,7 +69,10 @@ package final class QueuedNotification: Run {
     private func received(_ delivery: Delivery, at now: Instant) {
         replies.acknowledge(delivery, at: now)
         guard delivery.correlationID?.elementsEqual(request.id) == true else { return }
-        let result = HandmadeResult(json: delivery.body) { name in
+        // With `results.per: request` it is the one element of an array.
+        let isArray = delivery.body.first == UInt8(ascii: "[")
+        let json = isArray ? delivery.body.dropFirst().dropLast() : delivery.body
+        let result = HandmadeResult(json: json) { name in
             guard case .text(let text) = delivery.header(name) else { return nil }
             return text
         }

@@ -301,18 +301,17 @@ extension Outbox {
         refusedResults.ended(pending)
         forgetRefusal(of: pending)
         switch pending.kind {
-        case .result(let report, let id):
-            if let route = settings.results(for: report.outcome), pending.request.delivery.replyTo != nil {
+        case .result(let note):
+            if let route = settings.results(for: note.report.outcome), pending.request.delivery.replyTo != nil {
                 counters.unconfirmed -= 1
                 pending.request.open -= 1
                 publish(
                     pending.publication.rerouted(to: route), for: pending.request,
-                    .routedResult(report: report, id: id), at: now)
+                    .routedResult(note), at: now)
             } else {
-                abandonResult(pending, report, id, reply, at: now)
+                abandonResult(pending, note, reply, at: now)
             }
-        case .routedResult(let report, let id):
-            abandonResult(pending, report, id, reply, at: now)
+        case .routedResult(let note): abandonResult(pending, note, reply, at: now)
         case .feedback:
             log.error(
                 "the feedback queue does not exist: an unregistered result went only to its own queue",
@@ -334,16 +333,16 @@ extension Outbox {
 
     /// The request becomes a dead letter that holds its result.
     mutating func abandonResult(
-        _ pending: PendingPublication, _ report: Report, _ id: NotificationID?, _ reply: String, at now: Moment
+        _ pending: PendingPublication, _ note: PendingPublication.ResultNote, _ reply: String, at now: Moment
     ) {
         counters.unconfirmed -= 1
         if pending.request.firstFailure == nil {
-            var report = report
+            var report = note.report
             report.detail = "the result could not be routed (\(reply))" + (report.detail.map { "; \($0)" } ?? "")
-            pending.request.firstFailure = InFlightRequest.Failure(id: id, report: report)
+            pending.request.firstFailure = InFlightRequest.Failure(id: note.id, report: report)
         }
         pending.request.firstFailure?.results.append(pending.publication.body)
-        if !settings.callsForDeadLetter(report.outcome) { pending.request.failures += 1 }
+        pending.request.failures += note.unfailed
         closeOne(of: pending.request, at: now)
     }
 }

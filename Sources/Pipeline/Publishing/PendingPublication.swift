@@ -4,14 +4,22 @@ import Core
 /// A publish that has no confirm yet.
 package final class PendingPublication {
     enum Kind {
-        case result(report: Report, id: NotificationID?)
-        case routedResult(report: Report, id: NotificationID?)
+        case result(ResultNote)
+        case routedResult(ResultNote)
         case feedback
         case deadLetter
         /// The copy that waits in a retry queue.
         case retry
         /// Likewise of a message that its decoder put off for so long.
         case putOff(Duration)
+    }
+
+    /// What a dead letter says if no queue takes a result.
+    struct ResultNote {
+        let report: Report
+        let id: NotificationID?
+        /// How many of the notifications call for no dead letter otherwise.
+        let unfailed: Int
     }
 
     let request: InFlightRequest

@@ -1,3 +1,4 @@
+import Configuration
 package import Core
 
 /// From an outcome to the settlement.
@@ -39,7 +40,12 @@ extension Outbox {
                 environment: end.entry?.environment ?? end.notification?.environment, delivery: delivery,
                 format: settings.queues[delivery.queue.index].resultFormat)
             if let route {
-                publish(result.publication(to: route), for: request, .result(report: report, id: end.id), at: now)
+                let part = PartialResult(report: report, id: end.id, position: end.position, json: result.body)
+                if settings.resultsPer == .request {
+                    request.results.append(part)
+                } else {
+                    publish(result.publication(to: route), for: request, .result(note(on: [part])), at: now)
+                }
             }
             if let feedback {
                 publish(result.publication(to: feedback), for: request, .feedback, at: now)
@@ -53,6 +59,30 @@ extension Outbox {
             }
         }
         closeOne(of: request, at: now)
+    }
+
+    /// Publishes the results that a request has so far, in the order of its notifications: all of them but those that
+    /// wait for a later round.
+    ///
+    /// - Returns: `false` where there is nothing to publish, or after a reload no place for it.
+    private mutating func publishResults(of request: InFlightRequest, at now: Moment) -> Bool {
+        guard !request.results.isEmpty else { return false }
+        let results = request.results.sorted { $0.position ?? 0 < $1.position ?? 0 }
+        request.results = []
+        let note = note(on: results)
+        guard let route = resultRoute(for: request.delivery, outcome: note.report.outcome) else { return false }
+        let format = settings.queues[request.delivery.queue.index].resultFormat
+        let result = encoder.encode(results, of: request.delivery, format: format)
+        publish(result.publication(to: route), for: request, .result(note), at: now)
+        return true
+    }
+
+    /// The first of them that was not accepted stands for all.
+    private func note(on results: [PartialResult]) -> PendingPublication.ResultNote {
+        let shown = results.first { $0.report.outcome != .accepted } ?? results[0]
+        return PendingPublication.ResultNote(
+            report: shown.report, id: shown.id,
+            unfailed: results.count { !settings.callsForDeadLetter($0.report.outcome) })
     }
 
     /// `reply_to` through the default exchange; without it, what the configuration says.
@@ -69,6 +99,7 @@ extension Outbox {
     mutating func closeOne(of request: InFlightRequest, givesBack: Bool = false, at now: Moment) {
         request.open -= 1
         guard request.open == 0 else { return }
+        if publishResults(of: request, at: now) { return }
         if let failure = request.firstFailure {
             request.firstFailure = nil
             deadLetter(request, failure, at: now)

@@ -17,6 +17,15 @@ package struct EncodedResult: Sendable {
     }
 }
 
+/// A result that is published with others of its request.
+struct PartialResult {
+    let report: Report
+    let id: NotificationID?
+    let position: Int?
+    /// In the format of its queue.
+    let json: ArraySlice<UInt8>
+}
+
 /// Writes what became of a notification, for whoever asked for it. One result after the other uses the same memory for
 /// it.
 package final class ResultEncoder {
@@ -56,18 +65,11 @@ package final class ResultEncoder {
             case .cloudevents: ResultEvent.contentType
             }
         writer.append(.contentType, contentType)
-        writer.appendHeaders { Self.appendHeaders(report, traced: delivery, to: &$0) }
-        writer.appendPersistent()
-        writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
-        if let id {
-            let suffix = position.map(Self.suffix) ?? []
-            writer.append(.messageID, NotificationID.textLength + suffix.count) {
-                id.append(to: &$0)
-                $0.append(suffix)
-            }
+        writer.appendHeaders {
+            if report.isCommon { $0.append(Self.commonHeaders) } else { Self.appendHeaders(report, to: &$0) }
+            Self.appendTrace(of: delivery, to: &$0)
         }
-        writer.append(.type, Self.type)
-        writer.endProperties()
+        endProperties(of: delivery, id: id, position: position)
         switch format {
         case .harebell:
             Self.append(
@@ -88,6 +90,46 @@ package final class ResultEncoder {
         case .gorush:
             writer.content.append(GorushFeedback(report, notification, position: position ?? 0, of: delivery).json)
         }
+        let (properties, body) = writer.finish()
+        return EncodedResult(encodedProperties: properties, body: body)
+    }
+
+    /// Everything but content type and headers.
+    private func endProperties(of delivery: Delivery, id: NotificationID?, position: Int?) {
+        writer.appendPersistent()
+        writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
+        if let id {
+            let suffix = position.map(Self.suffix) ?? []
+            writer.append(.messageID, NotificationID.textLength + suffix.count) {
+                id.append(to: &$0)
+                $0.append(suffix)
+            }
+        }
+        writer.append(.type, Self.type)
+        writer.endProperties()
+    }
+
+    /// Several results of one request as an array. The properties name the first one; the headers say what all have in
+    /// common, and `mixed` where the outcomes differ.
+    func encode(
+        _ results: [PartialResult], of delivery: Delivery, format: Configuration.ResultFormat
+    ) -> EncodedResult {
+        let first = results[0]
+        writer.append(.contentType, format == .cloudevents ? ResultEvent.batchContentType : Self.contentType)
+        writer.appendHeaders {
+            let status = results.allSatisfy { $0.report.status == first.report.status } ? first.report.status : nil
+            let reason = results.allSatisfy { $0.report.reason == first.report.reason } ? first.report.reason : nil
+            let isMixed = results.contains { $0.report.outcome != first.report.outcome }
+            Self.appendHeaders(isMixed ? "mixed" : first.report.outcome.name, status, reason, to: &$0)
+            HeaderBytes.append("harebell-results", integer: Int32(results.count), to: &$0)
+            Self.appendTrace(of: delivery, to: &$0)
+        }
+        endProperties(of: delivery, id: first.id, position: first.position)
+        for (index, result) in results.enumerated() {
+            writer.content.append(index == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
+            writer.content.append(result.json)
+        }
+        writer.content.append(UInt8(ascii: "]"))
         let (properties, body) = writer.finish()
         return EncodedResult(encodedProperties: properties, body: body)
     }
@@ -187,8 +229,7 @@ package final class ResultEncoder {
         if let number { json.append(decimal: Int(number)) } else { json.append("null") }
     }
 
-    private static func appendHeaders(_ report: Report, traced delivery: Delivery, to table: inout ByteQueue) {
-        if report.isCommon { table.append(commonHeaders) } else { appendHeaders(report, to: &table) }
+    private static func appendTrace(of delivery: Delivery, to table: inout ByteQueue) {
         delivery.forEachHeader(named: { TraceHeader($0) }) { header, value in
             guard case .text(let text) = value, text.count <= TraceHeader.maximumLength else { return }
             HeaderBytes.append(header.name, text: text, to: &table)
@@ -196,9 +237,15 @@ package final class ResultEncoder {
     }
 
     private static func appendHeaders(_ report: Report, to table: inout ByteQueue) {
-        HeaderBytes.append("harebell-outcome", text: report.outcome.name, to: &table)
-        if let status = report.status { HeaderBytes.append("harebell-status", integer: Int32(status), to: &table) }
-        if let reason = report.reason {
+        appendHeaders(report.outcome.name, report.status, report.reason, to: &table)
+    }
+
+    private static func appendHeaders(
+        _ outcome: StaticString, _ status: UInt16?, _ reason: RejectionReason?, to table: inout ByteQueue
+    ) {
+        HeaderBytes.append("harebell-outcome", text: outcome, to: &table)
+        if let status { HeaderBytes.append("harebell-status", integer: Int32(status), to: &table) }
+        if let reason {
             HeaderBytes.append("harebell-reason", text: ArraySlice(reason.rawValue.utf8), to: &table)
         }
     }

@@ -36,6 +36,8 @@ struct GorushFeedback {
 /// A result as the data of an event. Source: CloudEvents 1.0.2, JSON event format.
 enum ResultEvent {
     static let contentType = ArraySlice("application/cloudevents+json; charset=utf-8".utf8)
+    /// Of several in an array. Source: CloudEvents, JSON Event Format, section 4.
+    static let batchContentType = ArraySlice("application/cloudevents-batch+json; charset=utf-8".utf8)
 
     /// - Parameters:
     ///   - result: our own JSON.

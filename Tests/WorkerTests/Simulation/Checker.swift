@@ -54,6 +54,8 @@ final class Checker {
     private var permitted = 0
     private let limits: Limits
     private let maximumAttempts: Int
+    private let isPerRequest: Bool
+    private let pace: Configuration.RateLimit?
     /// What no connection, and no worker, may exceed.
     struct Limits {
         var permitsPerSecond: Int
@@ -74,6 +76,8 @@ final class Checker {
         self.world = world
         self.limits = limits ?? Limits(world.configuration)
         maximumAttempts = world.configuration.retry.maximumAttempts
+        isPerRequest = world.configuration.results.per == .request
+        pace = world.configuration.queues[0].rateLimit
         world.broker.observe = { [unowned self] in observed($0) }
     }
 
@@ -179,16 +183,45 @@ final class Checker {
         case "push.dead": fates[name]?.deadLetters += 1
         case "push.feedback": fates[name]?.feedback.insert(id)
         default:
-            fates[name]?.copies += 1
-            fates[name]?.results[id, default: []].insert(outcome)
-            judgeCertainty(name, message)
+            let body = String(decoding: message.body, as: UTF8.self)
+            guard body.first == "[" || isPerRequest else {
+                fates[name]?.copies += 1
+                fates[name]?.results[id, default: []].insert(outcome)
+                return judgeCertainty(name, body)
+            }
+            confirmed(together: body, of: name)
         }
+    }
+
+    /// The results of a request in one message: an array in the order of the fan-out.
+    private func confirmed(together body: String, of name: String) {
+        guard isPerRequest, body.first == "[", body.last == "]", let request = fates[name]?.request else {
+            return complain("\(name) has results in the wrong form")
+        }
+        var last = -1
+        let elements = body.dropFirst(2).dropLast().split(separator: ",{\"apns-id\"").enumerated()
+        for element in elements.map({ $0 == 0 ? String($1) : "\"apns-id\"\($1)" }) {
+            let position = Self.position(of: element, in: request)
+            guard let id = element.member("apns-id"), let outcome = element.member("outcome"), position > last else {
+                return complain("\(name) has results out of order, or incomplete ones: \(body)")
+            }
+            last = position
+            fates[name]?.copies += 1
+            let key = request.results > 1 ? "\(id)-\(position)" : id
+            fates[name]?.results[key, default: []].insert(outcome)
+            judgeCertainty(name, element)
+        }
+    }
+
+    private static func position(of element: String, in request: SimulatedRequest) -> Int {
+        request.deviceTokens.indices.first { index in
+            element.contains("\"\(request.deviceTokens[index])\"") || element.contains("device-tokens[\(index)]")
+        } ?? 0
     }
 
     /// What a result says was not processed has never been accepted. One that was delivered twice may have been, by who
     /// cannot tell any more.
-    private func judgeCertainty(_ name: String, _ message: Broker.Message) {
-        let body = String(decoding: message.body, as: UTF8.self)
+    private func judgeCertainty(_ name: String, _ body: String) {
         guard body.contains(#""processed":"no""#), let fate = fates[name], fate.deliveries == 1, fate.parked == 0
         else { return }
         guard let token = fate.request.deviceTokens.first(where: { body.contains("\"\($0)\"") }) else { return }
@@ -370,11 +403,24 @@ final class Checker {
     private func judgeWorkers() {
         for worker in world.running {
             permitted += Int(worker.counters[.uncertain])
+            judgePace(of: worker)
             for case let pool? in worker.pools.roster.pools {
                 let goaways = pool.statistics(at: world.network.now).counters.goaways.keys
                 let errors = Self.protocolErrors.intersection(goaways)
                 if !errors.isEmpty { complain("APNs' side found HTTP/2 broken: \(errors.sorted())") }
             }
+        }
+    }
+
+    /// No worker has handed more to its pools than the pace of its queue permits.
+    private func judgePace(of worker: Worker) {
+        guard let pace else { return }
+        let submitted = worker.pools.roster.pools.reduce(0) { sum, pool in
+            sum + (pool?.statistics(at: world.network.now).counters[.submitted] ?? 0)
+        }
+        let elapsed = (world.network.now - World.start.instant).inSeconds
+        if Double(submitted) > Double(pace.burst) + Double(pace.perSecond) * elapsed {
+            complain("\(submitted) notifications were sent in \(elapsed) s, at \(pace)")
         }
     }
 
@@ -437,6 +483,14 @@ final class Checker {
                 if level < -0.001 { return complain("connection \(connection) got more requests than permits") }
             }
         }
+    }
+}
+
+extension String {
+    /// The text of a member of a JSON object that is written without spaces.
+    fileprivate func member(_ name: String) -> String? {
+        guard let start = firstRange(of: "\"\(name)\":\"")?.upperBound else { return nil }
+        return String(self[start...].prefix { $0 != "\"" })
     }
 }
 

@@ -63,6 +63,11 @@ final class Simulation {
         if span > Self.busy { delays[delays.count - 1] = .seconds(900) }
         let attempts = Int.random(in: 1...5, using: &retries)
         let hold = Duration.seconds(Int64.random(in: 20...300, using: &retries))
+        var teams = SplitMix64(seed: seed &+ 2_000_000_011)
+        let hasPace = Int.random(in: 0..<3, using: &teams) == 0
+        let pace = Configuration.RateLimit(
+            perSecond: Int.random(in: 2...50, using: &teams), burst: Int.random(in: 1...10, using: &teams))
+        let isPerRequest = Int.random(in: 0..<3, using: &teams) == 0
         let script = ([SimulatedRequest.script] + trouble.lines).joined(separator: "\n")
         world = try World(seed: seed, script: script, sabotage: sabotage) { configuration in
             // Heartbeats are most of what happens in hours.
@@ -76,6 +81,8 @@ final class Simulation {
             configuration.retry.throttledDelays = throttledDelays
             configuration.retry.maximumAttempts = attempts
             configuration.hold = hold
+            if hasPace { configuration.queues[0].rateLimit = pace }
+            if isPerRequest { configuration.results.per = .request }
         }
         if isLong { world.broker.heartbeat = 1200 }
         world.startsSlowly = Bool.random(using: &random)

@@ -1,0 +1,141 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+@testable import Runtime
+
+/// `results.per: request`: `docs/produce/results.md`, "Results per request".
+@Suite("Results of a request in one message")
+struct ResultsPerRequestTests {
+    private static func token(_ prefix: String) -> String {
+        prefix + String(repeating: "0", count: 64 - prefix.count)
+    }
+
+    private static func fanOut(_ prefixes: [String]) -> String {
+        let tokens = prefixes.map { "\"\($0 == "zz" ? $0 : token($0))\"" }.joined(separator: ",")
+        return "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private static let single =
+        "{\"device-token\":\"\(token("7"))\",\"apns-topic\":\"com.example.app\","
+        + "\"payload\":{\"aps\":{\"badge\":1}}}"
+
+    private static func world(
+        script: String = "", configure: (inout Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(script: script) {
+            $0.results.per = .request
+            configure(&$0)
+        }
+        try world.start()
+        return world
+    }
+
+    /// The outcomes in an array of results, in its order.
+    private static func outcomes(_ result: World.Published) -> [String] {
+        outcomes(in: result.body)
+    }
+
+    private static func outcomes(in body: String) -> [String] {
+        body.split(separator: "\"outcome\":\"").dropFirst().map { String($0.prefix { $0 != "\"" }) }
+    }
+
+    @Test("The results are one array, in the order of the device tokens, whichever ends first")
+    func order() throws {
+        let world = try Self.world(script: "token 71*: delay 300ms")
+        try world.request(Self.fanOut(["71", "dead", "zz", "72"]), id: "m1", replyTo: "replies")
+        #expect(world.published(in: "replies").isEmpty)
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        let replies = world.published(in: "replies")
+        try #require(replies.count == 1)
+        #expect(Self.outcomes(replies[0]) == ["accepted", "unregistered", "invalid", "accepted"])
+        #expect(replies[0].body.hasPrefix("[{") && replies[0].body.hasSuffix("}]"))
+        #expect(replies[0].outcome == "mixed" && replies[0].messageID?.hasSuffix("-0") == true)
+        #expect(world.published(in: "push.feedback").map(\.outcome) == ["unregistered"])
+        #expect(world.published(in: "push.dead").count == 1)
+        let properties = try #require(world.broker.messages(in: "replies").first?.decodedProperties)
+        #expect(properties.headers?["harebell-results"] == .int32(4) && properties.headers?["harebell-status"] == nil)
+        #expect(properties.type == Array("harebell.result".utf8) && properties.correlationID == Array("m1".utf8))
+    }
+
+    @Test("A request with one notification, or none, has an array of one")
+    func single() throws {
+        let world = try Self.world()
+        try world.request(Self.single, id: "m1")
+        try world.request("no JSON", id: "m2")
+        let results = world.published(in: "push.results")
+        #expect(results.map(Self.outcomes) == [["accepted"], ["invalid"]])
+        #expect(results.map(\.outcome) == ["accepted", "invalid"])
+        #expect(results.allSatisfy { $0.body.hasPrefix("[{\"apns-id\":\"\($0.messageID ?? "")") })
+    }
+
+    @Test("The array is confirmed before the request is acknowledged")
+    func confirmedFirst() throws {
+        let world = try Self.world()
+        world.broker.holdsConfirms = true
+        try world.request(Self.fanOut(["71", "72"]), id: "m1")
+        #expect(world.published(in: "push.results").count == 1 && world.broker.unsettledCount == 1)
+        world.cut(consuming: false)
+        world.broker.holdsConfirms = false
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 2)
+    }
+
+    @Test("A retry publishes only what is new")
+    func retry() throws {
+        let world = try Self.world(script: "token 72*, attempt 1: 503 ServiceUnavailable")
+        try world.request(Self.fanOut(["71", "72", "73"]), id: "m1")
+        #expect(world.published(in: "push.results").map(Self.outcomes) == [["accepted", "accepted"]])
+        #expect(world.broker.unsettledCount == 0 && world.parked.count == 1)
+        #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.map(Self.outcomes) == [["accepted", "accepted"], ["accepted"]])
+        #expect(results[1].body.contains(Self.token("72")) && results[1].messageID?.hasSuffix("-1") == true)
+        #expect(world.sent == 4)
+    }
+
+    @Test("An array that no queue takes becomes a part of the dead letter, which counts its results once")
+    func unroutable() throws {
+        let world = try Self.world(script: "token e4e4*: 400 BadCollapseId") { $0.results.route = nil }
+        try world.request(Self.fanOut(["71", "e4e4"]), id: "m1", replyTo: "nowhere")
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        let letters = world.published(in: "push.dead")
+        try #require(letters.count == 1)
+        #expect(letters[0].headers["harebell-result"].map { Self.outcomes(in: $0) } == ["accepted", "rejected"])
+        #expect(letters[0].headers["harebell-detail"]?.hasPrefix("2 of 2 notifications failed") == true)
+    }
+
+    @Test("Of a request without reply_to the array has the results that are published")
+    func failuresOnly() throws {
+        let world = try Self.world { $0.results.publish = .failures }
+        try world.request(Self.fanOut(["71", "dead"]), id: "m1")
+        try world.request(Self.fanOut(["71", "72"]), id: "m2")
+        #expect(world.published(in: "push.results").map(Self.outcomes) == [["unregistered"]])
+        #expect(world.isQuiet)
+    }
+
+    @Test("A reload that takes the place of results away settles what has gathered some")
+    func reloaded() throws {
+        let world = try Self.world(script: "token 72*: delay 300ms")
+        try world.request(Self.fanOut(["71", "72"]), id: "m1")
+        try world.reload { $0.results.route = nil }
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        #expect(world.published(in: "push.results").isEmpty && world.sent == 2)
+    }
+
+    @Test("CloudEvents come as a batch, gorush's feedback as an array", arguments: Configuration.ResultFormat.allCases)
+    func formats(format: Configuration.ResultFormat) throws {
+        let world = try Self.world { $0.queues[0].resultFormat = format }
+        try world.request(Self.fanOut(["71", "72"]), id: "m1")
+        let message = try #require(world.broker.messages(in: "push.results").first)
+        let type = message.decodedProperties?.contentType.map { String(decoding: $0, as: UTF8.self) }
+        let expected = format == .cloudevents ? "application/cloudevents-batch+json" : "application/json"
+        #expect(type?.hasPrefix(expected) == true)
+        #expect(message.body.first == UInt8(ascii: "[") && message.body.last == UInt8(ascii: "]"))
+        #expect(world.published(in: "push.results").count == 1)
+    }
+}
