@@ -24,8 +24,7 @@ package struct Observation: Sendable {
 
     /// What is known of an app's credential.
     package struct Credential: Sendable {
-        package let topic: String
-        package let environment: Environment
+        package let app: AppName
         /// Whether provider tokens are signed for it; else it has a certificate.
         package let usesProviderTokens: Bool
         /// Of its certificate, until it expires.
@@ -33,11 +32,8 @@ package struct Observation: Sendable {
         /// Since its newest provider token was signed.
         package let tokenAge: Duration?
 
-        package init(
-            topic: String, environment: Environment, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?
-        ) {
-            self.topic = topic
-            self.environment = environment
+        package init(_ app: AppName, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?) {
+            self.app = app
             self.usesProviderTokens = usesProviderTokens
             self.expiresIn = expiresIn
             self.tokenAge = tokenAge

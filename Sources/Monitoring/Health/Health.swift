@@ -6,8 +6,7 @@ import Runtime
 /// Whether a process does its work, and what is missing.
 package struct Health: Sendable, Equatable {
     package struct App: Sendable, Equatable {
-        package let topic: String
-        package let environment: Environment
+        package let name: AppName
         /// Over all workers.
         package var connections = 0
         package var authenticated = 0
@@ -16,7 +15,7 @@ package struct Health: Sendable, Equatable {
 
         /// Whether notifications of it can go.
         package var isUsable: Bool {
-            connections > 0 && !pauses.contains { $0.topic == topic && $0.isForDevices }
+            connections > 0 && !pauses.contains { $0.topic == name.topic && $0.isForDevices }
         }
     }
 
@@ -72,12 +71,11 @@ package struct Health: Sendable, Equatable {
             if queue.isConsuming { queues[index].consumers += 1 }
         }
         for app in snapshot.apps {
-            let index =
-                apps.firstIndex { $0.topic == app.topic && $0.environment == app.environment } ?? apps.count
-            if index == apps.count { apps.append(App(topic: app.topic, environment: app.environment)) }
+            let index = apps.firstIndex { $0.name == app.name } ?? apps.count
+            if index == apps.count { apps.append(App(name: app.name)) }
             apps[index].connections += app.connections
             apps[index].authenticated += app.authenticated
-            for paused in snapshot.paused where paused.app == app.topic && paused.environment == app.environment {
+            for paused in snapshot.paused where paused.app == app.name {
                 addPause(paused, to: &apps[index], at: snapshot.takenAt.instant)
             }
         }
@@ -130,7 +128,7 @@ extension Health {
         }
         let apps = apps.map { app in
             JSONAnswer.object([
-                ("topic", .text(app.topic)), ("environment", .text(app.environment.rawValue)),
+                ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
                 ("usable", .boolean(app.isUsable)), ("connections", .integer(app.connections)),
                 ("authenticated", .integer(app.authenticated)), ("paused", .array(app.pauses.map(\.answer))),
             ])

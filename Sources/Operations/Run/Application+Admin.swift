@@ -66,8 +66,8 @@ extension Application {
                 if case .token = app.credential { usesProviderTokens = true }
                 let issued = plan.tokens.source(for: app.credential)?.issuedAt
                 return Observation.Credential(
-                    topic: app.topic, environment: app.environment,
-                    usesProviderTokens: usesProviderTokens, expiresIn: certificate?.secondsLeft(at: now.wall),
+                    AppName(app.topic, app.environment), usesProviderTokens: usesProviderTokens,
+                    expiresIn: certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             admin: admin.server?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,

@@ -86,6 +86,7 @@ extension DeadLetterOrder {
         if !filter.outcomes.isEmpty { fields["outcomes"] = "\(filter.outcomes.joined(separator: ","))" }
         if !filter.reasons.isEmpty { fields["reasons"] = "\(filter.reasons.joined(separator: ","))" }
         fields["topic"] = filter.topic.map { "\($0)" }
+        fields["environment"] = filter.environment.map { "\($0.rawValue)" }
         fields["origin"] = filter.origin.map { "\($0)" }
         fields["since"] = filter.since.map { "\($0.inUTC)" }
         fields["until"] = filter.until.map { "\($0.inUTC)" }

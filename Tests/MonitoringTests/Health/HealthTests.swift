@@ -29,7 +29,7 @@ struct HealthTests {
         let health = health(world)
         #expect(health.missing.isEmpty)
         #expect(health.queues == [Health.Queue(name: "push.requests", consumers: 1)])
-        #expect(health.apps.map(\.topic) == ["com.example.app", "com.example.other"])
+        #expect(health.apps.map(\.name.topic) == ["com.example.app", "com.example.other"])
         #expect(health.apps.allSatisfy { $0.isUsable && $0.connections == 1 && $0.authenticated == 0 })
         try world.request(Self.body)
         world.pass(.seconds(1))

@@ -61,7 +61,7 @@ struct CertificateRefusalTests {
         world.pass(.seconds(900))
         let worker = try #require(world.worker)
         #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
-        #expect(worker.paused.map(\.app) == ["com.example.app"])
+        #expect(worker.paused.map(\.app.topic) == ["com.example.app"])
         #expect(worker.paused.map(\.held) == [3])
         #expect(world.published(in: "push.results").count == 2, "the other app has a credential of its own")
         #expect(world.published(in: "push.dead").isEmpty)
