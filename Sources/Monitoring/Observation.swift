@@ -41,6 +41,8 @@ package struct Observation: Sendable {
     }
 
     package var workers: [Worker]
+    /// Whether one app that is not usable makes the process unready.
+    package var needsEveryApp: Bool
     package var credentials: [Credential]
     package var admin: AdminStatistics
     /// Whether orders about dead letters are taken.
@@ -51,10 +53,12 @@ package struct Observation: Sendable {
     package var at: Moment
 
     package init(
-        workers: [Worker], credentials: [Credential], admin: AdminStatistics, takesOrders: Bool = false,
+        workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], admin: AdminStatistics,
+        takesOrders: Bool = false,
         orders: DeadLetterOrderTally = DeadLetterOrderTally(), process: ProcessUsage = ProcessUsage(), at: Moment
     ) {
         self.workers = workers
+        self.needsEveryApp = needsEveryApp
         self.credentials = credentials
         self.admin = admin
         self.takesOrders = takesOrders

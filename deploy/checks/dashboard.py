@@ -124,7 +124,7 @@ def main():
         for scheme, width in (("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)):
             tab = look(browser, address, token, scheme, width)
             for name in (name for name, shown in PICTURES.items() if shown == (scheme, width)):
-                picture = f"{folder}/{name.rsplit("/", 1)[1]}"
+                picture = f"{folder}/{name.rsplit('/', 1)[1]}"
                 tab.picture(picture)
                 mark(picture)
             print(f"dashboard: {scheme}, {width} pixels wide")

@@ -25,7 +25,7 @@ package struct StatePage {
 
     private var members: [(String, JSONAnswer)] {
         [
-            ("version", .text(Version.text)), ("time", .text(seen.at.wall.inUTC)),
+            ("version", .text(Version.text)), ("host", .text(WorkerName.host)), ("time", .text(seen.at.wall.inUTC)),
             // Monotonic, so that no clock that is set makes a rate wrong.
             ("clock_seconds", .seconds(seen.at.instant - Instant(nanoseconds: 0))),
             ("ready", .boolean(health.isReady)), ("missing", .array(health.missing.map { .text($0) })),
@@ -119,7 +119,8 @@ package struct StatePage {
         let credential = seen.credentials.first { $0.app == app.name }
         return .object([
             ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
-            ("usable", .boolean(app.isUsable)), ("connections", .integer(app.connections)),
+            ("usable", .boolean(app.isUsable)), ("problem", .optional(app.problem)),
+            ("connections", .integer(app.connections)),
             ("authenticated", .integer(app.authenticated)),
             ("credential", .optional(credential.map { $0.usesProviderTokens ? "provider-token" : "certificate" })),
             ("provider_token_age_seconds", .optional(credential?.tokenAge)),

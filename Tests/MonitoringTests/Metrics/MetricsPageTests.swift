@@ -174,6 +174,15 @@ struct MetricsPageTests {
         }
         #expect(sum("harebell_connections", .production, ["app": "com.example.app", "state": "ready"]) == 1)
         #expect(sum("harebell_connections", .development, ["app": "com.example.app", "state": "ready"]) == 0)
+        // The same series make the alert fire in the test of the rules.
+        let rules = try Self.file("deploy/prometheus/alerts.test.yaml")
+        for environment in Environment.allCases {
+            let count = try #require(sum("harebell_connections", environment, ["state": "ready"]))
+            let labels = #"app="com.example.app", environment="\#(environment.rawValue)", state="ready""#
+            #expect(
+                rules.contains(
+                    #"harebell_connections{job="harebell", instance="a", \#(labels)}', values: '\#(Int(count))x70'"#))
+        }
         #expect(sum("harebell_waiting", .production) == 0)
         #expect(sum("harebell_waiting", .development) == 1)
         #expect(sum("harebell_notifications_total", .production, ["outcome": "accepted"]) == 1)
@@ -312,10 +321,14 @@ struct MetricsPageTests {
         #expect(known.sum("process_start_time_seconds") == 1_795_300_000.25)
     }
 
+    private static func file(_ path: String) throws -> String {
+        let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+        return String(decoding: try ConfigurationFiles.read("\(folder)/\(path)"), as: UTF8.self)
+    }
+
     @Test("The page in the documentation ends with the table of metrics")
     func documentation() throws {
-        let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
-        let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/reference/metrics.md"), as: UTF8.self)
+        let page = try Self.file("docs/reference/metrics.md")
         #expect(page.hasSuffix("\n\n" + MetricsReference.markdown))
     }
 }
