@@ -2,21 +2,24 @@
 
 SOURCES := Package.swift Sources Tests docs/produce/examples/decoder/Package.swift docs/produce/examples/decoder/Sources
 
-.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak demo artefacts format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak chaos demo artefacts packages dist format lint ci
 
 build:
 	swift build
 
 # How the binary to install is built: with the standard library inside it runs without a Swift toolchain, faster and in less
 # memory.
-RELEASE := -c release --static-swift-stdlib
+RELEASE_OPTIONS := -c release --static-swift-stdlib
+
+# Package.swift takes from here what `harebell --version` says of the commit.
+release benchmarks: export HAREBELL_REVISION ?= $(shell ./deploy/revision)
 
 release:
-	swift build $(RELEASE) --product harebell
+	swift build $(RELEASE_OPTIONS) --product harebell
 
 # The benchmarks, built as the binary to install is, so that the counts are its own.
 benchmarks:
-	swift build $(RELEASE) --product benchmarks
+	swift build $(RELEASE_OPTIONS) --product benchmarks
 
 # What each step of a request's way costs, held against thresholds: `make bench`, `make bench ONLY=decode`.
 bench:
@@ -67,11 +70,24 @@ soak: RATE ?= 8000
 soak:
 	./deploy/soak $(COUNT) $(RATE)
 
+# Faults of a cluster, one by one: `make chaos RELEASE=4`, `make chaos FAULT=leader RATE=200`. At random: `make chaos
+# MINUTES=60 SEED=7`.
+chaos:
+	./deploy/chaos $(if $(RELEASE),--release $(RELEASE)) $(if $(FAULT),--fault $(FAULT)) $(if $(RATE),--rate $(RATE)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
 demo:
 	./deploy/demo
 
 artefacts:
 	./deploy/check-artefacts
+
+# The files of a release, in dist/: see deploy/dist. `packages` leaves the image out, which needs root.
+dist:
+	./deploy/dist
+
+packages:
+	./deploy/dist packages
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)

@@ -17,6 +17,15 @@ let dashboard = [
     "dashboard.html", "dashboard.css", "elements.js", "chart.js", "sections.js", "dead-letters.js", "main.js",
 ]
 
+/// The files of the inbox's page, likewise.
+let inbox = ["inbox.html", "inbox.css", "inbox.js"]
+
+/// The commit and its date, which the Makefile takes from deploy/revision. Where they change, one C file is compiled.
+let revision = Context.environment["HAREBELL_REVISION"] ?? ""
+
+/// What `harebell schema` prints; links to the files in docs/reference/schemas.
+let schemas = ["request.schema.json", "result.schema.json", "dead-letter.schema.json", "asyncapi.json"]
+
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
@@ -46,6 +55,7 @@ let package = Package(
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CHarebellDecoder"),
+        .target(name: "CRevision", cSettings: [.define("HAREBELL_REVISION", to: "\"\(revision)\"")]),
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         // Layer 2: the words.
@@ -61,7 +71,7 @@ let package = Package(
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
         library("Simulator", ["Core", "System", "TLS", "HTTP2"]),
-        library("Admin", ["CMicrohttpd", "Core", "System"]),
+        library("Admin", ["CMicrohttpd", "Core", "System", "TLS"]),
         library("Settings", ["Core", "System", "YAML"]),
         // Layer 6: what messages say.
         library(
@@ -77,6 +87,10 @@ let package = Package(
                 "Core", "System", "TLS", "Proxy", "YAML", "AMQP", "Settings", "Decoding",
                 .product(name: "Logging", package: "swift-log"),
             ]),
+        // What the simulator received, for people and for tests.
+        library(
+            "Inbox", ["Core", "System", "Admin", "Simulator", "Decoding", deque],
+            resources: inbox.map { .embedInCode("Page/\($0)") }),
         // Layer 8: the circle.
         library(
             "Pipeline",
@@ -108,11 +122,11 @@ let package = Package(
         library(
             "HarebellKit",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Simulator", "Settings", "Decoding", "Configuration",
-                "Pipeline", "Runtime", "Operations",
+                "CRevision", "Core", "System", "TLS", "HTTP2", "AMQP", "APNs", "Simulator", "Settings", "Decoding",
+                "Configuration", "Inbox", "Pipeline", "Runtime", "Operations",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-            ]),
+            ], resources: schemas.map { .embedInCode("Schemas/\($0)") }),
         // Layer 13: the program.
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
@@ -152,6 +166,7 @@ let package = Package(
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("AdminTests", ["Admin", "Core", "System"]),
+        tests("InboxTests", ["Inbox", "Admin", "Simulator", "HTTP2", "Core"]),
         tests(
             "DecodingTests",
             [

@@ -49,7 +49,7 @@ begin_demo_bridge() {
     local port
     broker=$(./deploy/broker start "$folder/broker")
     ./deploy/docker/make-credentials "$folder/credentials"
-    begin simulate --port 0 --public-key "$folder/credentials/AuthKey.pub" --key-id DEMO123456 --team-id DEMOTEAM01 \
+    begin simulate --port 0 --log none --public-key "$folder/credentials/AuthKey.pub" --key-id DEMO123456 --team-id DEMOTEAM01 \
         --certificate "$folder/credentials/simulator.pem" --private-key "$folder/credentials/simulator.key"
     port=$(sed -n 's/^port //p' "$folder/simulate.log")
     admin=$(free_port)

@@ -2,6 +2,8 @@
 struct AdminAccess {
     /// `nil` lets everyone in.
     let token: [UInt8]?
+    /// Whether requests without a token may name another host than loopback.
+    let anyHost: Bool
 
     /// - Parameter authorization: the header's value.
     func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
@@ -27,7 +29,7 @@ struct AdminAccess {
     /// server under a name of theirs that leads here (DNS rebinding), so that only names of loopback are taken. A
     /// client that says none is no browser.
     func knows(_ host: HostName?) -> Bool {
-        token != nil || host?.isLoopback ?? true
+        token != nil || anyHost || host?.isLoopback ?? true
     }
 
     /// Takes as long whichever byte is wrong, so that no one can guess them one after the other.

@@ -14,28 +14,65 @@ package struct AdminPage: Sendable {
     /// Such as `/metrics`.
     package let path: StaticString
     package let access: Access
-    /// Whether it is a command, asked for by POST with a JSON body, rather than something to look at.
-    package let isCommand: Bool
+    package enum Method: Sendable {
+        /// HEAD as well.
+        case get
+        /// A command with a JSON body.
+        case post
+        case delete
+    }
 
-    package init(_ path: StaticString, _ access: Access = .readers, isCommand: Bool = false) {
+    package let method: Method
+
+    package init(_ path: StaticString, _ access: Access = .readers, _ method: Method = .get) {
         self.path = path
         self.access = access
-        self.isCommand = isCommand
+        self.method = method
     }
 
     /// What `Allow` says.
-    var methods: String { isCommand ? "POST" : "GET, HEAD" }
+    var methods: String {
+        switch method {
+        case .get: "GET, HEAD"
+        case .post: "POST"
+        case .delete: "DELETE"
+        }
+    }
+
+    func takes(_ method: String) -> Bool {
+        switch self.method {
+        case .get: method == "GET" || method == "HEAD"
+        case .post: method == "POST"
+        case .delete: method == "DELETE"
+        }
+    }
 }
 
 /// A request that may be answered.
 package struct AdminRequest: Sendable {
     package let page: AdminPage
+    /// The parameters behind the path, decoded, in their order.
+    package let query: [(name: String, value: String)]
+    /// When it was asked for the first time.
+    package let receivedAt: Instant
     /// Whether it was asked before, and not answered.
     package let isRepeated: Bool
     /// Of a command.
     package let body: [UInt8]
     /// Who asks: an address in digits.
     package let peer: String
+
+    package init(
+        page: AdminPage, query: [(name: String, value: String)] = [], receivedAt: Instant, isRepeated: Bool,
+        body: [UInt8] = [], peer: String = ""
+    ) {
+        self.page = page
+        self.query = query
+        self.receivedAt = receivedAt
+        self.isRepeated = isRepeated
+        self.body = body
+        self.peer = peer
+    }
 }
 
 package struct AdminAnswer: Sendable {

@@ -24,6 +24,8 @@ package final class AdminServer {
             didSet { hasWaited = hasWaited || isWaiting }
         }
         private(set) var hasWaited = false
+        /// When its request was complete.
+        var requestedAt: Instant?
         /// Whether it is to be closed.
         var isLeaving = false
         /// The command whose body is being read.
@@ -59,12 +61,13 @@ package final class AdminServer {
     ///   - listen: an address in digits; port 0 takes any free one.
     ///   - token: what `Authorization: Bearer` has to carry for what is not public.
     ///   - longest: how long a connection may take.
+    ///   - anyHost: whether requests without a token may name another host than loopback.
     package init(
         loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = AdminConnections.longest,
-        pages: any AdminPages
+        anyHost: Bool = false, pages: any AdminPages
     ) throws(EventLoopError) {
         self.pages = pages
-        access = AdminAccess(token: token.map { Array($0.utf8) })
+        access = AdminAccess(token: token.map { Array($0.utf8) }, anyHost: anyHost)
         limits = AdminConnections(longest: longest)
         endpoint = listen
         now = loop.now
@@ -182,7 +185,8 @@ package final class AdminServer {
             guard !state.isTooLong else { return answer(connection, command, Self.tooLong) }
             return show(command, connection)
         }
-        let page = pages.pages.first { $0.path.description == path }
+        let candidates = pages.pages.filter { $0.path.description == path }
+        let page = candidates.first { $0.takes(method) } ?? candidates.first
         let host: HostName?
         do throws(RequestHead.Failure) {
             let head = RequestHead(
@@ -205,11 +209,11 @@ package final class AdminServer {
             return answer(connection, page, .text(401, "401 a bearer token is needed"), ("WWW-Authenticate", "Bearer"))
         }
         guard let page else { return answer(connection, page, .text(404, "404 there is no such page")) }
-        guard page.isCommand ? method == "POST" : method == "GET" || method == "HEAD" else {
-            return answer(
-                connection, page, .text(405, "405 only \(page.methods) can be used here"), ("Allow", page.methods))
+        guard page.takes(method) else {
+            let methods = candidates.map(\.methods).joined(separator: ", ")
+            return answer(connection, page, .text(405, "405 only \(methods) can be used here"), ("Allow", methods))
         }
-        return page.isCommand ? begin(page, connection) : show(page, connection)
+        return page.method == .post ? begin(page, connection) : show(page, connection)
     }
 
     /// Nothing has been read of a command's body.
@@ -235,7 +239,11 @@ package final class AdminServer {
 
     private func show(_ page: AdminPage, _ connection: DaemonConnection) -> Bool {
         let state = state(of: connection)
-        let request = AdminRequest(page: page, isRepeated: state.hasWaited, body: state.body, peer: state.peer)
+        let receivedAt = state.requestedAt ?? now.instant
+        state.requestedAt = receivedAt
+        let request = AdminRequest(
+            page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.hasWaited, body: state.body,
+            peer: state.peer)
         guard let content = pages.answer(request, at: now) else {
             state.isWaiting = true
             connection.suspend()

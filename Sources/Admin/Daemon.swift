@@ -91,25 +91,29 @@ struct DaemonConnection {
 
     /// The values of a header of the request, one for each line that it has.
     func headers(_ name: String) -> [String] {
-        var found = FoundHeaders(name: name)
+        values(.HEADER_KIND).filter { $0.name.lowercased() == name }.map(\.value)
+    }
+
+    /// The parameters behind the path, decoded, in their order; one without `=` has an empty value.
+    var query: [(name: String, value: String)] {
+        values(.GET_ARGUMENT_KIND)
+    }
+
+    private func values(_ kind: MHD_ValueKind) -> [(name: String, value: String)] {
+        var found: [(name: String, value: String)] = []
         unsafe withUnsafeMutablePointer(to: &found) { found in
             _ = unsafe MHD_get_connection_values(
-                pointer, .HEADER_KIND,
+                pointer, kind,
                 { found, _, name, value in
-                    guard let found = unsafe found?.assumingMemoryBound(to: FoundHeaders.self), let name = unsafe name
+                    guard let found = unsafe found?.assumingMemoryBound(to: [(name: String, value: String)].self),
+                        let name = unsafe name
                     else { return .YES }
-                    let isWanted = unsafe String(cString: name).lowercased() == found.pointee.name
-                    if isWanted { unsafe found.pointee.values.append(value.map { unsafe String(cString: $0) } ?? "") }
+                    let text = unsafe value.map { unsafe String(cString: $0) } ?? ""
+                    unsafe found.pointee.append((String(cString: name), text))
                     return .YES
                 }, found)
         }
-        return found.values
-    }
-
-    private struct FoundHeaders {
-        /// In lower case.
-        let name: String
-        var values: [String] = []
+        return found
     }
 
     /// Nothing is read or answered until ``resume()``.

@@ -1,9 +1,9 @@
-import Core
+package import Core
 import Glibc
 import Proxy
 
 /// The addresses that a configuration writes as text.
-enum Addresses {
+package enum Addresses {
     /// `https://host[:port]`, an optional slash at the end; the port is 443 where it is missing.
     static func service(_ text: String) -> Endpoint? {
         guard text.hasPrefix("https://") else { return nil }
@@ -48,13 +48,13 @@ enum Addresses {
     }
 
     /// `address:port` to listen on, numeric; `localhost` is 127.0.0.1, and port 0 takes a free one.
-    static func listener(_ text: String) -> Endpoint? {
+    package static func listener(_ text: String) -> Endpoint? {
         guard var endpoint = endpoint(text[...], defaultPort: nil) else { return nil }
         if endpoint.host == "localhost" { endpoint.host = "127.0.0.1" }
         return isNumeric(endpoint.host) ? endpoint : nil
     }
 
-    static func isLoopback(_ host: String) -> Bool {
+    package static func isLoopback(_ host: String) -> Bool {
         host == "::1" || host.hasPrefix("127.")
     }
 

@@ -23,9 +23,15 @@ public enum Harebell {
     ///
     /// - Parameter formats: in the order in which the reference shows them.
     public static func main(decoders formats: [DecoderFormat] = []) -> Never {
+        let path = CommandPath(Array(CommandLine.arguments.dropFirst()))
         do {
             let registry = try DecoderRegistry.builtIn.adding(formats)
+            if let complaint = path.complaint { throw ValidationError(complaint) }
             let command = try RootCommand.parseAsRoot()
+            guard type(of: command).configuration.subcommands.isEmpty else {
+                complain(lines: path.help)
+                RootCommand.exit(withError: ExitCode.validationFailure)
+            }
             if var command = command as? any ConfiguredCommand {
                 try command.run(registry)
             } else {
@@ -34,7 +40,7 @@ public enum Harebell {
             }
         } catch {
             // What the parser threw, or a command on purpose, has a code; anything else would end with 1.
-            guard RootCommand.exitCode(for: error) == .failure else { Self.end(error) }
+            guard RootCommand.exitCode(for: error) == .failure else { Self.end(error, path) }
             complain("\(error)")
             RootCommand.exit(withError: Status.unforeseen(error))
         }
@@ -42,16 +48,17 @@ public enum Harebell {
     }
 
     /// Ends as the parser has it, with what it says escaped: it quotes arguments and names.
-    private static func end(_ error: any Error) -> Never {
+    private static func end(_ error: any Error, _ path: CommandPath) -> Never {
         let code = RootCommand.exitCode(for: error)
-        let message = RootCommand.fullMessage(for: error)
+        let message =
+            (error as? ValidationError).map { path.usageError($0.message) } ?? RootCommand.fullMessage(for: error)
         // An exit code alone says nothing.
         guard !message.isEmpty else { RootCommand.exit(withError: code) }
         if code == .success {
             // Help, or a script for a shell: our own text.
             say(raw: message)
         } else {
-            for line in message.split(separator: "\n", omittingEmptySubsequences: false) { complain(String(line)) }
+            complain(lines: message)
         }
         RootCommand.exit(withError: code)
     }

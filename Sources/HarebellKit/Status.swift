@@ -34,6 +34,11 @@ func complain(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDERR_FILENO)
 }
 
+/// Writes several lines to standard error.
+func complain(lines text: String) {
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) { complain(String(line)) }
+}
+
 /// Writes a line to standard output at once, also where that is a pipe.
 func say(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDOUT_FILENO)

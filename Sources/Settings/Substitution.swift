@@ -1,4 +1,5 @@
-/// `${NAME}` in a value stands for an environment variable; `$${` for a plain `${`.
+/// `${NAME}` in a value is replaced by an environment variable, `${NAME:-default}` by the default if the variable is
+/// not set or empty (as in a shell). `$${` is a plain `${`.
 package enum Substitution {
     enum Failure: Error, Equatable {
         case unset(String)
@@ -18,10 +19,18 @@ package enum Substitution {
                 rest = rest.dropFirst(3)
             } else if rest.hasPrefix("${") {
                 guard let end = rest.firstIndex(of: "}") else { throw .unterminated }
-                let name = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
+                let inside = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
+                let separator = inside.firstRange(of: ":-")
+                let name = inside[..<(separator?.lowerBound ?? inside.endIndex)]
                 guard isName(name) else { throw .badName }
-                guard let value = environment(String(name)) else { throw .unset(String(name)) }
-                result += value
+                let value = environment(String(name))
+                if let separator, value?.isEmpty ?? true {
+                    result += inside[separator.upperBound...]
+                } else if let value {
+                    result += value
+                } else {
+                    throw .unset(String(name))
+                }
                 rest = rest[rest.index(after: end)...]
             } else {
                 result += "$"

@@ -17,7 +17,7 @@ package enum Suggestion {
     }
 
     /// - Returns: the closest one, else the only one that begins with the word.
-    static func completion(of word: String, among candidates: [String]) -> String? {
+    package static func completion(of word: String, among candidates: [String]) -> String? {
         if let closest = closest(to: word, among: candidates) { return closest }
         let beginning = normal(word)
         let longer = candidates.filter { normal($0).starts(with: beginning) }
@@ -28,7 +28,7 @@ package enum Suggestion {
     private static let shortestBeginning = 3
 
     /// As it is asked for.
-    static func question(_ candidate: String?) -> String? {
+    package static func question(_ candidate: String?) -> String? {
         candidate.map { "did you mean \"\($0)\"?" }
     }
 

@@ -13,6 +13,7 @@ private final class Rig: LoopOwner, AdminPages {
     var isSlowReady = false
     private(set) var asked: [Bool] = []
     private(set) var peers: [String] = []
+    private(set) var queries: [[String]] = []
     /// What ``pages``' command was told.
     private(set) var commands: [String] = []
     private var condition: () -> Bool = { true }
@@ -21,21 +22,25 @@ private final class Rig: LoopOwner, AdminPages {
 
     let pages = [
         AdminPage("/open", .everyone), AdminPage("/page"), AdminPage("/slow"),
-        AdminPage("/do", .operators, isCommand: true),
+        AdminPage("/do", .operators, .post), AdminPage("/both"),
+        AdminPage("/both", .readers, .delete),
     ]
 
-    init(token: String? = nil, longest: Duration = .seconds(30)) throws {
+    init(token: String? = nil, longest: Duration = .seconds(30), anyHost: Bool = false) throws {
         loop = try EventLoop()
         network = try SocketNetwork(loop: loop, resolver: try Resolver())
         server = try AdminServer(
-            loop: loop, listen: Endpoint(host: "127.0.0.1", port: 0), token: token, longest: longest, pages: self)
+            loop: loop, listen: Endpoint(host: "127.0.0.1", port: 0), token: token, longest: longest,
+            anyHost: anyHost, pages: self)
     }
 
     func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
         asked.append(request.isRepeated)
         peers.append(request.peer)
+        queries.append(request.query.map { "\($0.name)=\($0.value)" })
         if request.page.path.description == "/slow", !isSlowReady { return nil }
-        commands += request.page.isCommand ? [String(decoding: request.body, as: UTF8.self)] : []
+        commands += request.page.method == .post ? [String(decoding: request.body, as: UTF8.self)] : []
+        if request.page.method == .delete { return .text(200, "deleted \(request.page.path)") }
         return .text(200, "this is \(request.page.path)")
     }
 
@@ -137,6 +142,30 @@ struct AdminServerTests {
         for header in ["Content-Type: text/plain; charset=utf-8", "Cache-Control: no-store", "Connection: close"] {
             #expect(visitor.head.contains("\r\n\(header)"), "\(header)")
         }
+    }
+
+    @Test("A page gets the parameters behind its path, decoded, in their order")
+    func query() throws {
+        let rig = try Rig()
+        _ = try rig.ask("GET", "/page?b=x%20y%26z&a=&flag&b=2")
+        #expect(rig.queries == [["b=x y&z", "a=", "flag=", "b=2"]])
+    }
+
+    @Test("One path can have a page and something to delete; other methods get both in Allow")
+    func delete() throws {
+        let rig = try Rig()
+        #expect(try rig.ask("DELETE", "/both").body == "deleted /both\n")
+        #expect(try rig.ask("GET", "/both").body == "this is /both\n")
+        let refused = try rig.ask("PUT", "/both")
+        #expect(refused.status == 405)
+        #expect(refused.head.contains("\r\nAllow: GET, HEAD, DELETE"))
+        #expect(try rig.ask("DELETE", "/open").status == 405)
+    }
+
+    @Test("Where any host may be named, no token is needed for that")
+    func anyHost() throws {
+        #expect(try Rig().ask("GET", "/page", host: "simulator:8025").status == 403)
+        #expect(try Rig(anyHost: true).ask("GET", "/page", host: "simulator:8025").status == 200)
     }
 
     @Test("HEAD gets the head alone")

@@ -54,7 +54,8 @@ enum WorkerBenchmarks {
         }
     }
 
-    /// - Parameter batch: requests that arrive together. A lone one pays for whole turns of the worker, as at a low rate.
+    /// - Parameter batch: requests that arrive together. A single one causes whole turns of the worker, as at a low
+    ///   rate.
     private static func worker(
         _ name: String, _ sample: Samples.Sample, idleApps: Int = 0, batch: Int = EngineBenchmarks.batch
     ) -> Benchmark {

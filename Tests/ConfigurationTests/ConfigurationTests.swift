@@ -303,6 +303,21 @@ struct ConfigurationTests {
             #expect(found.workers == 3)
         }
 
+        @Test("A default takes the place of a variable that is not set or empty, and of no other")
+        func environmentDefaults() throws {
+            let found = try document(
+                """
+                broker: { endpoints: ["amqp://${USER:-guest}:${SECRET:-}@${HOST:-rabbit:5672}/${A:-}${B:-x:-y$}"] }
+                workers: ${WORKERS:-4}
+
+                """ + app, environment: ["USER": "ada", "HOST": "", "A": "v"]
+            ).configuration
+            #expect(found.broker.endpoints.map { $0.reveal() } == ["amqp://ada:@rabbit:5672/vx:-y$"])
+            #expect(found.workers == 4)
+            #expect(throws: ConfigurationError.self) { try document("workers: ${:-4}\n" + app) }
+            #expect(throws: ConfigurationError.self) { try document("workers: ${N:-many}\n" + app) }
+        }
+
         @Test("Secrets come from files, without the line end after them")
         func secretFiles() throws {
             let found = try document(

@@ -1,22 +1,26 @@
 import Core
+import TestSupport
 import Testing
 
 @testable import Configuration
 @testable import Decoding
 
-@Suite("The page about APNs")
+@Suite("The pages about requests and payloads")
 struct DocumentationTests {
-    let lines: [String]
+    private let requests: [String]
+    private let payload: [String]
 
     init() throws {
-        // Tests/ConfigurationTests/DocumentationTests.swift lies three levels below the package.
-        let package = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-        let page = String(decoding: try ConfigurationFiles.read(package + "/docs/internals/apns.md"), as: UTF8.self)
-        lines = page.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        requests = try Self.lines("produce/requests.md")
+        payload = try Self.lines("produce/payload.md")
+    }
+
+    private static func lines(_ page: String) throws -> [String] {
+        try DocumentationPage(page).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
     /// The rows of the table with this head.
-    private func rows(_ head: String) throws -> [String] {
+    private func rows(_ head: String, of lines: [String]) throws -> [String] {
         let start = try #require(lines.firstIndex(of: head))
         return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { $0 }
     }
@@ -36,14 +40,14 @@ struct DocumentationTests {
                 + "| \(rules.allowsCertificate ? "if it lists the topic" : "never") | \(rules.maximumPayload) "
                 + "| \(rules.needsAps ? "needed |" : "|")"
         }
-        #expect(
-            try rows("| push type | topic | priorities | with a certificate | payload, bytes | `aps` |") == expected)
-        #expect(lines.contains { $0.contains("its payload may have \(RequestFields.maximumBroadcast) bytes") })
+        let head = "| push type | topic | priorities | with a certificate | payload, bytes | `aps` |"
+        #expect(try rows(head, of: requests) == expected)
+        #expect(requests.contains { $0.contains("its payload may have \(RequestFields.maximumBroadcast) bytes") })
     }
 
     @Test("It has every field of a request with its limits, and no other")
     func fields() throws {
-        let rows = try rows("| field | value | without it |")
+        let rows = try rows("| field | value | without it |", of: requests)
         let names = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
         #expect(names.allSatisfy { RequestFields.Name(ArraySlice($0.utf8)) != nil })
         #expect(Set(names.map { RequestFields.Name(ArraySlice($0.utf8)) }).count == RequestFields.Name.allCases.count)
@@ -65,13 +69,13 @@ struct DocumentationTests {
                 return "| `\(path)` | \(key.expectation) | \(key.scope) | \(key.need) |".replacing("|  |", with: "| |")
             }
         }
-        #expect(try rows("| key | value | push types | needed |") == expected)
-        #expect(lines.contains { $0.contains("The first \(PayloadFindings.maximumKept) are kept") })
+        #expect(try rows("| key | value | push types | needed |", of: payload) == expected)
+        #expect(payload.contains { $0.contains("The first \(PayloadFindings.maximumKept) are kept") })
     }
 
     @Test("It has every value of apns.validate")
     func validation() throws {
-        let names = try rows("| `apns.validate` | a payload that breaks them |").compactMap {
+        let names = try rows("| `apns.validate` | a payload that breaks them |", of: payload).compactMap {
             $0.split(separator: "`").dropFirst().first.map(String.init)
         }
         #expect(names == Configuration.PayloadValidation.allCases.map(\.rawValue))

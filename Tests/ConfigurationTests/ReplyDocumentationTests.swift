@@ -9,7 +9,7 @@ struct ReplyDocumentationTests {
 
     init() throws {
         let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-        lines = String(decoding: try ConfigurationFiles.read(folder + "/docs/internals/apns.md"), as: UTF8.self)
+        lines = String(decoding: try ConfigurationFiles.read(folder + "/docs/reference/apns-reasons.md"), as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false)
     }
 

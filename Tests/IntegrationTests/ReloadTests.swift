@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// `harebell run` and SIGHUP; see `docs/operate/reload.md`.
+    /// `harebell run` and SIGHUP; see `docs/operate/configuration.md`.
     @Suite("Reload")
     struct ReloadTests {
         private static func waitForReload(_ worker: ChildProcess, count: Int = 1) throws {

@@ -16,11 +16,11 @@ struct BroadcastRulesTests {
         let rules = RequestRules(configuration)
         let fields = RequestFields(Samples.broadcast(changes))
         switch rules.open(fields) {
-        case .refused(let answer): return answer
+        case .refused(let answer): return answer.withoutCause
         case .target(.broadcast(let bundleID)):
             return rules.check(
                 broadcastTo: bundleID, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) }
-            ) { registry.policy(of: $0, bundleID) }
+            ) { registry.policy(of: $0, bundleID) }?.withoutCause
         case .target: return Answer(599, "not a broadcast's path")
         }
     }
@@ -96,8 +96,10 @@ struct BroadcastRulesTests {
         ])
         fields.channelID = channel
         let rules = RequestRules(SimulatorConfiguration())
-        return rules.manage(
+        var result = rules.manage(
             channelsOf: Array("com.example.MyApp".utf8)[...], fields, body: Array(body.utf8), registry, random: &random)
+        result.answer = result.answer.withoutCause
+        return result
     }
 
     static let create = "{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1}"

@@ -15,8 +15,69 @@ struct CredentialBindingTests {
     mutating func check(
         _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
     ) throws -> CredentialBinding.Verdict {
+        try verdict(header, at: time, keys: keys).withoutCause
+    }
+
+    private mutating func verdict(
+        _ header: String?, at time: Duration, keys: [ProviderKey] = []
+    ) throws -> CredentialBinding.Verdict {
         binding.check(
             header.map { Array($0.utf8) }, at: Samples.moment(time), try ProviderKeyRing(keys), configuration)
+    }
+
+    /// Why a token is refused.
+    private mutating func cause(
+        _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
+    ) throws -> String? {
+        guard case .refused(let answer) = try verdict(header, at: time, keys: keys) else { return nil }
+        return answer.cause
+    }
+
+    @Test(
+        "The cause of a refusal names the part of the token that is wrong",
+        arguments: [
+            (
+                #"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":"1795219200"}"#,
+                "iat is not a number"
+            ),
+            (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ"}"#, "iat is missing"),
+            (
+                #"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1.5}"#,
+                "iat is not a whole number of seconds"
+            ),
+            (#"{"alg":"RS256","kid":"ABC123DEFG"}"#, "{}", "alg is \"RS256\", not ES256"),
+            (#"{"alg":"ES256","kid":"ABC"}"#, "{}", "kid has 3 characters instead of 10"),
+            (#"{"alg":"ES256"}"#, "{}", "kid is missing"),
+            (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":7}"#, "iss is not a string"),
+            ("[]", "{}", "the header of the provider token is not a JSON object"),
+            (
+                #"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1795219200}"#,
+                "the signature has 1 bytes instead of 64"
+            ),
+        ])
+    mutating func malformedCause(header: String, claims: String, cause: String) throws {
+        let parts = [header, claims, "x"].map { Base64.url.encode(Array($0.utf8)) }
+        #expect(try self.cause("bearer \(parts.joined(separator: "."))") == cause)
+    }
+
+    @Test("The cause of a refusal says what does not fit: header, key, team, signature, clock")
+    mutating func cause() throws {
+        #expect(try cause(nil) == "authorization is missing")
+        #expect(try cause("bearer a.b") == "the provider token has 2 parts between dots instead of 3")
+        let keys = [Self.key]
+        #expect(try cause(Samples.bearer(key: "OTHERKEY12"), keys: keys) == "kid \"OTHERKEY12\" is not a known key")
+        #expect(
+            try cause(Samples.bearer(team: "OTHERTEAM1"), keys: keys)
+                == "the key \"ABC123DEFG\" is not of the team \"OTHERTEAM1\"")
+        #expect(
+            try cause(Samples.bearer(pem: Samples.anotherSigningKey), keys: keys)
+                == "the signature was not made with the key \"ABC123DEFG\"")
+        #expect(
+            try cause(Samples.bearer(issuedAt: Samples.start.wall.seconds - 3601))
+                == "iat is 1795215599, more than 3600 s behind the simulator's clock (1795219200)")
+        #expect(
+            try cause(Samples.bearer(issuedAt: Samples.start.wall.seconds + 61))
+                == "iat is 1795219261, more than 60 s ahead of the simulator's clock (1795219200)")
     }
 
     static var key: ProviderKey {
@@ -72,7 +133,7 @@ struct CredentialBindingTests {
         let ring = try ProviderKeyRing([], publicKeyPEM: Samples.signingKey)
         func verdict(_ bearer: String) -> CredentialBinding.Verdict {
             var binding = CredentialBinding()
-            return binding.check(Array(bearer.utf8), at: Samples.start, ring, configuration)
+            return binding.check(Array(bearer.utf8), at: Samples.start, ring, configuration).withoutCause
         }
         #expect(verdict(Samples.bearer(key: "OTHERKEY12", team: "OTHERTEAM1")) == valid)
         #expect(verdict(Samples.bearer(pem: SigningKey.generate().pkcs8PEM)) == refused(403, "InvalidProviderToken"))

@@ -15,11 +15,11 @@ struct DocumentationTests {
 
     @Test("Its script means what it says")
     func script() throws {
-        let fences = lines.indices.filter { lines[$0] == "```" }
-        try #require(fences.count == 2)
+        let start = try #require(lines.firstIndex(of: "```script"))
+        let end = try #require(lines[start...].firstIndex(of: "```"))
         var configuration = SimulatorConfiguration()
         let script = try Script(
-            lines[fences[0] + 1..<fences[1]].joined(separator: "\n"), file: "docs/start/simulator.md", &configuration)
+            lines[start + 1..<end].joined(separator: "\n"), file: "docs/start/simulator.md", &configuration)
         #expect(script.rules.count == 9)
     }
 

@@ -15,10 +15,10 @@ struct RequestRulesTests {
         let rules = RequestRules(configuration)
         let fields = RequestFields(headers)
         switch rules.open(fields) {
-        case .refused(let answer): return answer
+        case .refused(let answer): return answer.withoutCause
         case .target(.device(let token)):
             return rules.check(
-                device: token, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) })
+                device: token, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) })?.withoutCause
         case .target: return Answer(599, "not a device's path")
         }
     }

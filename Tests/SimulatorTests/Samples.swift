@@ -1,7 +1,8 @@
 import Core
 import HTTP2
-import Simulator
 import TLS
+
+@testable import Simulator
 
 /// What the tests of this target send and expect.
 enum Samples {
@@ -61,5 +62,20 @@ enum Samples {
         Moment(
             instant: start.instant + duration,
             wall: WallTime(milliseconds: start.wall.milliseconds + duration.nanoseconds / 1_000_000))
+    }
+}
+
+extension Answer {
+    /// For tests of status and reason alone.
+    var withoutCause: Answer {
+        var answer = self
+        answer.cause = nil
+        return answer
+    }
+}
+
+extension CredentialBinding.Verdict {
+    var withoutCause: Self {
+        if case .refused(let answer) = self { .refused(answer.withoutCause) } else { self }
     }
 }

@@ -5,9 +5,11 @@ import fcntl
 import json
 import os
 import select
+import struct
 import subprocess
 import tempfile
 import time
+import zlib
 
 
 class Browser:
@@ -121,9 +123,33 @@ class Tab:
     def requests(self):
         return [request["request"]["url"] for request in self.mine("Network.requestWillBeSent")]
 
-    def picture(self, path):
+    def picture(self, path, height=None):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"], "scale": 1}
         data = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
+
+
+KEYWORD = b"Source\0"
+
+
+def put_label(path, text):
+    """Says in a picture (PNG) what it shows, in a text chunk behind the header."""
+    with open(path, "rb") as file:
+        data = file.read()
+    chunk = b"tEXt" + KEYWORD + text.encode()
+    chunk = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    with open(path, "wb") as file:
+        file.write(data[:33] + chunk + data[33:])
+
+
+def label_of(path):
+    """What ``put_label`` wrote; None for a picture without, or none at all."""
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        data = file.read()
+    length, = struct.unpack(">I", data[33:37])
+    content = data[41:41 + length]
+    return content[len(KEYWORD):].decode() if content.startswith(KEYWORD) else None

@@ -14,7 +14,7 @@ def check():
     for name, service in services.items():
         if "image" not in service:
             yield f"{name}: it has no image"
-        elif ":" not in service["image"] and service["image"] != "harebell":
+        elif ":" not in service["image"]:
             yield f"{name}: {service['image']} has no version"
         for needed in service.get("depends_on", {}):
             if needed not in services:
@@ -29,6 +29,10 @@ def check():
         for port in service.get("ports", []):
             if not port.startswith("127.0.0.1:"):
                 yield f"{name}: the port {port} is open to everybody"
+    if [name for name, service in services.items() if "build" in service] != ["credentials"]:
+        yield "the image is not built once, by the service that the others wait for"
+    if any(service.get("restart", "no") != "no" for service in services.values() if service["image"].startswith("harebell:")):
+        yield "a worker whose configuration is wrong would be started again and again"
     if used != volumes:
         yield f"volumes that are used and those that are there differ: {sorted(used ^ volumes)}"
     worker = yaml.safe_load((FOLDER / "harebell.yaml").read_text())
@@ -36,7 +40,7 @@ def check():
         if needed not in services:
             yield f"harebell.yaml names the host {needed}, which is no service"
     grace = int(services["worker"]["stop_grace_period"].removesuffix("s"))
-    if grace < worker.get("drain_deadline_seconds", 30) + 10:
+    if grace < worker.get("drain_deadline_seconds", 30) + 15:
         yield "stop_grace_period ends a drain before its deadline"
 
 

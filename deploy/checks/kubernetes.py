@@ -1,12 +1,17 @@
 """The manifests fit together, and keep to what docs/operate/deployment.md promises of them.
 
 Their form is checked by kubernetes-validate; that of the kinds of KEDA and the Prometheus operator, which it does not
-know, is checked here.
+know, is checked here. KEDA's query goes into the file that is named, as a rule for promtool.
 """
+
+import pathlib
+import re
+import sys
+import urllib.parse
 
 import yaml
 
-from findings import ROOT, end
+from findings import ROOT, end, misused_metrics
 
 FOLDER = ROOT / "deploy/kubernetes"
 # From their documentation: what each needs, and what it may have.
@@ -68,18 +73,29 @@ def check():
         yield "the probe does not ask the admin server's port"
 
     scaled = objects["ScaledObject"]["spec"]
-    trigger = scaled["triggers"][0]
-    metadata = trigger["metadata"]
+    metadata = scaled["triggers"][0]["metadata"]
     if scaled["scaleTargetRef"]["name"] != objects["Deployment"]["metadata"]["name"]:
         yield "KEDA scales something else"
-    if (metadata["protocol"], metadata["mode"], metadata["excludeUnacknowledged"]) != ("http", "QueueLength", "false"):
-        yield "KEDA does not count unacknowledged messages"
-    if metadata["queueName"] not in {queue["name"] for queue in configuration["queues"]}:
-        yield "KEDA looks at a queue that nobody consumes"
-    if trigger["authenticationRef"]["name"] != objects["TriggerAuthentication"]["metadata"]["name"]:
-        yield "KEDA's trigger names another authentication"
+    yield from misused_metrics(metadata["query"], "scaled-object.yaml")
+    if f"or on () {metadata['threshold']} * count(" not in metadata["query"]:
+        yield "KEDA's query does not keep the number of pods at its threshold"
+    for queue in re.findall(r'queue="([^"]+)"', metadata["query"]):
+        if queue not in {queue["name"] for queue in configuration["queues"]}:
+            yield f"KEDA looks at the queue {queue}, which nobody consumes"
     if not all(isinstance(value, str) for value in metadata.values()):
         yield "KEDA takes texts only"
+    rule = {"record": "harebell:scaling", "expr": metadata["query"]}
+    pathlib.Path(sys.argv[1]).write_text(yaml.safe_dump({"groups": [{"name": "scaling", "rules": [rule]}]}))
+
+    policy = objects["NetworkPolicy"]["spec"]
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for rule in policy[direction]:
+            if not rule.get(peers):
+                yield f"NetworkPolicy: an {direction} rule is for the whole world"
+    ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
+    for endpoint in configuration["broker"]["endpoints"]:
+        if urllib.parse.urlsplit(endpoint).port not in ports:
+            yield f"NetworkPolicy: it does not let pods reach {endpoint}"
 
 
 end(list(check()))

@@ -11,6 +11,8 @@ package import Core
 package struct TokenRenewal: Sendable {
     /// Signing more often makes APNs answer `TooManyProviderTokenUpdates`.
     package static let minimumAge = Duration.seconds(20 * 60)
+    /// APNs refuses an older one.
+    package static let lifetime = Duration.seconds(60 * 60)
     /// Ten minutes before APNs refuses it.
     package static let renewalAge = Duration.seconds(50 * 60)
     /// How long an older token is sent: a minute less than APNs takes it, since requests are under way for a while.

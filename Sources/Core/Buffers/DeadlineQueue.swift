@@ -4,8 +4,8 @@ package struct DeadlineQueue<Element> {
     private var inserted: UInt64 = 0
     /// When the earliest element is due; ``Instant/distantFuture`` while the queue is empty.
     ///
-    /// It is stored because a method of a generic type looks its types up on each call from another module, and every turn
-    /// of a loop asks.
+    /// It is stored because every turn of a loop reads it, and a method of a generic type in another module looks its
+    /// types up on each call.
     package private(set) var earliest = Instant.distantFuture
 
     package init() {}

@@ -44,9 +44,9 @@ public struct DecoderFormat: Sendable {
         let list = [
             Setting(
                 "decoders", .sections(count: 0...256), default: "[]",
-                "Decoders with options of their own; formats without options need no entry here."),
+                "Decoders with options; formats without options need no entry."),
             Setting(
-                "decoders[].name", .text(bytes: 1...64), default: nil, "What queues and other decoders call it."),
+                "decoders[].name", .text(bytes: 1...64), default: nil, "The name for queues and other decoders."),
         ]
         return list
             + formats.filter { !$0.settings.isEmpty }.flatMap { format in

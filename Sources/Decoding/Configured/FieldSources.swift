@@ -22,8 +22,7 @@ struct FieldSources {
         names.map { name in
             Setting(
                 name.text.description, .text(bytes: 1...1024), default: "null",
-                "Where \(name.text) comes from: a JSON pointer, header:NAME, property:NAME, a template or the value "
-                    + "itself."
+                "The source: a JSON pointer, header:NAME, property:NAME, a template or a constant."
             )
         }
     }

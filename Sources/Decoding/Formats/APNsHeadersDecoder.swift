@@ -18,7 +18,7 @@ package struct APNsHeadersDecoder: RefusingDecoder {
 
     private static func request(_ delivery: Delivery) throws(DecodingFailure) -> Request {
         let body = delivery.body
-        try RequestFields.checkPayload(body, "body")
+        try RequestFields.checkPayload(body, "payload")
         var fields = RequestFields()
         fields.takesDigits = true
         var tokens = RequestFields.Value.missing

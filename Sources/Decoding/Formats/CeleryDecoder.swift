@@ -20,17 +20,17 @@ struct CeleryDecoder: RefusingDecoder {
     private let ignoresOthers: Bool
 
     static let format = DecoderFormat(
-        "celery", version: "1.0.0", "Tasks of Celery, as JSON: where in their arguments the request stands.",
+        "celery", version: "1.0.0", "Celery tasks in JSON: the place of the request in their arguments.",
         [
             Setting("tasks", .sections(count: 1...64), default: nil, "The tasks that are requests."),
-            Setting("tasks[].name", .text(bytes: 1...255), default: nil, "The task's name, as Celery has it."),
+            Setting("tasks[].name", .text(bytes: 1...255), default: nil, "The task's name in Celery."),
             Setting(
                 "tasks[].pointer", .text(bytes: 1...1024), default: "/kwargs",
                 "A JSON pointer to the request: below /args or /kwargs."),
-            Setting("tasks[].decoder", .text(bytes: 1...64), default: "apns-json", "The decoder of what stands there."),
+            Setting("tasks[].decoder", .text(bytes: 1...64), default: "apns-json", "The decoder of this value."),
             Setting(
                 "other_tasks", .choice(["reject", "ignore"]), default: "reject",
-                "What becomes of messages of other tasks."),
+                "What happens to messages of other tasks."),
         ]
     ) { options in CeleryDecoder(&options) }
 

@@ -18,7 +18,7 @@ struct CloudEventsDecoder: RefusingDecoder {
             Setting("decoder", .text(bytes: 1...64), default: "auto", "The decoder of the event's data."),
             Setting(
                 "types", .texts(bytes: 1...255, count: 0...64), default: "[]",
-                "The types of events that are requests, the others are ignored; [] for all."),
+                "The event types that are requests; others are ignored. [] accepts all."),
         ]
     ) { options in CloudEventsDecoder(&options) }
 

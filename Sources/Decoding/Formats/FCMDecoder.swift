@@ -9,7 +9,7 @@ struct FCMDecoder: RefusingDecoder {
     private let sources: FieldSources
 
     static let format = DecoderFormat(
-        "fcm-v1", version: "1.0.0", "Messages to FCM's HTTP v1 interface: their part for APNs.", FieldSources.settings()
+        "fcm-v1", version: "1.0.0", "Messages for FCM's HTTP v1 API: their part for APNs.", FieldSources.settings()
     ) { options in FCMDecoder(sources: FieldSources(&options)) }
 
     func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {

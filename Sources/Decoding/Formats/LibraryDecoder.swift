@@ -13,12 +13,11 @@ struct LibraryDecoder: RefusingDecoder {
         [
             Setting(
                 "file", .file, default: nil,
-                "The library; nobody but root and the user whom harebell runs as may be able to change it or its "
-                    + "folder."
+                "The library; only root and the worker's user may be able to write to it or its folder."
             ),
             Setting(
                 "options", .text(bytes: 2...65536), default: "\"{}\"",
-                "What the library is told when it makes the decoder: the text of a JSON object."),
+                "Options for the library, as the text of a JSON object."),
         ]
     ) { options in LibraryDecoder(&options) }
 

@@ -17,19 +17,21 @@ struct MappingDecoder: RefusingDecoder {
     }
 
     static let format = DecoderFormat(
-        "mapping", version: "1.0.0", "Any message: says where each field stands.",
+        "mapping", version: "1.0.0", "Any message: names the source of each field.",
         FieldSources.settings() + [
             Setting(
                 "payload", .text(bytes: 1...16384), default: nil,
-                "A JSON pointer to the payload, body where the body is the payload, or JSON with {/pointer} in it."),
+                "A JSON pointer to the payload, body if the body is the payload, or JSON with {/pointer} "
+                    + "placeholders."),
             Setting(
                 "key", .text(bytes: 1...1024), default: "null",
-                "What tells requests apart where there is no message id, worded as the fields."),
+                "The key of a request without a message ID; a source like the fields."),
             Setting(
                 "only_if", .text(bytes: 1...1024), default: "null",
-                "A field, worded as the others; where it has none of only_values, the message is ignored."),
+                "A source like the fields; without one of only_values, the message is ignored."),
             Setting(
-                "only_values", .texts(bytes: 0...255, count: 0...64), default: "[]", "The values that only_if may have."
+                "only_values", .texts(bytes: 0...255, count: 0...64), default: "[]",
+                "The accepted values of only_if."
             ),
         ]
     ) { options in MappingDecoder(&options) }

@@ -17,7 +17,7 @@ struct SNSDecoder: RefusingDecoder {
         FieldSources.settings(FieldSources.names.filter { $0 != .environment }) + [
             Setting(
                 "platform", .choice(["APNS", "APNS_SANDBOX"]), default: "APNS",
-                "Which text is taken where the message has one for each.")
+                "The text to use if the message has both.")
         ]
     ) { options in
         SNSDecoder(

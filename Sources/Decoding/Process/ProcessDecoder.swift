@@ -25,31 +25,32 @@ package struct ProcessDecoder: Decoder {
     }
 
     package static let format = DecoderFormat(
-        "process", version: "1.0.0", "A program in any language, which reads and answers on standard input and output.",
+        "process", version: "1.0.0",
+        "A program in any language that decodes messages over standard input and output.",
         [
             Setting(
                 "command", .texts(bytes: 1...4096, count: 1...64), default: nil,
-                "The program, looked for in PATH unless its name has a slash, and its arguments; no shell reads them."),
+                "The program, searched in PATH unless its name has a slash, and its arguments; without a shell."),
             Setting(
                 "environment", .texts(bytes: 1...32768, count: 0...256), default: "[]", secret: true,
-                "NAME=value of each variable that it has beside PATH and LANG."),
+                "Environment variables (NAME=value) in addition to PATH and LANG."),
             Setting(
-                "batch", .integer(1...1000), default: "64", "Messages that it is asked about at once, at most."),
+                "batch", .integer(1...1000), default: "64", "Messages in one frame, at most."),
             Setting(
                 "maximum_in_flight", .integer(1...65535), default: "512",
-                "Messages at most that it has been asked about and has not answered."),
+                "Messages without an answer, at most."),
             Setting(
                 "maximum_answer_bytes", .integer(4096...67_108_864), default: "4194304",
-                "A longer frame from the program is a failure."),
+                "The largest frame from the program; a larger one is a failure."),
             Setting(
                 "deadline_milliseconds", .integer(1...600_000), default: "5000",
-                "How long it may take for a batch before it is killed, and started again."),
+                "Time limit for a batch; then the program is killed and started again."),
             Setting(
                 "start_milliseconds", .integer(1...600_000), default: "10000",
-                "How long it may take to say hello."),
+                "Time limit until the program's hello."),
             Setting(
                 "restart_milliseconds", .integer(1...600_000), default: "100",
-                "The pause before it is started again; doubled with each failure that brought nothing forward."),
+                "The pause before a restart; doubled with each further failure."),
             Setting(
                 "restart_limit_milliseconds", .integer(1...600_000), default: "30000", "The longest such pause."),
         ]

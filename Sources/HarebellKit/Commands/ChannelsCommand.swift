@@ -114,8 +114,8 @@ struct ChannelOptions: ParsableArguments {
         }
         try runner.run(exchange)
         for alarm in exchange.alarms { complain("\(alarm)") }
-        guard let end = exchange.end else { preconditionFailure("what is finished has an end") }
-        return ChannelResult(operation: operation, id: id, report: end.report(about: operation))
+        guard let report = exchange.report(about: operation) else { preconditionFailure("what is finished has an end") }
+        return ChannelResult(operation: operation, id: id, report: report)
     }
 }
 

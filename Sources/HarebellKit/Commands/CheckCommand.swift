@@ -33,9 +33,10 @@ struct CheckCommand: ConfiguredCommand {
         var problems: [ConfigurationProblem] = []
         var apps: [CredentialInspection.App] = []
         var document: ConfigurationDocument?
+        let file = try configuration.file()
         let now = SystemClock.now().wall
         do throws(ConfigurationError) {
-            let loaded = try ConfigurationDocument.load(path: configuration.file, registry)
+            let loaded = try ConfigurationDocument.load(path: file, registry)
             let inspection = loaded.inspect(now: now)
             document = loaded
             problems = inspection.problems

@@ -9,9 +9,21 @@ struct ConfigCommand: ConfiguredCommand {
     @Flag(help: "Print every key with its type, default, range and one sentence.")
     var reference = false
 
+    @Flag(help: "With --reference: one JSON object instead of lines.")
+    var json = false
+
     func run(_ registry: DecoderRegistry) throws {
         guard reference else { throw CleanExit.helpRequest(self) }
-        let text = ConfigurationReference(registry.schema).text
-        say(lines: text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
+        let reference = ConfigurationReference(registry.schema)
+        guard !json else {
+            let keys = reference.entries.map { entry in
+                JSONAnswer.object([
+                    ("key", .text(entry.path)), ("type", .text(entry.type)), ("default", .text(entry.defaultValue)),
+                    ("range", .optional(entry.range.isEmpty ? nil : entry.range)), ("summary", .text(entry.summary)),
+                ])
+            }
+            return say(json: [("keys", .array(keys))])
+        }
+        say(lines: reference.text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
     }
 }

@@ -5,6 +5,7 @@ import Core
 import Decoding
 import Logging
 import System
+import TLS
 
 struct DecodeCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
@@ -12,13 +13,14 @@ struct DecodeCommand: ConfiguredCommand {
         abstract: "Shows what a message would become. Nothing is sent.",
         discussion: """
             The file is the body of a message; its headers and properties are options. The decoder is a format's \
-            name, or the name of one in the configuration file.
+            name, or the name of one in the configuration file. With a configuration it shows which app a worker \
+            would choose, with the whole topic.
 
             Exit code 0 for what would be sent, ignored or put off, 65 for what would be refused.
             """)
 
-    @Option(help: "A format, such as gorush, or a name in the configuration's decoders.")
-    var decoder = "auto"
+    @Option(help: "A format, such as gorush, or a name in the configuration's decoders; the queue's if missing.")
+    var decoder: String?
 
     @Option(help: ArgumentHelp("The message's body; - reads standard input.", valueName: "file"))
     var file: String
@@ -35,11 +37,10 @@ struct DecodeCommand: ConfiguredCommand {
             "One of \(HandmadeDelivery.properties.joined(separator: ", ")).", valueName: "name=value"))
     var properties: [String] = []
 
-    @Option(name: .customLong("config"), help: ArgumentHelp("The configuration file.", valueName: "file"))
-    var configurationFile: String?
+    @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: "The queue that it would come from: the apns-id depends on its name.")
-    var queue = "push.requests"
+    @Option(help: "The queue that it would come from: the apns-id depends on its name. The first one if missing.")
+    var queue: String?
 
     @Flag(help: "One JSON object instead of lines.")
     var json = false
@@ -47,29 +48,35 @@ struct DecodeCommand: ConfiguredCommand {
     func run(_ registry: DecoderRegistry) throws {
         var limit = Self.defaultLimit
         var decoders = DecoderSet(registry)
-        var log: Configuration.Log?
-        if let configurationFile {
-            let configuration = try ConfigurationOption.load(configurationFile, registry).configuration
-            limit = configuration.broker.maximumMessage
-            log = configuration.log
-            decoders = DecoderSet(configuration)
+        let settings = try configuration.fileIfAny.map { _ in try configuration.load(registry).configuration }
+        if let settings {
+            limit = settings.broker.maximumMessage
+            decoders = DecoderSet(settings)
         }
+        let queue = queue ?? settings?.queues[0].name ?? "push.requests"
+        let decoder = decoder ?? settings?.queues.first { $0.name == queue }?.decoder ?? "auto"
         let delivery = try readDelivery(limit)
         let preview: DecodingPreview
         do {
             preview = try DecodingPreview(
-                delivery, decoder: decoder, decoders, queue: queue, at: SystemClock.now().wall,
-                process: { try ask($0, delivery, log) })
+                delivery, by: .init(decoder: decoder, decoders, queue: queue, settings), at: SystemClock.now().wall,
+                process: { try ask($0, delivery, decoder, settings?.log) })
         } catch let error as UnknownDecoder {
             throw ValidationError("--decoder: \(error)")
+        } catch let error as TLSError {
+            complain(error.description)
+            throw Status.configuration
         }
         let report = DecodingReport(preview)
         if json { say(json: report.json) } else { say(lines: report.lines) }
         if case .reject = preview.answer { throw Status.refused }
+        if preview.entries.contains(where: { $0.failure != nil }) { throw Status.refused }
     }
 
     /// Runs the program for this one message.
-    private func ask(_ process: ProcessDecoder, _ delivery: Delivery, _ log: Configuration.Log?) throws -> Decoded {
+    private func ask(
+        _ process: ProcessDecoder, _ delivery: Delivery, _ decoder: String, _ log: Configuration.Log?
+    ) throws -> Decoded {
         let runner = try LoopRunner()
         let trial = ProcessTrial(
             delivery, decoder: decoder, process, host: ProgramProcesses(runner.network),

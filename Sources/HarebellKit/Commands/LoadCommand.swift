@@ -18,8 +18,8 @@ struct LoadCommand: ConfiguredCommand {
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: "The queue to publish to.")
-    var queue: String
+    @Option(help: "The queue to publish to; needed where several are configured.")
+    var queue: String?
 
     @Option(help: "How many messages.")
     var count: Int
@@ -52,6 +52,7 @@ struct LoadCommand: ConfiguredCommand {
 
     func run(_ registry: DecoderRegistry) throws {
         let settings = try configuration.load(registry).configuration
+        let queue = try settings.queue(named: queue)
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
         let replies = try ReplyQueue(
@@ -65,7 +66,7 @@ struct LoadCommand: ConfiguredCommand {
                 run: name, topic: topic ?? settings.apps[0].topic, mix: LoadPlan.Mix(rawValue: mix) ?? .accepted,
                 bodySize: bodySize),
             replies: replies, at: runner.now)
-        try runner.run(run, showing: ProgressBar(isWanted: !json))
+        try runner.run(run, showing: ProgressBar(isWanted: !json, showsRate: true))
         try report(run)
     }
 
@@ -73,32 +74,34 @@ struct LoadCommand: ConfiguredCommand {
         let ledger = run.ledger
         let latencies = ledger.latencies
         let seconds = ledger.elapsed.inSeconds
-        let throughput = seconds > 0 ? Double(ledger.answered) / seconds : 0
-        func milliseconds(_ share: Double) -> Double {
-            (LoadLedger.percentile(share, of: latencies) ?? .zero).inSeconds * 1000
+        let throughput = seconds > 0 ? Double(ledger.answered) / seconds : nil
+        func milliseconds(_ share: Double) -> Double? {
+            LoadLedger.percentile(share, of: latencies).map { $0.inSeconds * 1000 }
         }
+        func json(_ number: Double?) -> JSONAnswer { number.map { .number($0) } ?? .null }
+        func text(_ number: Double?, _ digits: Int) -> String { number.map { fixed($0, digits) } ?? "–" }
         let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
-        if json {
+        if self.json {
             say(json: [
                 ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
                 ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
                 ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
-                ("per_second", .number(throughput)),
-                ("p50_ms", .number(milliseconds(0.5))), ("p90_ms", .number(milliseconds(0.9))),
-                ("p99_ms", .number(milliseconds(0.99))), ("p999_ms", .number(milliseconds(0.999))),
-                ("max_ms", .number(milliseconds(1))),
+                ("per_second", json(throughput)),
+                ("p50_ms", json(milliseconds(0.5))), ("p90_ms", json(milliseconds(0.9))),
+                ("p99_ms", json(milliseconds(0.99))), ("p999_ms", json(milliseconds(0.999))),
+                ("max_ms", json(milliseconds(1))),
                 ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
             ])
         } else {
             say("published    \(ledger.published)")
-            say("answered     \(ledger.answered) in \(fixed(seconds, 2)) s, \(fixed(throughput, 0)) a second")
+            say("answered     \(ledger.answered) in \(fixed(seconds, 2)) s, \(text(throughput, 0)) a second")
             for outcome in outcomes { say("             \(outcome.value) \(outcome.key)") }
             say("missing      \(ledger.missing)")
             say("duplicates   \(ledger.duplicates)")
             say("strangers    \(ledger.strangers)")
             let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1)]
             say(
-                "latency      " + shares.map { "\($0.0) \(fixed(milliseconds($0.1), 1))" }.joined(separator: "  ")
+                "latency      " + shares.map { "\($0.0) \(text(milliseconds($0.1), 1))" }.joined(separator: "  ")
                     + "  ms")
         }
         switch run.end {

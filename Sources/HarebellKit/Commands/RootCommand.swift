@@ -13,10 +13,10 @@ struct RootCommand: ParsableCommand {
             Exit codes: 0 done, 64 usage, 65 the data was refused, 69 broker or APNs unavailable, 70 internal error, \
             78 configuration.
             """,
-        version: Version.text,
+        version: VersionReport.text,
         subcommands: [
             RunCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self, ChannelsCommand.self,
             DecodeCommand.self, DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self, LoadCommand.self,
-            ConfigCommand.self,
+            SchemaCommand.self, ConfigCommand.self,
         ])
 }

@@ -30,7 +30,7 @@ struct RunCommand: ConfiguredCommand {
         }
         let threshold = LogThreshold(settings.log.level)
         let application = try Application(
-            plan, file: configuration.file, log: settings.log.logger("harebell", threshold: threshold),
+            plan, file: try configuration.file(), log: settings.log.logger("harebell", threshold: threshold),
             threshold: threshold
         ) { say("ready") }
         switch try application.run() {

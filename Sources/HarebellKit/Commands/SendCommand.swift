@@ -14,8 +14,10 @@ struct SendCommand: ConfiguredCommand {
         commandName: "send",
         abstract: "Sends one notification straight to APNs, or through a queue, and prints its result.",
         discussion: """
-            The result is the same JSON that a request from a queue is answered with. What a worker would not send is \
-            not sent either, and says why.
+            harebell send --device-token 00fc… --title Hello --body World
+
+            The result is the same JSON that a request from a queue is answered with; on a terminal it is laid out. \
+            What a worker would not send is not sent either, and says why.
 
             Exit code 0 if APNs accepted it, 65 if it was refused, for whatever reason, 69 if it was not delivered.
             """)
@@ -29,7 +31,9 @@ struct SendCommand: ConfiguredCommand {
     var channel: String?
 
     @Option(help: ArgumentHelp("The payload; - reads standard input.", valueName: "file"))
-    var payload: String
+    var payload: String?
+
+    @OptionGroup var alert: AlertOptions
 
     @OptionGroup var app: AppOption
 
@@ -56,12 +60,16 @@ struct SendCommand: ConfiguredCommand {
         help: "How many seconds to wait for the result: 60 with --queue, else what connecting and answering may take.")
     var timeout: Int?
 
-    @Flag(help: "Nothing but the JSON, on a terminal too.")
+    @Flag(help: "The JSON, on a terminal too.")
     var json = false
 
     func validate() throws {
         guard (deviceToken == nil) != (channel == nil) else {
             throw ValidationError("one of --device-token and --channel is needed, and only one")
+        }
+        guard (payload == nil) != (alert.payload == nil) else {
+            throw ValidationError(
+                "either --payload or --title, --subtitle, --body, --badge and --sound say what to send")
         }
         guard timeout.map((1...86400).contains) ?? true else { throw ValidationError("--timeout is 1 to 86400") }
     }
@@ -84,14 +92,16 @@ struct SendCommand: ConfiguredCommand {
             } else {
                 try send(request, settings)
             }
-        say(json: String(decoding: result.json, as: UTF8.self))
-        if !json, isatty(STDERR_FILENO) == 1 {
-            complain(result.outcome.name.description + (result.reason.map { ": \($0)" } ?? ""))
+        if json || isatty(STDOUT_FILENO) == 0 {
+            say(json: String(decoding: result.json, as: UTF8.self))
+        } else {
+            for line in ResultReport(result).lines { say(line) }
         }
         if let status = result.outcome.status { throw status }
     }
 
     private func readPayload(_ limit: Int) throws -> [UInt8] {
+        guard let payload else { return alert.payload ?? [] }
         do {
             return try WholeFile.read(fileOrStandardInput: payload, upTo: limit)
         } catch {

@@ -1,10 +1,15 @@
 import ArgumentParser
+import Configuration
 import Core
+import Inbox
+import Logging
 import Operations
+import Runtime
 import Simulator
 import System
 import TLS
 
+/// It is flat because each property is one option.
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -54,8 +59,32 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "production or development.")
     var environment = "production"
 
+    @Option(
+        help: ArgumentHelp(
+            "Serve the notifications received as a page and a JSON API, for example at 127.0.0.1:8025.",
+            valueName: "address:port"))
+    var inbox: String?
+
+    @Option(help: "How many notifications the inbox keeps; the oldest are removed first.")
+    var inboxSize = InboxServer.defaultSize
+
+    @Option(help: "What is logged to standard error: requests, refusals or none.")
+    var log = RequestLog.requests
+
     @Flag(help: "What it has seen as one JSON object.")
     var json = false
+
+    enum RequestLog: String, ExpressibleByArgument {
+        case requests, refusals, none
+
+        var level: Logger.Level {
+            switch self {
+            case .requests: .info
+            case .refusals: .warning
+            case .none: .critical
+            }
+        }
+    }
 
     func validate() throws {
         guard (certificate == nil) == (privateKey == nil) else {
@@ -67,7 +96,15 @@ struct SimulateCommand: ParsableCommand {
         guard Environment(rawValue: environment) != nil else {
             throw ValidationError("--environment is production or development")
         }
+        guard inbox == nil || inboxEndpoint != nil else {
+            throw ValidationError("--inbox is a numeric address and a port, such as 127.0.0.1:8025")
+        }
+        guard (1...1_000_000).contains(inboxSize) else {
+            throw ValidationError("--inbox-size is a number from 1 to 1000000")
+        }
     }
+
+    private var inboxEndpoint: Endpoint? { inbox.flatMap(Addresses.listener) }
 
     func run() throws {
         var options = SimulatorOptions()
@@ -95,31 +132,73 @@ struct SimulateCommand: ParsableCommand {
         }
     }
 
+    private func makeInbox(on loop: EventLoop) throws -> InboxServer? {
+        guard let listen = inboxEndpoint else { return nil }
+        do throws(EventLoopError) {
+            return try InboxServer(
+                loop: loop, listen: listen, size: inboxSize, anyHost: !Addresses.isLoopback(listen.host))
+        } catch {
+            complain("--inbox: \(error)")
+            throw Status.unavailable
+        }
+    }
+
     private func serve(_ options: SimulatorOptions) throws {
         let runner = try LoopRunner()
         let service = try SimulatorService(options, loop: runner.loop, network: runner.network)
         if port == 0 { say("port \(service.port)") }
         if managementPort == 0, let port = service.managementPort { say("management-port \(port)") }
+        let server = try makeInbox(on: runner.loop)
+        if let endpoint = server?.endpoint { say("inbox http://\(endpoint)/") }
+        let logger = Logger(label: "simulator") { [level = log.level] label in
+            LineLogHandler(
+                label: label, threshold: LogThreshold(level), format: .text, clock: { SystemClock.now().wall })
+        }
+        service.context.observer = SimulatorReport(log: logger, inbox: server)
         say("ready")
-        try runner.run(Simulation(service))
+        try runner.run(Simulation(service, inbox: server))
         let summary = SimulatorSummary(service.context.ledger.statistics)
         if json { say(json: summary.json) } else { say(lines: summary.lines) }
+    }
+}
+
+/// Logs what the simulator answers, and puts it into the inbox.
+private final class SimulatorReport: SimulatorObserver {
+    private let log: Logger
+    private let inbox: InboxServer?
+
+    init(log: Logger, inbox: InboxServer?) {
+        self.log = log
+        self.inbox = inbox
+    }
+
+    func ended(_ record: SimulatorLedger.Record, at time: WallTime) {
+        if let inbox, let entry = InboxEntry(record, at: time) { inbox.add(entry) }
+        let line = SimulatorLogLine(record)
+        log.log(level: line.level, "\(line.message)", metadata: line.fields)
+    }
+
+    func failed(connection: Int, _ error: any Error) {
+        log.error("connection failed: \(error)", metadata: ["connection": "\(connection)"])
     }
 }
 
 /// Goes on until it is stopped.
 private final class Simulation: Run {
     private let service: SimulatorService
+    private let inbox: InboxServer?
     private(set) var isFinished = false
 
-    init(_ service: SimulatorService) {
+    init(_ service: SimulatorService, inbox: InboxServer?) {
         self.service = service
+        self.inbox = inbox
     }
 
-    var nextDeadline: Instant? { nil }
+    var nextDeadline: Instant? { inbox?.nextDeadline }
 
     func step(at now: Moment) {
         service.context.synchronize(at: now)
+        inbox?.step(at: now)
     }
 
     func stop(at now: Moment) {

@@ -21,6 +21,9 @@ struct TokenCommand: ConfiguredCommand {
 
     @OptionGroup var app: AppOption
 
+    @Flag(help: "One JSON object that also says when the token expires.")
+    var json = false
+
     func run(_ registry: DecoderRegistry) throws {
         let app = try app.choose(from: configuration.load(registry).configuration)
         let tokens: ProviderTokens
@@ -33,7 +36,14 @@ struct TokenCommand: ConfiguredCommand {
         guard let source = tokens.source(for: app.credential) else {
             throw ValidationError("\(app.topic) uses a certificate, which needs no provider token")
         }
-        let header = source.token(at: SystemClock.now()).headerValue
-        say(String(decoding: header.dropFirst("bearer ".utf8.count), as: UTF8.self))
+        let token = source.token(at: SystemClock.now())
+        let text = String(decoding: token.headerValue.dropFirst("bearer ".utf8.count), as: UTF8.self)
+        guard json else { return say(text) }
+        let end = WallTime(milliseconds: token.issuedAt.milliseconds + TokenRenewal.lifetime.components.seconds * 1000)
+        say(json: [
+            ("token", .text(text)), ("topic", .text(app.topic)), ("environment", .text(app.environment.rawValue)),
+            ("key_id", .text(source.keyID)), ("team_id", .text(source.teamID)),
+            ("issued_at", .text(token.issuedAt.inUTC)), ("expires_at", .text(end.inUTC)),
+        ])
     }
 }

@@ -35,12 +35,15 @@ struct TopologyCommand: ConfiguredCommand {
     @Option(help: ArgumentHelp("The longest delay that --probe waits for.", valueName: "seconds"))
     var within = 60
 
+    @Flag(help: "Print RabbitMQ's definitions as JSON, for rabbitmqctl import_definitions or load_definitions.")
+    var definitions = false
+
     @Flag(help: "One JSON object instead of lines.")
     var json = false
 
     func validate() throws {
-        guard [apply, compare, probe].count(where: \.self) <= 1 else {
-            throw ValidationError("only one of --apply, --compare and --probe")
+        guard [apply, compare, probe, definitions].count(where: \.self) <= 1 else {
+            throw ValidationError("only one of --apply, --compare, --probe and --definitions")
         }
         guard (1...604_800).contains(within) else { throw ValidationError("--within is 1 to 604800") }
     }
@@ -49,11 +52,15 @@ struct TopologyCommand: ConfiguredCommand {
         let settings = try configuration.load(registry).configuration
         let plan = TopologyPlan(settings)
         guard !probe else { return try probe(plan, settings.broker) }
+        guard !definitions else {
+            let address = try BrokerAddress(settings.broker.endpoints[0].reveal())
+            return say(json: TopologyReport.definitions(plan, virtualHost: address.virtualHost))
+        }
         guard apply || compare else {
             if json {
                 sayJSON(plan.steps.map { TopologyReport($0, .planned) })
             } else {
-                say(lines: plan.lines)
+                say(lines: TopologyReport.table(plan))
             }
             return
         }

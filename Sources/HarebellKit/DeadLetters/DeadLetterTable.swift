@@ -1,6 +1,5 @@
-import Operations
-import Core
 import Decoding
+import Operations
 
 /// The dead letters that a filter chooses, in groups, for a person or a program.
 struct DeadLetterTable {
@@ -36,23 +35,17 @@ struct DeadLetterTable {
         }
     }
 
-    /// Columns with their titles. What stands in them is escaped first: a producer may have chosen it.
     private var lines: [String] {
-        var rows = [["COUNT", "OUTCOME", "REASON", "QUEUE", "FIRST FAILED AT", "LAST FAILED AT", "REPLAYED"]]
-        if target != nil { rows[0].append("TARGET") }
+        var titles = ["COUNT", "OUTCOME", "REASON", "QUEUE", "FIRST FAILED AT", "LAST FAILED AT", "REPLAYED"]
+        if target != nil { titles.append("TARGET") }
+        var table = TextTable(titles)
         for (key, group) in groups.sorted {
             let outcome = key.outcome ?? (key.maker == .broker ? "(by the broker)" : "(unknown)")
             var row = [String(group.count), outcome, key.reason ?? "-", key.queue ?? "-"]
             row += [group.firstFailedAt?.inUTC ?? "-", group.lastFailedAt?.inUTC ?? "-", String(group.replayed)]
             if let target { row.append(target(key) ?? "none: --to QUEUE") }
-            rows.append(row)
+            table.add(row)
         }
-        rows = rows.map { row in row.map { ControlCharacters.escaped($0) } }
-        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-        let lines = rows.map { row in
-            zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")
-                .replacing(#/ +$/#, with: "")
-        }
-        return lines + (groups.others > 0 ? ["and \(groups.others) of more groups"] : [])
+        return table.lines + (groups.others > 0 ? ["and \(groups.others) of more groups"] : [])
     }
 }

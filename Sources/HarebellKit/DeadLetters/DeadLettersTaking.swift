@@ -14,7 +14,7 @@ struct DeadLettersReplay: ConfiguredCommand {
 
             Without --to, dead letters go only into the queues of the configuration. A dead letter that came from \
             another queue, or that the broker does not take, is skipped and named; the others are sent, and the exit \
-            code is 65.
+            code is 65. On a terminal it asks first.
             """)
 
     @OptionGroup var options: DeadLetterOptions
@@ -34,7 +34,7 @@ struct DeadLettersReplay: ConfiguredCommand {
     @Flag(help: "Say what would go where, and change nothing.")
     var dryRun = false
 
-    @Flag(help: "Do not ask.")
+    @Flag(help: "Do not ask. Needed without a filter where nobody can answer.")
     var yes = false
 
     func validate() throws {
@@ -46,9 +46,12 @@ struct DeadLettersReplay: ConfiguredCommand {
     }
 
     func run(_ registry: DecoderRegistry) throws {
+        let asks = !yes && isatty(STDIN_FILENO) == 1
+        guard dryRun || yes || asks || !options.filter.isEmpty else {
+            throw ValidationError("there is no filter: --yes replays all dead letters, --dry-run shows them")
+        }
         let desk = try DeadLetterDesk(options, registry, verb: "replay")
         guard to != desk.queue else { throw ValidationError("--to is the dead-letter queue itself") }
-        let asks = !yes && isatty(STDIN_FILENO) == 1
         let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(desk.settings)
         if dryRun || asks {
             let table = try DeadLetterTable(desk, options) { target.queue(from: $0.queue) }

@@ -26,3 +26,14 @@ struct AppOption: ParsableArguments {
         }
     }
 }
+
+extension Configuration {
+    /// The queue that an operator means: the given one, else the only one that is configured.
+    func queue(named given: String?) throws -> String {
+        if let given { return given }
+        guard queues.count == 1 else {
+            throw ValidationError("which queue? Name one with --queue: \(queues.map(\.name).joined(separator: ", "))")
+        }
+        return queues[0].name
+    }
+}

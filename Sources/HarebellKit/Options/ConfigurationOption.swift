@@ -2,6 +2,7 @@ import ArgumentParser
 import Configuration
 import Core
 import Decoding
+import Glibc
 import Logging
 import Runtime
 import Settings
@@ -9,17 +10,34 @@ import System
 
 /// `--config FILE`, for every command that reads one.
 struct ConfigurationOption: ParsableArguments {
-    @Option(name: .customLong("config"), help: ArgumentHelp("The configuration file.", valueName: "file"))
-    var file: String
+    private static let variable = "HAREBELL_CONFIG"
+    private static let standardFile = "/etc/harebell/harebell.yaml"
 
-    /// Reads the file; says all of its problems and ends the command where there are errors.
-    func load(_ registry: DecoderRegistry) throws -> ConfigurationDocument {
-        try Self.load(file, registry)
+    @Option(
+        name: .customLong("config"),
+        help: ArgumentHelp(
+            "The configuration file. Without it, $\(Self.variable), then \(Self.standardFile).", valueName: "file"))
+    var given: String?
+
+    /// The path of the file; ends the command where none is named and the standard file does not exist.
+    func file() throws -> String {
+        if let file = fileIfAny { return file }
+        complain(
+            "no configuration file: name one with --config FILE or in $\(Self.variable), or create "
+                + "\(Self.standardFile)")
+        throw Status.configuration
     }
 
-    /// Likewise, for a command that can do without.
-    static func load(_ file: String, _ registry: DecoderRegistry) throws -> ConfigurationDocument {
-        let document = try read(file, registry)
+    /// Likewise for a command that does not need a file.
+    var fileIfAny: String? {
+        if let given { return given }
+        if let value = unsafe getenv(Self.variable), unsafe value.pointee != 0 { return unsafe String(cString: value) }
+        return unsafe access(Self.standardFile, F_OK) == 0 ? Self.standardFile : nil
+    }
+
+    /// Reads the file; reports all of its problems and ends the command where there are errors.
+    func load(_ registry: DecoderRegistry) throws -> ConfigurationDocument {
+        let document = try read(registry)
         for warning in document.warnings { complain(warning.description) }
         return document
     }
@@ -27,16 +45,17 @@ struct ConfigurationOption: ParsableArguments {
     /// Reads the file and the keys and certificates that it names; likewise.
     func loadWithCredentials(_ registry: DecoderRegistry) throws -> (ConfigurationDocument, CredentialInspection) {
         let now = SystemClock.now().wall
-        let document = try Self.read(file, registry) { $0.inspectingFiles(now: now) }
+        let document = try read(registry) { $0.inspectingFiles(now: now) }
         let inspection = document.inspect(now: now)
         for problem in inspection.problems { complain(problem.description) }
         guard inspection.problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
         return (document, inspection)
     }
 
-    private static func read(
-        _ file: String, _ registry: DecoderRegistry, more: (ConfigurationError) -> ConfigurationError = { $0 }
+    private func read(
+        _ registry: DecoderRegistry, more: (ConfigurationError) -> ConfigurationError = { $0 }
     ) throws -> ConfigurationDocument {
+        let file = try file()
         do throws(ConfigurationError) {
             return try ConfigurationDocument.load(path: file, registry)
         } catch {

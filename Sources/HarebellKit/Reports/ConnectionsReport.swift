@@ -40,11 +40,12 @@ struct ConnectionsReport {
     /// A block for each place.
     var lines: [Painted] {
         reports.flatMap { report in
-            let width = report.findings.map(\.subject.count).max() ?? 0
+            let findings = report.summary
+            let width = findings.map(\.subject.count).max() ?? 0
             let head = "\(report.peer == .broker ? "broker" : "apns") \(report.endpoint): \(report.purpose)"
-            let lines = report.findings.enumerated().map { index, finding in
+            let lines = findings.enumerated().map { index, finding in
                 // One hint for several findings stands below the last of them.
-                let isLast = report.findings.dropFirst(index + 1).first?.hint != finding.hint
+                let isLast = findings.dropFirst(index + 1).first?.hint != finding.hint
                 return Self.line(finding, width, showsHint: isLast)
             }
             return [Painted(head)] + lines.flatMap { $0 }

@@ -24,7 +24,7 @@ struct DecodingReport {
         guard case .request(let request) = preview.answer else {
             return ["\(answer)\(detail.map { ": \($0)" } ?? "")"]
         }
-        let invalid = request.refusals.map { "invalid: \($0.failure.detail)" }
+        let invalid = (request.refusals.map(\.failure.detail) + failures).map { "invalid: \($0)" }
         let valid = preview.entries.enumerated().flatMap { index, entry in
             let head = "notification \(index + 1) of \(preview.entries.count)"
             let lines = Self.members(entry).compactMap { name, value -> String? in
@@ -39,6 +39,13 @@ struct DecodingReport {
         return invalid + valid
     }
 
+    private static func joined(_ details: [String]) -> String? {
+        details.isEmpty ? nil : details.joined(separator: "; ")
+    }
+
+    /// Why notifications of a request would not be sent.
+    private var failures: [String] { preview.entries.compactMap(\.failure) }
+
     private var answer: String {
         switch preview.answer {
         case .request: "request"
@@ -50,8 +57,8 @@ struct DecodingReport {
 
     private var detail: String? {
         switch preview.answer {
-        case .request(let request) where request.refusals.isEmpty: nil
-        case .request(let request): request.refusals.map(\.failure.detail).joined(separator: "; ")
+        case .request(let request):
+            Self.joined(request.refusals.map(\.failure.detail) + failures)
         case .ignore(let reason): reason
         case .reject(let failure): failure.detail
         case .later(let pause): "in \(pause.components.seconds) s"
@@ -68,17 +75,17 @@ struct DecodingReport {
         case .management(let operation): members.append(("channel", .text(operation.name.description)))
         }
         members += [
-            ("apns-topic", .bytes(notification.topic)), ("apns-push-type", .text(notification.pushType.description)),
+            ("apns-topic", .optional(entry.topic)), ("apns-push-type", .text(notification.pushType.description)),
             ("apns-id", .text(entry.id.description)),
             ("apns-priority", notification.priority.map { .integer(Int($0.rawValue)) } ?? .null),
             ("apns-expiration", notification.expiration.map { .integer(Int($0)) } ?? .null),
             ("apns-collapse-id", .bytes(notification.collapseID)),
-            ("environment", notification.environment.map { .text($0.rawValue) } ?? .null),
+            ("environment", .optional(entry.environment?.rawValue)),
             (
                 "payload",
                 notification.payload.isEmpty ? .null : .json(String(decoding: notification.payload, as: UTF8.self))
             ),
-            ("finding", .optional(entry.finding)),
+            ("finding", .optional(entry.finding)), ("invalid", .optional(entry.failure)),
         ]
         return members
     }

@@ -8,11 +8,16 @@ final class ProgressBar {
     private static let width = 30
 
     let isShown: Bool
+    private let showsRate: Bool
     private var nextDraw = Instant(nanoseconds: 0)
+    private var start: Instant?
 
-    /// - Parameter isWanted: it is shown on a terminal only.
-    init(isWanted: Bool) {
+    /// - Parameters:
+    ///   - isWanted: it is shown on a terminal only.
+    ///   - showsRate: units per second and the time left, "–" until something is done.
+    init(isWanted: Bool, showsRate: Bool = false) {
         isShown = isWanted && isatty(STDERR_FILENO) == 1
+        self.showsRate = showsRate
     }
 
     /// Draws nothing where `progress` is of 0.
@@ -21,7 +26,25 @@ final class ProgressBar {
         nextDraw = now + Self.interval
         let filled = Self.width * min(progress.done, progress.of) / progress.of
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: Self.width - filled)
-        draw("\r\(bar) \(progress.done) of \(progress.of)")
+        draw("\r\(bar) \(progress.done) of \(progress.of)\(showsRate ? rate(progress, at: now) : "")\u{1B}[K")
+    }
+
+    private func rate(_ progress: (done: Int, of: Int), at now: Instant) -> String {
+        let start = start ?? now
+        self.start = start
+        let seconds = (now - start).inSeconds
+        guard progress.done > 0, seconds > 0 else { return ", – a second, – left" }
+        let perSecond = Double(progress.done) / seconds
+        let left = Int((Double(progress.of - progress.done) / perSecond).rounded(.up))
+        return ", \(Int(perSecond.rounded())) a second, \(Self.words(seconds: left)) left"
+    }
+
+    private static func words(seconds: Int) -> String {
+        switch seconds {
+        case ..<60: "\(seconds) s"
+        case ..<3600: "\(seconds / 60) min \(seconds % 60) s"
+        default: "\(seconds / 3600) h \(seconds / 60 % 60) min"
+        }
     }
 
     func clear() {

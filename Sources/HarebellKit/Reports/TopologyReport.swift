@@ -76,7 +76,74 @@ struct TopologyReport {
         return counts.map { "\($0.count) \($0.state.rawValue)" }.joined(separator: ", ")
     }
 
+    /// The plan without the arguments that all queues of a kind have in common.
+    static func table(_ plan: TopologyPlan) -> [String] {
+        var table = TextTable(["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"])
+        for step in plan.steps {
+            switch step {
+            case .exchange(let exchange): table.add(["exchange", exchange.name, exchange.type, "-", "-", "-"])
+            case .queue(let queue, let purpose):
+                let delay = queue.arguments["x-message-ttl"].map { "\(seconds($0)) s" }
+                table.add([
+                    "queue", queue.name, text(queue.arguments["x-queue-type"]) ?? "-", delay ?? "-",
+                    deadLetterTarget(queue.arguments) ?? "-", purpose,
+                ])
+            case .binding(let queue, let exchange, let routingKey):
+                table.add(["binding", "\(exchange) -> \(queue)", "-", "-", "-", "routing key \(routingKey)"])
+            }
+        }
+        return table.lines
+    }
+
+    private static func text(_ value: FieldValue?) -> String? {
+        guard case .text(let text) = value else { return nil }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private static func seconds(_ value: FieldValue) -> String {
+        guard case .int32(let milliseconds) = value else { return "?" }
+        return String(milliseconds / 1000)
+    }
+
+    private static func deadLetterTarget(_ arguments: FieldTable) -> String? {
+        guard let exchange = text(arguments["x-dead-letter-exchange"]) else { return nil }
+        let key = text(arguments["x-dead-letter-routing-key"]) ?? ""
+        return exchange.isEmpty ? key : "\(exchange) (\(key))"
+    }
+
     // MARK: Programs
+
+    /// What `rabbitmqctl import_definitions` reads. Source: rabbitmq.com/docs/definitions.
+    static func definitions(_ plan: TopologyPlan, virtualHost: String) -> [(String, JSONAnswer)] {
+        var (exchanges, queues, bindings): ([JSONAnswer], [JSONAnswer], [JSONAnswer]) = ([], [], [])
+        let place = ("vhost", JSONAnswer.text(virtualHost))
+        for step in plan.steps {
+            switch step {
+            case .exchange(let exchange):
+                exchanges.append(
+                    .object([
+                        ("name", .text(exchange.name)), place, ("type", .text(exchange.type)),
+                        ("durable", .boolean(exchange.durable)), ("auto_delete", .boolean(exchange.autoDelete)),
+                        ("internal", .boolean(false)), ("arguments", JSONAnswer(.table(exchange.arguments))),
+                    ]))
+            case .queue(let queue, _):
+                queues.append(
+                    .object([
+                        ("name", .text(queue.name)), place, ("durable", .boolean(queue.durable)),
+                        ("auto_delete", .boolean(queue.autoDelete)),
+                        ("arguments", JSONAnswer(.table(queue.arguments))),
+                    ]))
+            case .binding(let queue, let exchange, let routingKey):
+                bindings.append(
+                    .object([
+                        ("source", .text(exchange)), place, ("destination", .text(queue)),
+                        ("destination_type", .text("queue")), ("routing_key", .text(routingKey)),
+                        ("arguments", .object([])),
+                    ]))
+            }
+        }
+        return [("exchanges", .array(exchanges)), ("queues", .array(queues)), ("bindings", .array(bindings))]
+    }
 
     var json: JSONAnswer {
         var members: [(String, JSONAnswer)]

@@ -5,7 +5,7 @@ import Pipeline
 import Runtime
 
 /// What `/state` says of an observation: one JSON object with everything that the dashboard shows, see
-/// `docs/operate/dashboard.md`.
+/// `docs/reference/state.md`.
 ///
 /// Totals are those since each worker began, over all workers, as in `/metrics`: whoever wants rates subtracts.
 package struct StatePage {

@@ -79,7 +79,7 @@ extension Metric {
         "Orders about dead letters that were taken over HTTP, by how they ended.",
         advice: """
             `order` is `look`, `replay` or `stop`, \
-            `end` as in [the dashboard](../operate/dashboard.md#dead-letters). The log \
+            `end` as in [dead letters](../operate/dead-letters.md#over-http). The log \
             has each replay, with what it was to choose and from which address it came. `aborted`: what was replayed \
             came back.
             """)

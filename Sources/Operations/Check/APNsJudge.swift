@@ -64,25 +64,12 @@ struct APNsJudge {
         func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> ConnectionFinding {
             ConnectionFinding(severity, "credential", "\(said): \(text)", hint: hint)
         }
+        let refusal = reply.reason.flatMap { CredentialRefusal($0, topic: target.app.topic) }
+        if let refusal, refusal.isForCertificate || target.judgesToken {
+            return found(refusal.isForTopic ? .warning : .wrong, refusal.text, hint: refusal.hint)
+        }
         switch reply.reason?.rawValue {
-        case "BadCertificate"?, "BadCertificateEnvironment"?:
-            return found(
-                .wrong, "APNs does not take the app's certificate",
-                hint: "harebell check shows its end, topics and environments; it may have been revoked")
         case _ where !target.judgesToken: return nil
-        case "ExpiredProviderToken"?:
-            return found(
-                .wrong, "APNs takes a provider token that was signed just now for an old one",
-                hint: "this machine's clock is wrong: set it, and keep it set by NTP")
-        case "InvalidProviderToken"?, "MissingProviderToken"?, "BadEnvironmentKeyIdInToken"?,
-            "BadEnvironmentKeyInToken"?, "UnrelatedKeyIdInToken"?:
-            return found(
-                .wrong, "APNs does not take the provider token of \(target.app.topic)",
-                hint: "check key_id, team_id and the key's environment; the key may have been revoked")
-        case "TopicMismatch"?, "TopicDisallowed"?, "Forbidden"?:
-            return found(
-                .warning, "APNs takes the provider token, but not for \(target.app.topic)",
-                hint: "check the topic, and which apps the key is for")
         case "FeatureNotEnabled"?:
             return found(.ok, "APNs takes the provider token, and the clock is right; the app has no broadcasts")
         case nil where reply.isSuccess:

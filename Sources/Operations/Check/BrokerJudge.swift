@@ -77,7 +77,8 @@ struct BrokerJudge {
         case .asWanted(let messages, let consumers):
             return [ConnectionFinding(.ok, subject, "as wanted\(step.counts(messages, consumers))")]
                 + limit(of: step, [], server)
-        case .missing: return [ConnectionFinding(.wrong, subject, "missing", hint: apply)]
+        case .missing:
+            return [ConnectionFinding(.wrong, subject, ConnectionFinding.missing, hint: apply)]
         case .different(let differences, let rest, let messages, let consumers):
             return [
                 ConnectionFinding(
@@ -171,8 +172,8 @@ struct BrokerJudge {
         case .returns(let count, isDefault: true):
             return found(
                 .warning,
-                "\(count), RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and the "
-                    + "broker gives a request up without a result")
+                "\(count), RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and "
+                    + "the broker gives a request up without a result")
         case .firstFailure:
             return found(
                 .wrong, "-1 means here: a request is given up after its first failed delivery",

@@ -41,6 +41,26 @@ package struct ConnectionReport: Sendable {
     /// What it is needed for.
     package let purpose: String
     package let findings: [ConnectionFinding]
+
+    /// The findings for a person: one line for all queues that are missing.
+    package var summary: [ConnectionFinding] {
+        let missing = findings.filter(\.isMissingQueue)
+        guard missing.count > 1, let place = findings.firstIndex(where: \.isMissingQueue) else { return findings }
+        let names = missing.map { $0.subject.dropFirst("queue ".count) }.joined(separator: ", ")
+        var summary = findings
+        summary.removeAll(where: \.isMissingQueue)
+        summary.insert(
+            ConnectionFinding(
+                missing[0].severity, "\(missing.count) queues", "\(ConnectionFinding.missing): \(names)",
+                hint: missing[0].hint), at: place)
+        return summary
+    }
+}
+
+extension ConnectionFinding {
+    static let missing = "missing"
+
+    fileprivate var isMissingQueue: Bool { text == Self.missing && subject.hasPrefix("queue ") }
 }
 
 /// Where the addresses of a name come from: every one that the resolver has given for it, in digits; `nil` if it was

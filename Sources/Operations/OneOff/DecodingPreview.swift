@@ -1,6 +1,9 @@
+package import Configuration
 package import Core
 package import Decoding
 import Pipeline
+import Runtime
+import TLS
 
 /// What a message would become, had a worker received it from a queue.
 package struct DecodingPreview: Sendable {
@@ -10,6 +13,11 @@ package struct DecodingPreview: Sendable {
         package let id: NotificationID
         /// What is wrong with its payload by Apple's tables; `nil` if nothing is.
         package let finding: String?
+        /// The topic and the app's environment; the notification's where there is no configuration.
+        package let topic: String?
+        package let environment: Environment?
+        /// Why a worker with this configuration would not send it.
+        package let failure: String?
     }
 
     package let decoder: String
@@ -19,20 +27,37 @@ package struct DecodingPreview: Sendable {
     /// Of a request.
     package let entries: [Entry]
 
-    /// - Parameters:
-    ///   - name: of the decoder.
-    ///   - queue: the name of the queue that it would come from, which the `apns-id` depends on.
-    ///   - process: asks a decoder that cannot answer at once.
+    /// What would read the message.
+    package struct Reader {
+        let decoder: String
+        let decoders: DecoderSet
+        let queue: String
+        let configuration: Configuration?
+
+        /// - Parameters:
+        ///   - queue: the name of the queue that it would come from, which the `apns-id` depends on.
+        ///   - configuration: whose apps it would be sent for; `nil` leaves the apps out.
+        package init(
+            decoder: String, _ decoders: DecoderSet, queue: String, _ configuration: Configuration? = nil
+        ) {
+            self.decoder = decoder
+            self.decoders = decoders
+            self.queue = queue
+            self.configuration = configuration
+        }
+    }
+
+    /// - Parameter process: asks a decoder that cannot answer at once.
     /// - Throws: ``UnknownDecoder`` where no decoder has this name, and what `process` throws.
     package init(
-        _ delivery: Delivery, decoder name: String, _ decoders: DecoderSet, queue: String, at now: WallTime,
-        process: (ProcessDecoder) throws -> Decoded
+        _ delivery: Delivery, by reader: Reader, at now: WallTime, process: (ProcessDecoder) throws -> Decoded
     ) throws {
-        guard let decoder = decoders[name] else {
-            throw UnknownDecoder(description: decoders.complaint(about: name) ?? "")
+        let (name, configuration) = (reader.decoder, reader.configuration)
+        guard let decoder = reader.decoders[name] else {
+            throw UnknownDecoder(description: reader.decoders.complaint(about: name) ?? "")
         }
         self.decoder = name
-        version = decoders.version(of: decoder)
+        version = reader.decoders.version(of: decoder)
         answer = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
         guard case .request(let request) = answer else {
             entries = []
@@ -40,12 +65,32 @@ package struct DecodingPreview: Sendable {
         }
         let refused = Set(request.refusals.map(\.position))
         let places = (0..<request.count).filter { !refused.contains($0) }
+        let apps = try configuration.map(Self.apps)
+        let isStrict = configuration?.apns.validate == .strict
         entries = zip(places, request.notifications).map { place, notification in
             let id = RequestKey.notificationID(
-                own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,
+                own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: reader.queue,
                 key: request.key)
-            return Entry(notification: notification, id: id, finding: Self.finding(in: notification))
+            let finding = Self.finding(in: notification)
+            switch apps?.resolve(notification) {
+            case .failure(let failure)?:
+                return Entry(notification, id, finding, failure: failure.detail)
+            case .success(let match)?:
+                return Entry(
+                    notification, id, finding, topic: match.topic, match.environment, failure: isStrict ? finding : nil)
+            case nil: return Entry(notification, id, finding)
+            }
         }
+    }
+
+    private static func apps(of configuration: Configuration) throws(TLSError) -> AppTable {
+        let nowhere = PoolID(0)
+        var apps: [PipelineApp] = []
+        for app in configuration.apps {
+            let pools = PipelineApp.Pools(notifications: nowhere, broadcasts: nowhere, management: nowhere)
+            apps.append(try PipelineApp(app, pools: pools))
+        }
+        return AppTable(apps)
     }
 
     private static func finding(in notification: Notification) -> String? {
@@ -55,6 +100,20 @@ package struct DecodingPreview: Sendable {
         let findings = PayloadCheck.findings(
             in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
         return findings.isEmpty ? nil : findings.detail
+    }
+}
+
+extension DecodingPreview.Entry {
+    fileprivate init(
+        _ notification: Notification, _ id: NotificationID, _ finding: String?, topic: ArraySlice<UInt8>? = nil,
+        _ environment: Environment? = nil, failure: String? = nil
+    ) {
+        self.notification = notification
+        self.id = id
+        self.finding = finding
+        self.topic = (topic ?? notification.topic).map { String(decoding: $0, as: UTF8.self) }
+        self.environment = environment ?? notification.environment
+        self.failure = failure
     }
 }
 

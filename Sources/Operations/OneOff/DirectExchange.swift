@@ -27,6 +27,7 @@ package final class DirectExchange: Run {
     private static let closingTime = Duration.seconds(1)
     private static let handle = Handle(0)
 
+    private let app: Configuration.App
     private let pool: APNsPool
     private var deadline: Instant
     private var failedConnects = 0
@@ -45,6 +46,7 @@ package final class DirectExchange: Run {
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,
         network: any Network, patience: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
+        self.app = app
         let identity = PoolIdentity(app, for: .init(request.target))
         pool = identity.makePool(
             limits, connections: 0...1, context: try identity.makeContext(), tokens: tokens, network: network,
@@ -113,14 +115,26 @@ package final class DirectExchange: Run {
     }
 }
 
-extension DirectExchange.End {
-    /// ``report`` with what APNs said about channels.
-    package func report(about operation: ChannelOperation) -> Report {
-        var report = report
-        if case .replied(let reply) = self { report.add(reply, to: operation) }
+extension DirectExchange {
+    /// ``End/report``; where APNs refuses the credential, its detail says so and what to check. `nil` before the end.
+    package var report: Report? {
+        guard var report = end?.report else { return nil }
+        if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
+            let blame = "the credential, not the request: \(refusal.text); \(refusal.hint)"
+            report.detail = report.detail.map { "\($0); \(blame)" } ?? blame
+        }
         return report
     }
 
+    /// ``report`` with what APNs said about channels.
+    package func report(about operation: ChannelOperation) -> Report? {
+        var report = report
+        if case .replied(let reply)? = end { report?.add(reply, to: operation) }
+        return report
+    }
+}
+
+extension DirectExchange.End {
     /// The same as the result of a request from a queue would say it; what pauses an app there is `rejected` here,
     /// whatever it is about the credential, the topic or the environment that APNs refuses.
     package var report: Report {

@@ -72,8 +72,8 @@ package final class DirectNotification: Run {
     package func step(at now: Moment) {
         guard let (exchange, handle) = exchange else { return }
         exchange.step(at: now)
-        guard result == nil, let end = exchange.end else { return }
-        dispatch.finish(handle, end.report)
+        guard result == nil, let report = exchange.report else { return }
+        dispatch.finish(handle, report)
         performActions(at: now)
     }
 

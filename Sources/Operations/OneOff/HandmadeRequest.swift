@@ -101,6 +101,24 @@ package struct HandmadeResult: Sendable {
     package let reason: String?
     package let json: [UInt8]
 
+    /// The members of the JSON that are not null, for a person; a text or number as it is.
+    package var members: [(name: String, value: String)] {
+        do throws(ArchiveFailure) {
+            guard case .object(let members) = try JSONNode(json[...]) else { return [] }
+            return members.compactMap { name, node in
+                switch node {
+                case .string(let text): (name, String(decoding: text, as: UTF8.self))
+                case .integer(let integer): (name, String(integer))
+                case .boolean(let boolean): (name, String(boolean))
+                case .null, .array, .object: nil
+                }
+            }
+        } catch {
+            // A worker of another release, or with another result format, may write what we do not read.
+            return [("result", String(decoding: json, as: UTF8.self))]
+        }
+    }
+
     /// - Parameter header: the text of a result's header.
     /// - Returns: `nil` if this is no result.
     init?(json: ArraySlice<UInt8>, header: (StaticString) -> ArraySlice<UInt8>?) {

@@ -82,7 +82,7 @@ extension Application: AdminPages {
 
     package func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
         let path = request.page.path.description
-        if path == "/" { return DashboardPage.answer }
+        if path == "/" { return DashboardPage.document.answer }
         if path == "/livez" { return livez(at: now) }
         if let answer = answerAboutDeadLetters(request, at: now) { return answer }
         guard request.isRepeated else {

@@ -8,9 +8,9 @@ import System
 /// Dead letters over HTTP. Whoever uses any of this has the token.
 extension Application {
     static let deadLetterPages = [
-        AdminPage("/dead-letters/run", .operators), AdminPage("/dead-letters/look", .operators, isCommand: true),
-        AdminPage("/dead-letters/replay", .operators, isCommand: true),
-        AdminPage("/dead-letters/stop", .operators, isCommand: true),
+        AdminPage("/dead-letters/run", .operators), AdminPage("/dead-letters/look", .operators, .post),
+        AdminPage("/dead-letters/replay", .operators, .post),
+        AdminPage("/dead-letters/stop", .operators, .post),
     ]
 
     /// `nil` where it is about something else.

@@ -86,11 +86,6 @@ package struct TopologyPlan: Sendable {
             ])
     }
 
-    /// One line per step.
-    package var lines: [String] {
-        steps.map(Self.line)
-    }
-
     package static func line(_ step: Step) -> String {
         switch step {
         case .exchange(let exchange): "exchange \(exchange.name): \(exchange.type), durable"

@@ -46,12 +46,17 @@ package struct Answer: Equatable, Sendable {
     package var hasTrailers = false
     /// What the stream is reset with after the answer.
     package var resetCode: HTTP2ErrorCode?
+    /// Why a request was refused, for the log: what is wrong with it, in words.
+    package var cause: String?
 
-    package init(_ status: UInt16, _ reason: String? = nil, timestamp: Int64? = nil, body: Body = .json) {
+    package init(
+        _ status: UInt16, _ reason: String? = nil, timestamp: Int64? = nil, body: Body = .json, cause: String? = nil
+    ) {
         self.status = status
         self.reason = reason
         self.timestamp = timestamp
         self.body = body
+        self.cause = cause
     }
 
     package static let accepted = Answer(200)

@@ -17,13 +17,13 @@ package struct RequestFields: Sendable {
     package var collapseID: [UInt8]?
     package var channelID: [UInt8]?
     package var requestID: [UInt8]?
-    /// Whether one of these came twice.
-    package var hasDuplicates = false
+    /// The name of one of these that came twice.
+    package var duplicate: [UInt8]?
 
     package init(_ headers: [HTTP2Header]) {
-        var isRepeated = false
+        var repeated: [UInt8]?
         func keep(_ header: HTTP2Header, _ field: inout [UInt8]?) {
-            if field != nil { isRepeated = true }
+            if field != nil { repeated = header.name }
             field = header.value
         }
         for header in headers {
@@ -43,7 +43,7 @@ package struct RequestFields: Sendable {
             default: continue
             }
         }
-        hasDuplicates = isRepeated
+        duplicate = repeated
     }
 }
 

@@ -18,13 +18,14 @@ extension SimulatorEngine {
         switch plan.ending {
         case .silence:
             streams.silent.insert(stream)
-            ended(prepared.record, .silent, at: now)
+            ended(prepared.record, .silent, because: plan.cause, at: now)
         case .reset(let code, let times):
-            ended(prepared.record, .reset(code), at: now)
+            ended(prepared.record, .reset(code), because: plan.cause, at: now)
             attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
             streams.afterthoughts += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
         case .answer(let answer):
             prepared.answer = answer
+            prepared.answer.cause = plan.cause
             prepared.bendIdentifier(context.makeID().bytes)
             if answer.status == 410, answer.timestamp == nil { prepared.answer.timestamp = dayBefore(now) }
             schedule(&prepared, plan.delay, on: stream, at: now)
@@ -50,7 +51,9 @@ extension SimulatorEngine {
         attempt { () throws(HTTP2Error) in isSent = try prepared.send(on: http, stream: stream) }
         if answer.body == .withheld { streams.silent.insert(stream) }
         if let code = answer.resetCode { streams.afterthoughts.append(.reset(stream: stream, code)) }
-        ended(prepared.record, isSent ? .answered(answer.status, reason: answer.reason) : .lost, at: now)
+        ended(
+            prepared.record, isSent ? .answered(answer.status, reason: answer.reason) : .lost, because: answer.cause,
+            at: now)
         switch client.errors.count(answer, context.configuration) {
         case .slowdown: change(ServerSettings(maxConcurrentStreams: 1))
         case .farewell: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)

@@ -111,7 +111,9 @@ extension SimulatorEngine {
     /// What a request is for, unless this port has nothing of that kind.
     private func open(_ fields: RequestFields) -> RequestRules.Opening {
         let opening = client.rules.open(fields)
-        if case .target(let target) = opening, !service.offers(target) { return .refused(Answer(404, "BadPath")) }
+        if case .target(let target) = opening, !service.offers(target) {
+            return .refused(Answer(404, "BadPath", cause: "this port does not offer the path"))
+        }
         return opening
     }
 
@@ -129,7 +131,7 @@ extension SimulatorEngine {
         observe(request)
         let attempt = ledger.received(id, headerBytes: request.headerBlockLength, payloadBytes: request.body.count)
         let record = SimulatorLedger.Record(
-            apnsID: id, fields: fields, payload: ledger.keepsPayloads ? request.body : nil, connection: number,
+            apnsID: id, fields: fields, payload: request.body, connection: number,
             stream: stream, receivedAt: now, endedAt: now, ending: .lost)
         return (attempt, record)
     }
@@ -159,7 +161,7 @@ extension SimulatorEngine {
 
     private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> Answer? {
         guard let token, !context.admits(device: Self.lowered(token), at: now) else { return nil }
-        return Answer(429, "TooManyRequests")
+        return Answer(429, "TooManyRequests", cause: "the device had more notifications than set device-limit allows")
     }
 
     private func plan(_ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int) -> Plan {
@@ -172,9 +174,9 @@ extension SimulatorEngine {
                 random: &context.random)
         }
         if context.configuration.hasBuiltInTokens, plan.ending == nil, plan.delay == nil, let token,
-            let actions = BuiltInTokens.actions(for: token)
+            let entry = BuiltInTokens.entry(for: token)
         {
-            plan.add(actions)
+            plan.add(entry.actions, because: "the device token begins with \(entry.prefix)")
         }
         return plan
     }

@@ -229,7 +229,7 @@ package final class SimulatorEngine: Engine {
         }
         guard !hasFailed else { return }
         hasFailed = true
-        ledger.failed(connection: number, error)
+        context.failed(connection: number, error)
     }
 
     func loseWaiting(at now: Instant) {
@@ -237,10 +237,14 @@ package final class SimulatorEngine: Engine {
         streams.waiting = [:]
     }
 
-    func ended(_ record: SimulatorLedger.Record, _ ending: SimulatorLedger.Ending, at now: Instant) {
+    func ended(
+        _ record: SimulatorLedger.Record, _ ending: SimulatorLedger.Ending, because cause: String? = nil,
+        at now: Instant
+    ) {
         var record = record
         record.ending = ending
+        record.cause = cause
         record.endedAt = now
-        ledger.ended(record)
+        context.ended(record)
     }
 }

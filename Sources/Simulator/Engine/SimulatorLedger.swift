@@ -17,7 +17,7 @@ package final class SimulatorLedger: Sendable {
         /// The client's; one of our own if it gave none, or a bad one.
         package var apnsID: NotificationID
         package var fields: RequestFields
-        /// Only if ``SimulatorLedger/keepsPayloads``.
+        /// In ``SimulatorLedger/records`` only if ``SimulatorLedger/keepsPayloads``.
         package var payload: [UInt8]?
         /// From 1, in the order in which they were opened.
         package var connection: Int
@@ -25,6 +25,8 @@ package final class SimulatorLedger: Sendable {
         package var receivedAt: Instant
         package var endedAt: Instant
         package var ending: Ending
+        /// Which rule refused it, or what chose its ending; `nil` for what was simply accepted.
+        package var cause: String?
 
         /// As it stood in the path; empty if the path named none.
         package var deviceToken: ArraySlice<UInt8> {
@@ -110,7 +112,10 @@ package final class SimulatorLedger: Sendable {
             case .reset: state.statistics.resets += 1
             case .lost: state.statistics.lost += 1
             }
-            if state.records.count < maximumRecords { state.records.append(record) }
+            guard state.records.count < maximumRecords else { return }
+            var record = record
+            if !keepsPayloads { record.payload = nil }
+            state.records.append(record)
         }
     }
 }

@@ -15,37 +15,60 @@ extension RequestRules {
         broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
         policy: (ArraySlice<UInt8>) -> ChannelRegistry.StoragePolicy?
     ) -> Answer? {
-        guard Self.isCanonicalUUID(fields.requestID), Self.isCanonicalUUID(fields.id) else {
-            return Answer(400, "BadMessageId")
+        guard Self.isCanonicalUUID(fields.requestID) else { return Self.badID("apns-request-id", fields.requestID) }
+        guard Self.isCanonicalUUID(fields.id) else { return Self.badID("apns-id", fields.id) }
+        guard let pushType = fields.pushType else {
+            return Answer(400, "MissingPushType", cause: "apns-push-type is missing")
         }
-        guard let pushType = fields.pushType else { return Answer(400, "MissingPushType") }
         // Apple's table says "Liveactivity", its samples "liveactivity".
         guard pushType.equals("liveactivity") || pushType.equals("Liveactivity") else {
-            return Answer(400, "InvalidPushType")
+            return Answer(
+                400, "InvalidPushType", cause: "apns-push-type of a broadcast is \(quoted(pushType)), not liveactivity")
         }
-        guard !endsAsSuffix(bundleID) else { return Answer(400, "TopicDisallowed") }
-        guard isAllowed(bundleID, keyTopics) else { return Answer(403, "TopicMismatch") }
+        if let answer = check(bundleID: bundleID, keyTopics) { return answer }
+        if let answer = Self.check(channelID: fields.channelID) { return answer }
+        let policy = policy(fields.channelID?[...] ?? [])
+        guard policy != nil || configuration.acceptsUnknownChannels else { return Self.unknownChannel }
 
-        guard let channelID = fields.channelID, !channelID.isEmpty else { return Answer(400, "MissingChannelId") }
-        guard Self.isBase64(channelID) else { return Answer(400, "BadChannelId") }
-        let policy = policy(channelID[...])
-        guard policy != nil || configuration.acceptsUnknownChannels else { return Answer(400, "ChannelNotRegistered") }
-
-        guard let expiration = fields.expiration.flatMap(Self.seconds), expiration == 0 || policy != .noMessageStored
-        else {
-            return Answer(400, "BadExpirationDate")
+        guard let expiration = fields.expiration.flatMap(Self.seconds) else {
+            return Answer(
+                400, "BadExpirationDate",
+                cause: fields.expiration.map { "apns-expiration is \(quoted($0)), not seconds since 1970" }
+                    ?? "apns-expiration is missing")
+        }
+        guard expiration == 0 || policy != .noMessageStored else {
+            return Answer(
+                400, "BadExpirationDate", cause: "apns-expiration is not 0, and the channel stores no message")
         }
         guard let priority = fields.priority, PushTypeRule.unstated.permits(priority: priority) else {
-            return Answer(400, "BadPriority")
+            return Self.badPriority(fields.priority, .unstated)
         }
-        guard !body.isEmpty else { return Answer(400, "PayloadEmpty") }
-        guard body.count <= Self.maximumBroadcastPayload else { return Answer(413, "PayloadTooLarge") }
+        if let answer = Self.check(size: body, Self.maximumBroadcastPayload) { return answer }
         if configuration.checksPayload {
-            guard let aps = JSONObject(body[...])?["aps"], aps.kind == .object else {
-                return Answer(400, "PayloadEmpty")
-            }
+            guard let aps = JSONObject(body[...])?["aps"], aps.kind == .object else { return Self.noAps }
         }
         return nil
+    }
+
+    static let unknownChannel = Answer(
+        400, "ChannelNotRegistered", cause: "the app has no channel with this apns-channel-id")
+
+    /// The bundle ID in the path of a broadcast or of a request about channels.
+    func check(bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Answer? {
+        guard !endsAsSuffix(bundleID) else {
+            return Answer(
+                400, "TopicDisallowed",
+                cause: "the path has \(quoted(bundleID)), a topic with a suffix and not a bundle ID")
+        }
+        return isAllowed(bundleID, keyTopics) ? nil : Answer(403, "TopicMismatch", cause: Self.unknown(bundleID))
+    }
+
+    static func check(channelID: [UInt8]?) -> Answer? {
+        guard let channelID, !channelID.isEmpty else {
+            return Answer(400, "MissingChannelId", cause: "apns-channel-id is missing")
+        }
+        return isBase64(channelID)
+            ? nil : Answer(400, "BadChannelId", cause: "apns-channel-id is \(quoted(channelID)), not base64")
     }
 
     /// RFC 4648, section 4, with padding.

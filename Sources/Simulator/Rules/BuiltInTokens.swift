@@ -34,7 +34,7 @@ enum BuiltInTokens {
     }
 
     /// - Parameter token: in lower case.
-    static func actions(for token: ArraySlice<UInt8>) -> [ScriptAction]? {
-        all.first { token.hasPrefix($0.prefix) }?.actions
+    static func entry(for token: ArraySlice<UInt8>) -> Entry? {
+        all.first { token.hasPrefix($0.prefix) }
     }
 }

@@ -34,21 +34,18 @@ extension RequestRules {
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
         _ registry: ChannelRegistry, random: inout some RandomNumberGenerator
     ) -> ChannelAnswer {
-        func failure(_ status: UInt16, _ reason: String) -> ChannelAnswer {
-            ChannelAnswer(answer: Answer(status, reason))
-        }
         if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelAnswer(answer: refusal) }
         let method = fields.method ?? []
         if method.equals("POST") { return create(bundleID, body, registry, random: &random) }
 
-        guard let channelID = fields.channelID, !channelID.isEmpty else { return failure(400, "MissingChannelId") }
-        guard Self.isBase64(channelID) else { return failure(400, "BadChannelId") }
+        if let refusal = Self.check(channelID: fields.channelID) { return ChannelAnswer(answer: refusal) }
+        let channelID = fields.channelID ?? []
         if method.equals("DELETE") {
-            guard registry.remove(channelID, of: bundleID) else { return failure(400, "ChannelNotRegistered") }
-            return ChannelAnswer(answer: Answer(204))
+            let isRemoved = registry.remove(channelID, of: bundleID)
+            return ChannelAnswer(answer: isRemoved ? Answer(204) : Self.unknownChannel)
         }
         guard let policy = registry.policy(of: channelID[...], bundleID) else {
-            return failure(400, "ChannelNotRegistered")
+            return ChannelAnswer(answer: Self.unknownChannel)
         }
         let text = "{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}"
         return ChannelAnswer(answer: .accepted, body: Array(text.utf8))
@@ -67,28 +64,37 @@ extension RequestRules {
     private func check(
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, _ keyTopics: [[UInt8]]
     ) -> Answer? {
-        guard Self.isCanonicalUUID(fields.requestID) else { return Answer(400, "BadMessageId") }
-        guard !endsAsSuffix(bundleID) else { return Answer(400, "TopicDisallowed") }
-        return isAllowed(bundleID, keyTopics) ? nil : Answer(403, "TopicMismatch")
+        guard Self.isCanonicalUUID(fields.requestID) else { return Self.badID("apns-request-id", fields.requestID) }
+        return check(bundleID: bundleID, keyTopics)
     }
 
     private func create(
         _ bundleID: ArraySlice<UInt8>, _ body: [UInt8], _ registry: ChannelRegistry,
         random: inout some RandomNumberGenerator
     ) -> ChannelAnswer {
-        func failure(_ reason: String) -> ChannelAnswer { ChannelAnswer(answer: Answer(400, reason)) }
-        guard !body.isEmpty else { return failure("PayloadEmpty") }
-        guard let object = JSONObject(body[...]) else { return failure("BadRequestPayload") }
-        let known = object.members.allSatisfy { $0.key.equals("push-type") || $0.key.equals("message-storage-policy") }
-        guard known else { return failure("BadRequestParams") }
-        guard let pushType = object["push-type"] else { return failure("MissingPushType") }
-        guard pushType.kind == .string, pushType.value.equals("LiveActivity") else { return failure("InvalidPushType") }
-        guard object["message-storage-policy"] != nil else { return failure("MissingChannelQueueSize") }
+        func failure(_ reason: String, _ cause: String) -> ChannelAnswer {
+            ChannelAnswer(answer: Answer(400, reason, cause: cause))
+        }
+        guard !body.isEmpty else { return failure("PayloadEmpty", "there is no payload") }
+        guard let object = JSONObject(body[...]) else {
+            return failure("BadRequestPayload", "the payload is not a JSON object")
+        }
+        let other = object.members.first { !$0.key.equals("push-type") && !$0.key.equals("message-storage-policy") }
+        if let other { return failure("BadRequestParams", "the payload has the member \(quoted(other.key))") }
+        guard let pushType = object["push-type"] else { return failure("MissingPushType", "push-type is missing") }
+        guard pushType.kind == .string, pushType.value.equals("LiveActivity") else {
+            return failure("InvalidPushType", "push-type is \(quoted(pushType.value)), not LiveActivity")
+        }
+        guard let storage = object["message-storage-policy"] else {
+            return failure("MissingChannelQueueSize", "message-storage-policy is missing")
+        }
         guard let number = object.integer("message-storage-policy"),
             let policy = ChannelRegistry.StoragePolicy(rawValue: number)
-        else { return failure("BadRequestParams") }
+        else { return failure("BadRequestParams", "message-storage-policy is \(quoted(storage.value)), not 0 or 1") }
         let channelID = Self.channelID(random: &random)
-        guard registry.add(channelID, of: bundleID, policy) else { return failure("CannotCreateChannelConfig") }
+        guard registry.add(channelID, of: bundleID, policy) else {
+            return failure("CannotCreateChannelConfig", "the app has as many channels as are allowed")
+        }
         return ChannelAnswer(answer: Answer(201), channelID: channelID)
     }
 

@@ -24,9 +24,15 @@ package struct ClientCertificate: Sendable {
     ///
     /// TLS has refused one that was out of date then; this is for one that expires on an open connection.
     func refusal(in environment: Environment, at now: WallTime) -> Answer? {
-        guard !topics.isEmpty, now <= notAfter else { return Answer(403, "BadCertificate") }
+        guard !topics.isEmpty else {
+            return Answer(403, "BadCertificate", cause: "the client's certificate names no topic")
+        }
+        guard now <= notAfter else {
+            return Answer(403, "BadCertificate", cause: "the client's certificate expired at \(notAfter.inUTC)")
+        }
         guard environments.isEmpty || environments.contains(environment) else {
-            return Answer(403, "BadCertificateEnvironment")
+            return Answer(
+                403, "BadCertificateEnvironment", cause: "the client's certificate is not for \(environment.rawValue)")
         }
         return nil
     }

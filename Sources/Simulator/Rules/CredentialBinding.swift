@@ -34,24 +34,48 @@ struct CredentialBinding {
         _ authorization: [UInt8]?, at now: Moment, _ keys: ProviderKeyRing, _ configuration: SimulatorConfiguration
     ) -> Verdict {
         guard let authorization, authorization.count > 7, Self.isBearer(authorization.prefix(7)) else {
-            return .refused(Answer(403, "MissingProviderToken"))
+            let cause = authorization == nil ? "authorization is missing" : "authorization is not a bearer token"
+            return .refused(Answer(403, "MissingProviderToken", cause: cause))
         }
         if let bound, bound.header == authorization {
-            guard now.instant < bound.key.revokedAt else { return Self.invalid }
-            return isExpired(bound.issuedAt, now, configuration) ? Self.expired : .valid(keyTopics: bound.key.topics)
+            guard now.instant < bound.key.revokedAt else {
+                return Self.invalid("the key \(quoted(bound.keyID)) is revoked")
+            }
+            if let refusal = expired(bound.issuedAt, now, configuration) { return refusal }
+            return .valid(keyTopics: bound.key.topics)
         }
-        guard let token = ProviderToken(authorization.dropFirst(7)) else { return Self.invalid }
-        guard let key = keys.entry(for: token, at: now.instant) else { return Self.invalid }
+        do throws(ProviderToken.Defect) {
+            let token = try ProviderToken(authorization.dropFirst(7))
+            let key = try keys.entry(for: token, at: now.instant)
+            if let refusal = Self.check(token, key, now, configuration) { return refusal }
+            if let refusal = expired(token.issuedAt, now, configuration) { return refusal }
+            return bind(token, authorization, key, at: now.instant, configuration)
+        } catch {
+            return Self.invalid(error.cause)
+        }
+    }
+
+    /// Signature, environment and clock.
+    private static func check(
+        _ token: ProviderToken, _ key: ProviderKeyRing.Entry, _ now: Moment, _ configuration: SimulatorConfiguration
+    ) -> Verdict? {
         if let verifier = key.verifier {
-            guard verifier.verifyES256(token.signed.span, signature: token.signature.span) else { return Self.invalid }
+            guard verifier.verifyES256(token.signed.span, signature: token.signature.span) else {
+                return invalid("the signature was not made with the key \(quoted(token.keyID))")
+            }
         }
-        guard key.environment == nil || key.environment == configuration.environment else {
-            return .refused(Answer(403, "BadEnvironmentKeyIdInToken"))
+        if let environment = key.environment, environment != configuration.environment {
+            return .refused(
+                Answer(
+                    403, "BadEnvironmentKeyIdInToken",
+                    cause: "the key \(quoted(token.keyID)) is for \(environment.rawValue)"))
         }
         let skew = configuration.clockSkew.components.seconds
-        guard token.issuedAt <= now.wall.seconds + skew else { return Self.invalid }
-        if isExpired(token.issuedAt, now, configuration) { return Self.expired }
-        return bind(token, authorization, key, at: now.instant, configuration)
+        guard token.issuedAt <= now.wall.seconds + skew else {
+            return invalid(
+                "iat is \(token.issuedAt), more than \(skew) s ahead of the simulator's clock (\(now.wall.seconds))")
+        }
+        return nil
     }
 
     private mutating func bind(
@@ -62,13 +86,25 @@ struct CredentialBinding {
             bound = Bound(header: header, issuedAt: token.issuedAt, keyID: token.keyID, key: key)
             return .valid(keyTopics: key.topics)
         }
-        guard bound.key.teamID == token.teamID else { return Self.invalid }
+        guard bound.key.teamID == token.teamID else {
+            return Self.invalid("iss is \(quoted(token.teamID)), and the connection is bound to another team")
+        }
         let isRelated = bound.key.relatedKeyID == token.keyID || key.relatedKeyID == bound.keyID
-        guard bound.keyID == token.keyID || isRelated else { return .refused(Answer(403, "UnrelatedKeyIdInToken")) }
+        guard bound.keyID == token.keyID || isRelated else {
+            return .refused(
+                Answer(
+                    403, "UnrelatedKeyIdInToken",
+                    cause: "kid is \(quoted(token.keyID)), and the connection is bound to \(quoted(bound.keyID))"))
+        }
         let interval = configuration.tokenRefreshInterval
         let isFresh = bound.updatedAt.map { now - $0 < interval } ?? false
         guard !isFresh, abs(token.issuedAt - bound.issuedAt) >= interval.components.seconds else {
-            return .refused(Answer(429, "TooManyProviderTokenUpdates"))
+            return .refused(
+                Answer(
+                    429, "TooManyProviderTokenUpdates",
+                    cause:
+                        "the provider token was changed less than \(interval.components.seconds) s ago"
+                ))
         }
         bound.keyID = token.keyID
         bound.key = key
@@ -80,15 +116,22 @@ struct CredentialBinding {
         return .valid(keyTopics: key.topics)
     }
 
-    private func isExpired(_ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration) -> Bool {
+    private func expired(_ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration) -> Verdict? {
         // Subtracting from the clock cannot overflow, whatever a client claims.
-        issuedAt < now.wall.seconds - configuration.tokenLifetime.components.seconds
+        let lifetime = configuration.tokenLifetime.components.seconds
+        guard issuedAt < now.wall.seconds - lifetime else { return nil }
+        return .refused(
+            Answer(
+                403, "ExpiredProviderToken",
+                cause: "iat is \(issuedAt), more than \(lifetime) s behind the simulator's clock (\(now.wall.seconds))")
+        )
     }
 
     private static func isBearer(_ scheme: ArraySlice<UInt8>) -> Bool {
         scheme.elementsEqual("bearer ".utf8) { $0 == $1 || $0 | 0x20 == $1 }
     }
 
-    private static let invalid = Verdict.refused(Answer(403, "InvalidProviderToken"))
-    private static let expired = Verdict.refused(Answer(403, "ExpiredProviderToken"))
+    private static func invalid(_ cause: String) -> Verdict {
+        .refused(Answer(403, "InvalidProviderToken", cause: cause))
+    }
 }

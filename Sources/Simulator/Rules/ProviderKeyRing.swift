@@ -44,12 +44,20 @@ package final class ProviderKeyRing {
 
     /// What is known of the key that a token names.
     ///
-    /// - Returns: `nil` if Apple would not know the key, or not yet, or not any more, or not with this team.
-    func entry(for token: ProviderToken, at now: Instant) -> Entry? {
+    /// - Throws: if Apple would not know the key, or not yet, or not any more, or not with this team.
+    func entry(for token: ProviderToken, at now: Instant) throws(ProviderToken.Defect) -> Entry {
         if let entry = entries[token.keyID] {
-            return entry.teamID == token.teamID && entry.issuedAt <= now && now < entry.revokedAt ? entry : nil
+            func defect(_ words: String) -> ProviderToken.Defect {
+                .init(cause: "the key \(quoted(token.keyID)) \(words)")
+            }
+            guard entry.teamID == token.teamID else { throw defect("is not of the team \(quoted(token.teamID))") }
+            guard entry.issuedAt <= now else { throw defect("is not issued yet") }
+            guard now < entry.revokedAt else { throw defect("is revoked") }
+            return entry
         }
-        guard fallback != nil || entries.isEmpty else { return nil }
+        guard fallback != nil || entries.isEmpty else {
+            throw .init(cause: "kid \(quoted(token.keyID)) is not a known key")
+        }
         return Entry(
             teamID: token.teamID, verifier: fallback, environment: nil, topics: [], relatedKeyID: nil, issuedAt: now,
             revokedAt: .distantFuture)

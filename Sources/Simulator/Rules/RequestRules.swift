@@ -38,20 +38,33 @@ package struct RequestRules: Sendable {
         let method = fields.method ?? []
         let path = fields.path ?? []
         let isManagement = path[...].hasPrefix("/1/")
-        guard method.equals("POST") || isManagement else { return .refused(Answer(405, "MethodNotAllowed")) }
-        guard let target = RequestTarget(path: path) else { return .refused(Answer(404, "BadPath")) }
+        func notAllowed(_ methods: String) -> Opening {
+            .refused(Answer(405, "MethodNotAllowed", cause: "the method is \(quoted(method)), not \(methods)"))
+        }
+        guard method.equals("POST") || isManagement else { return notAllowed("POST") }
+        guard let target = RequestTarget(path: path) else {
+            return .refused(
+                Answer(
+                    404, "BadPath",
+                    cause: "the path is none of /3/device/TOKEN, /4/broadcasts/apps/BUNDLEID, "
+                        + "/1/apps/BUNDLEID/channels and /1/apps/BUNDLEID/all-channels"))
+        }
         switch target {
         case .channels:
             guard method.equals("POST") || method.equals("GET") || method.equals("DELETE") else {
-                return .refused(Answer(405, "MethodNotAllowed"))
+                return notAllowed("POST, GET or DELETE")
             }
         case .allChannels:
-            guard method.equals("GET") else { return .refused(Answer(405, "MethodNotAllowed")) }
+            guard method.equals("GET") else { return notAllowed("GET") }
         case .device(let token):
-            guard !token.isEmpty else { return .refused(Answer(400, "MissingDeviceToken")) }
+            guard !token.isEmpty else {
+                return .refused(Answer(400, "MissingDeviceToken", cause: "the path has no device token"))
+            }
         case .broadcast: break
         }
-        guard !fields.hasDuplicates else { return .refused(Answer(400, "DuplicateHeaders")) }
+        if let duplicate = fields.duplicate {
+            return .refused(Answer(400, "DuplicateHeaders", cause: "\(quoted(duplicate)) is repeated"))
+        }
         return .target(target)
     }
 
@@ -65,27 +78,39 @@ package struct RequestRules: Sendable {
         device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
         certificate: ClientCertificate? = nil, keyTopics: [[UInt8]] = []
     ) -> Answer? {
-        guard Self.isCanonicalUUID(fields.id) else { return Answer(400, "BadMessageId") }
-        guard token.count % 2 == 0, token.isHexadecimal else { return Answer(400, "BadDeviceToken") }
+        guard Self.isCanonicalUUID(fields.id) else { return Self.badID("apns-id", fields.id) }
+        guard token.count % 2 == 0, token.isHexadecimal else {
+            return Answer(
+                400, "BadDeviceToken", cause: "the device token is not an even number of hexadecimal digits")
+        }
 
         let stated: PushTypeRule?
         if let name = fields.pushType {
-            guard let rule = PushTypeRule.named(name) else { return Answer(400, "InvalidPushType") }
+            guard let rule = PushTypeRule.named(name) else {
+                return Answer(400, "InvalidPushType", cause: "apns-push-type is \(quoted(name)), not one of Apple's")
+            }
             stated = rule
         } else {
             stated = nil
         }
-        guard let topic = topic(fields, certificate) else { return Answer(400, "MissingTopic") }
+        guard let topic = topic(fields, certificate) else {
+            return Answer(400, "MissingTopic", cause: "apns-topic is missing")
+        }
         let suffixed = isListed(topic, keyTopics) ? nil : PushTypeRule.suffixed(topic)
         let rule = stated ?? suffixed ?? .unstated
         if let answer = check(topic: topic, rule, certificate, keyTopics) { return answer }
 
         if let expiration = fields.expiration, Self.seconds(expiration) == nil {
-            return Answer(400, "BadExpirationDate")
+            return Answer(
+                400, "BadExpirationDate", cause: "apns-expiration is \(quoted(expiration)), not seconds since 1970")
         }
-        if let priority = fields.priority, !rule.permits(priority: priority) { return Answer(400, "BadPriority") }
+        if let priority = fields.priority, !rule.permits(priority: priority) {
+            return Self.badPriority(priority, rule)
+        }
         if let collapseID = fields.collapseID, collapseID.count > Self.maximumCollapseID {
-            return Answer(400, "BadCollapseId")
+            return Answer(
+                400, "BadCollapseId",
+                cause: "apns-collapse-id has \(collapseID.count) bytes; at most \(Self.maximumCollapseID) are allowed")
         }
         return check(payload: body, rule, isPriority10: stated == nil && fields.priority?.equals("10") == true)
     }
@@ -98,17 +123,28 @@ package struct RequestRules: Sendable {
     private func check(
         topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificate: ClientCertificate?, _ keyTopics: [[UInt8]]
     ) -> Answer? {
-        guard topic.isBundleID, topic.hasPrefix(rule.prefix) else { return Answer(400, "BadTopic") }
+        func bad(_ cause: String) -> Answer { Answer(400, "BadTopic", cause: "apns-topic is \(quoted(topic))\(cause)") }
+        guard topic.isBundleID else { return bad(", which is not a bundle ID") }
+        guard topic.hasPrefix(rule.prefix) else { return bad("; a topic of \(rule.name) begins with \(rule.prefix)") }
         let bundleID: ArraySlice<UInt8>
         if rule.suffix.utf8CodeUnitCount == 0 {
-            guard !endsAsSuffix(topic, keyTopics) else { return Answer(400, "BadTopic") }
+            guard !endsAsSuffix(topic, keyTopics) else {
+                return bad(", which has the suffix of another push type than \(quoted(rule.name))")
+            }
             bundleID = topic
         } else {
-            guard topic.hasSuffix(rule.suffix) else { return Answer(400, "BadTopic") }
+            guard topic.hasSuffix(rule.suffix) else { return bad("; a topic of \(rule.name) ends with \(rule.suffix)") }
             bundleID = topic.dropLast(rule.suffix.utf8CodeUnitCount)
         }
-        if let certificate, !certificate.allows(topic, rule) { return Answer(400, "TopicDisallowed") }
-        return isAllowed(bundleID, keyTopics) ? nil : Answer(400, "TopicDisallowed")
+        if let certificate, !certificate.allows(topic, rule) {
+            return Answer(
+                400, "TopicDisallowed",
+                cause: "the client's certificate does not allow \(quoted(topic)) with push type \(quoted(rule.name))")
+        }
+        guard isAllowed(bundleID, keyTopics) else {
+            return Answer(400, "TopicDisallowed", cause: Self.unknown(bundleID))
+        }
+        return nil
     }
 
     /// Whether a topic can only be that of a push type. A bundle ID may itself end as a suffix does; that it is one is
@@ -128,20 +164,48 @@ package struct RequestRules: Sendable {
     }
 
     private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) -> Answer? {
-        guard !payload.isEmpty else { return Answer(400, "PayloadEmpty") }
-        guard payload.count <= rule.maximumPayload else { return Answer(413, "PayloadTooLarge") }
+        if let answer = Self.check(size: payload, rule.maximumPayload) { return answer }
         guard configuration.checksPayload else { return nil }
         // Apple has no reason for a body that is no JSON object: the nearest is that there is no payload in it.
-        guard let object = JSONObject(payload[...]) else { return Answer(400, "PayloadEmpty") }
+        guard let object = JSONObject(payload[...]) else {
+            return Answer(400, "PayloadEmpty", cause: "the payload is not a JSON object")
+        }
         guard rule.needsAps else { return nil }
-        guard let aps = object["aps"], aps.kind == .object else { return Answer(400, "PayloadEmpty") }
+        guard let aps = object["aps"], aps.kind == .object else { return Self.noAps }
         // "It is an error to use this priority for a push notification that contains only the content-available key."
         if isPriority10, let members = JSONObject(aps.value)?.members, members.count == 1,
             members[0].key.equals("content-available")
         {
-            return Answer(400, "BadPriority")
+            return Answer(
+                400, "BadPriority", cause: "apns-priority is 10, and aps has nothing but content-available")
         }
         return nil
+    }
+
+    static func check(size payload: [UInt8], _ limit: Int) -> Answer? {
+        guard !payload.isEmpty else { return Answer(400, "PayloadEmpty", cause: "there is no payload") }
+        guard payload.count <= limit else {
+            return Answer(
+                413, "PayloadTooLarge", cause: "the payload has \(payload.count) bytes; at most \(limit) are allowed")
+        }
+        return nil
+    }
+
+    static let noAps = Answer(400, "PayloadEmpty", cause: "the payload has no aps dictionary")
+
+    static func badID(_ header: StaticString, _ value: [UInt8]?) -> Answer {
+        Answer(400, "BadMessageId", cause: "\(header) is \(quoted(value ?? [])), not a UUID in lower case")
+    }
+
+    static func badPriority(_ priority: [UInt8]?, _ rule: PushTypeRule) -> Answer {
+        let allowed = rule.priorities.map(\.description).joined(separator: ", ")
+        return Answer(
+            400, "BadPriority",
+            cause: priority.map { "apns-priority is \(quoted($0)); allowed: \(allowed)" } ?? "apns-priority is missing")
+    }
+
+    static func unknown(_ bundleID: ArraySlice<UInt8>) -> String {
+        "the bundle ID \(quoted(bundleID)) is not registered, or the key is not for it"
     }
 
     /// Absent is fine: APNs makes one.
@@ -161,4 +225,13 @@ package struct RequestRules: Sendable {
         }
         return result
     }
+}
+
+/// A value of a request for the log, at most 100 bytes of it.
+func quoted(_ value: some Collection<UInt8>) -> String {
+    "\"\(String(decoding: value.prefix(100), as: UTF8.self))\(value.count > 100 ? "…" : "")\""
+}
+
+func quoted(_ name: StaticString) -> String {
+    "\"\(name)\""
 }

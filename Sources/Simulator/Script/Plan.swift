@@ -10,11 +10,16 @@ struct Plan: Equatable {
     }
 
     private(set) var ending: Ending?
+    /// What decided the ending, for the log.
+    private(set) var cause: String?
     private(set) var delay: ClosedRange<Duration>?
     /// What happens to the connection, in the script's order.
     private(set) var connectionActions: [ScriptAction] = []
 
-    mutating func add(_ actions: [ScriptAction]) {
+    /// - Parameter cause: where the actions come from.
+    mutating func add(_ actions: [ScriptAction], because cause: @autoclosure () -> String) {
+        let wasOpen = ending == nil
+        defer { if wasOpen, ending != nil { self.cause = cause() } }
         for action in actions {
             switch action {
             case .answer(let answer): ending = ending ?? .answer(answer)
@@ -66,7 +71,7 @@ extension Script {
         random: inout some RandomNumberGenerator
     ) -> Plan {
         var plan = Plan()
-        for rule in rules where rule.isEarly == isEarly {
+        for (index, rule) in rules.enumerated() where rule.isEarly == isEarly {
             guard case .request(let conditions) = rule.trigger else { continue }
             guard subject.operation == nil || conditions.contains(where: \.namesOperation) else { continue }
             // One after the other: a counter counts what the conditions before it let through.
@@ -87,7 +92,7 @@ extension Script {
                     }
                 }
             }
-            if applies { plan.add(rule.actions) }
+            if applies { plan.add(rule.actions, because: "rule \(index + 1) of the script") }
         }
         return plan
     }

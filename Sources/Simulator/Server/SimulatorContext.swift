@@ -1,6 +1,13 @@
 package import Core
 package import TLS
 
+/// Is called on the simulator's thread.
+package protocol SimulatorObserver: AnyObject {
+    /// A request has ended: answered, or deliberately not.
+    func ended(_ record: SimulatorLedger.Record, at time: WallTime)
+    func failed(connection: Int, _ error: any Error)
+}
+
 /// What the connections of one simulator share on their thread.
 package final class SimulatorContext {
     package let configuration: SimulatorConfiguration
@@ -11,15 +18,14 @@ package final class SimulatorContext {
     private(set) var rules: RequestRules
     /// Bundle IDs that become known, the latest first.
     private var laterTopics: [(due: Instant, bundleID: String)]
+    package var observer: (any SimulatorObserver)?
     let keys: ProviderKeyRing
     let tls: TLSContext
     var counters: ScriptCounters
     var random: SplitMix64
     private var devices = DeviceThrottle()
     private var connections: RateWindow
-    /// The open connections by number.
-    private var engines: [Int: WeakEngine] = [:]
-    private var opened = 0
+    private var open = OpenEngines()
     private var anchor: Moment
 
     /// - Parameters:
@@ -68,16 +74,16 @@ package final class SimulatorContext {
 
     /// An engine for one connection.
     package func makeEngine(_ service: PortService = .all) throws(SimulatorError) -> SimulatorEngine {
-        opened += 1
-        return try SimulatorEngine(context: self, service, number: opened)
+        open.lastNumber += 1
+        return try SimulatorEngine(context: self, service, number: open.lastNumber)
     }
 
     func opened(_ engine: SimulatorEngine, number: Int) {
-        engines[number] = WeakEngine(engine: engine)
+        open.engines[number] = WeakEngine(engine: engine)
     }
 
     func closed(number: Int) {
-        engines[number] = nil
+        open.engines[number] = nil
     }
 
     /// The rules for a connection that is bound now: with the bundle IDs that are known at this moment.
@@ -105,7 +111,7 @@ package final class SimulatorContext {
     ///
     /// - Parameter actions: those that need no request.
     package func disturb(_ actions: [ScriptAction], at now: Instant) {
-        for (_, entry) in engines.sorted(by: { $0.key < $1.key }) { entry.engine?.perform(actions, at: now) }
+        for (_, entry) in open.engines.sorted(by: { $0.key < $1.key }) { entry.engine?.perform(actions, at: now) }
     }
 
     /// Puts the wall clock right, which may have been set since.
@@ -118,9 +124,25 @@ package final class SimulatorContext {
         return Moment(instant: instant, wall: WallTime(milliseconds: anchor.wall.milliseconds + elapsed))
     }
 
+    func ended(_ record: SimulatorLedger.Record) {
+        ledger.ended(record)
+        observer?.ended(record, at: moment(at: record.endedAt).wall)
+    }
+
+    func failed(connection: Int, _ error: any Error) {
+        ledger.failed(connection: connection, error)
+        observer?.failed(connection: connection, error)
+    }
+
     func makeID() -> NotificationID {
         NotificationID.random(using: &random)
     }
+}
+
+private struct OpenEngines {
+    /// By number.
+    var engines: [Int: WeakEngine] = [:]
+    var lastNumber = 0
 }
 
 /// An engine belongs to its connection; the context only knows it.

@@ -27,7 +27,7 @@ package final class SimulatorService {
                 do {
                     network.adopt(socket, try context.makeEngine(service))
                 } catch {
-                    ledger.failed(connection: 0, error)
+                    context.failed(connection: 0, error)
                 }
             }
         }
@@ -35,7 +35,7 @@ package final class SimulatorService {
             listener = try listen(options.port, options.managementPort == nil ? .all : .notifications)
             managementListener = try options.managementPort.map { try listen($0, .channelManagement) }
         } catch {
-            throw SimulatorError(.listener, "cannot listen", underlying: error)
+            throw SimulatorError(.listener, "cannot listen: choose another port", underlying: error)
         }
     }
 

@@ -79,7 +79,7 @@ struct DecoderRegistryTests {
         let configuration = try document(decoders, registry).configuration
         let delivery = HandmadeDelivery(body: []).delivery
         let preview = try DecodingPreview(
-            delivery, decoder: "echo", DecoderSet(configuration), queue: "q", at: DecoderSample.now,
+            delivery, by: .init(decoder: "echo", DecoderSet(configuration), queue: "q"), at: DecoderSample.now,
             process: { _ in .ignore(reason: "") })
         guard case .ignore(let reason) = preview.answer else { return ("", nil) }
         return (reason, preview.version)

@@ -513,9 +513,9 @@ struct DecoderTests {
             #expect(
                 complaint([target, ("apns-topic", .boolean(true))])
                     == "apns-topic: expected 1 to 255 visible ASCII characters")
-            #expect(complaint([target], body: "{") == "body: not JSON: expected a key at byte 1")
-            #expect(complaint([target], body: "[]") == "body: expected a JSON object, found an array")
-            #expect(complaint([target], body: " {} ") == "body: expected at least one key")
+            #expect(complaint([target], body: "{") == "payload: not JSON: expected a key at byte 1")
+            #expect(complaint([target], body: "[]") == "payload: expected a JSON object, found an array")
+            #expect(complaint([target], body: " {} ") == "payload: expected at least one key")
         }
     }
 

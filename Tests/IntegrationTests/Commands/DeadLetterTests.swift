@@ -242,7 +242,7 @@ extension ProcessTests {
         func interrupted() throws {
             let queues = try queues("quorum")
             try put(400, into: queues)
-            let process = try start(["replay", "--queue", queues.dead, "--rate", "100", "--json"])
+            let process = try start(["replay", "--queue", queues.dead, "--rate", "100", "--yes", "--json"])
             try eventually("some replayed; \(process.report)", within: .seconds(30)) {
                 try stage.client.count(queues.target) >= 50 ? true : nil
             }
@@ -258,11 +258,11 @@ extension ProcessTests {
         func lock() throws {
             let queues = try queues("classic")
             try put(100, into: queues)
-            let first = try start(["replay", "--queue", queues.dead, "--rate", "20", "--json"])
+            let first = try start(["replay", "--queue", queues.dead, "--rate", "20", "--yes", "--json"])
             try eventually("the first one's start; \(first.report)", within: .seconds(30)) {
                 try stage.client.count(queues.target) > 0 ? true : nil
             }
-            let second = try run("replay", "--queue", queues.dead, "--json")
+            let second = try run("replay", "--queue", queues.dead, "--yes", "--json")
             #expect(second.exit == .exited(69), "\(second)")
             #expect(second.errors.contains("\(queues.dead).replay.lock"), "\(second)")
             #expect(try second.object()["end"] as? String == "locked")
@@ -327,14 +327,14 @@ extension ProcessTests {
             try stage.client.publish(
                 [Publication(routingKey: ArraySlice(queues.dead.utf8), body: ArraySlice("?".utf8))])
             try stage.client.ask(.deleteQueue(queues.target))
-            let end = try run("replay", "--queue", queues.dead, "--json", left: 7)
+            let end = try run("replay", "--queue", queues.dead, "--yes", "--json", left: 7)
             #expect(end.exit == .exited(65), "\(end)")
             #expect(try end.number("refused") == 7)
             let complaints = try #require(try end.object()["complaints"] as? [String])
             #expect(complaints.contains { $0.contains("takes no messages (NO_ROUTE)") })
             #expect(complaints.contains { $0.contains("does not say where it was before") })
             try stage.client.declare(queues.target, ["x-queue-type": .string("quorum")])
-            let named = try run("replay", "--queue", queues.dead, "--to", queues.target, "--json")
+            let named = try run("replay", "--queue", queues.dead, "--to", queues.target, "--yes", "--json")
             #expect(named.exit == .exited(0), "\(named)")
             #expect(try stage.client.takeAll(queues.target).count == 7)
             try remove(queues)
@@ -478,8 +478,12 @@ extension ProcessTests {
                 let process = try start(arguments)
                 #expect(try process.waitForExit() == .exited(64), "\(arguments): \(process.report)")
             }
-            for command in ["list", "replay"] {
-                let missing = try run(command, "--queue", "\(stage.name).none")
+            let everything = try run("replay")
+            #expect(everything.exit == .exited(64), "\(everything)")
+            #expect(everything.errors.contains("there is no filter: --yes replays all dead letters"), "\(everything)")
+            for command in [["list"], ["replay", "--yes"]] {
+                let process = try start(command + ["--queue", "\(stage.name).none"])
+                let missing = (exit: try process.waitForExit(), errors: process.text(.errors))
                 #expect(missing.exit == .exited(69), "\(missing)")
                 #expect(missing.errors.contains("no queue '\(stage.name).none'"), "\(missing)")
             }

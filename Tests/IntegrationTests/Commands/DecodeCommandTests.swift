@@ -56,6 +56,29 @@ extension ProcessTests {
             #expect(process.text() == "reject: payload: missing, expected a JSON object\n")
         }
 
+        @Test("The app is the one that a worker would choose, and 65 where it would choose none")
+        func app() throws {
+            let body = #"{"device-token":"\#(Self.token)","apns-push-type":"voip","payload":{"aps":{}}}"#
+            let configuration = ["--config", directory.path + "/harebell.yaml"]
+            let resolved = try run(body, configuration)
+            #expect(resolved.exit == .exited(0), "\(resolved.report)")
+            #expect(resolved.text().contains("  apns-topic: com.example.app.voip\n"), "\(resolved.report)")
+            #expect(resolved.text().contains("  environment: production\n"), "\(resolved.report)")
+            #expect(try !run(body, []).text().contains("apns-topic"))
+            for (member, complaint) in [
+                (#""apns-topic":"com.example.none""#, #"apns-topic: no app "com.example.none" is configured"#),
+                (#""environment":"development""#, "environment: no app is configured for development"),
+            ] {
+                let refused = try run(body.dropLast() + ",\(member)}", configuration)
+                #expect(refused.exit == .exited(65), "\(refused.report)")
+                #expect(refused.text().hasPrefix("invalid: \(complaint)\n"), "\(refused.report)")
+                let json = try run(body.dropLast() + ",\(member)}", configuration + ["--json"])
+                let answer = try #require(
+                    try JSONSerialization.jsonObject(with: Data(json.text().utf8)) as? [String: Any])
+                #expect(answer["detail"] as? String == complaint, "\(json.report)")
+            }
+        }
+
         @Test("Options that mean nothing end with 64")
         func usage() throws {
             for options in [

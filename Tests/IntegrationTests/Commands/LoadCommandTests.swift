@@ -77,7 +77,7 @@ extension ProcessTests {
             #expect(impatient.exit == .exited(65), "\(impatient.report)")
             let object = try Self.object(impatient)
             #expect(object["published"] as? Int == 5 && object["missing"] as? Int == 5, "\(impatient.report)")
-            #expect(object["max_ms"] as? Double == 0, "\(impatient.report)")
+            #expect(object["max_ms"] is NSNull && object["per_second"] is NSNull, "\(impatient.report)")
 
             let interrupted = try Self.launch(stage, ["--queue", stage.quorumQueue, "--count", "7"])
             try eventually("seven messages; \(interrupted.report)", within: .seconds(30)) {
@@ -86,6 +86,27 @@ extension ProcessTests {
             interrupted.signal(SIGTERM)
             #expect(try interrupted.waitForExit() == .exited(65), "\(interrupted.report)")
             #expect(interrupted.text().contains("missing      7\n"), "\(interrupted.report)")
+            #expect(interrupted.text().hasSuffix("p50 –  p90 –  p99 –  p99.9 –  max –  ms\n"), "\(interrupted.report)")
+            try stage.removeQueues()
+        }
+
+        @Test("the queue is that of the configuration if there is one, and has to be named if there are several")
+        func queue() throws {
+            let stage = try Stage()
+            try stage.write(Stage.Settings(queues: [stage.quorumQueue]))
+            let one = try Self.launch(stage, ["--count", "3"])
+            try eventually("three messages; \(one.report)", within: .seconds(30)) {
+                try stage.client.count(stage.quorumQueue) == 3 ? true : nil
+            }
+            one.signal(SIGTERM)
+            #expect(try one.waitForExit() == .exited(65), "\(one.report)")
+            try stage.write()
+            let several = try Self.load(stage, ["--count", "3"])
+            #expect(several.exit == .exited(64), "\(several.report)")
+            #expect(
+                several.text(.errors).contains(
+                    "which queue? Name one with --queue: \(stage.quorumQueue), \(stage.classicQueue)"),
+                "\(several.report)")
             try stage.removeQueues()
         }
 

@@ -1,4 +1,6 @@
 import Glibc
+import Simulator
+import TLS
 import TestSupport
 import Testing
 
@@ -79,6 +81,71 @@ extension ProcessTests {
             #expect(missing.errors.contains("takes no messages"), "\(missing)")
             for end in [unread, missing] { #expect(end.output.isEmpty) }
             #expect(!(unread.errors + missing.errors).contains("00aa"))
+            try stage.removeQueues()
+        }
+
+        @Test("an alert needs no file, and what it says is sent as it is")
+        func alert() throws {
+            let stage = try Stage(script: "")
+            try stage.write()
+            func send(_ arguments: [String]) throws -> ChildProcess {
+                let process = try ChildProcess(
+                    stage.binary,
+                    ["send", "--config", stage.directory.file("harebell.yaml"), "--device-token", "00aa"] + arguments)
+                try process.waitForExit(within: .seconds(60))
+                return process
+            }
+            let process = try send([
+                "--title", "A \"b\"", "--subtitle", "c", "--body", "d\u{1F980}", "--badge", "3", "--sound", "default",
+            ])
+            #expect(process.exit == .exited(0), "\(process.report)")
+            let alert = #"{"title":"A \"b\"","subtitle":"c","body":"d🦀"}"#
+            let payload = #"{"aps":{"alert":\#(alert),"badge":3,"sound":"default"}}"#
+            #expect(stage.simulator.ledger.statistics.payloadBytes == payload.utf8.count)
+            #expect(try send(["--badge", "0"]).exit == .exited(0))
+            for arguments in [["--badge", "-1"], ["--body", "a", "--payload", "-"], []] {
+                let wrong = try send(arguments)
+                #expect(wrong.exit == .exited(64), "\(wrong.report)")
+            }
+            try stage.removeQueues()
+        }
+
+        @Test("a refused credential is blamed, not the request")
+        func credential() throws {
+            let stage = try Stage()
+            var settings = Stage.Settings()
+            settings.keyFile = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "wrong.p8")
+            try stage.write(settings)
+            let refused = try Self.send(stage, ["--device-token", "00aa"])
+            #expect(refused.exit == .exited(65), "\(refused)")
+            #expect(
+                refused.output.contains(
+                    "\"detail\":\"the credential, not the request: APNs does not take the provider token of "
+                        + "\(Requests.topic); check key_id, team_id and the key's environment"), "\(refused)")
+            try stage.removeQueues()
+        }
+
+        @Test("on a terminal the result is laid out and has colours")
+        func terminal() throws {
+            let stage = try Stage(script: "")
+            try stage.write()
+            func seen(_ token: String, _ more: String = "") throws -> String {
+                let file = stage.directory.file("harebell.yaml")
+                let command =
+                    "'\(stage.binary)' send --config '\(file)' --device-token \(token) --body Hello \(more)"
+                let process = try ChildProcess(
+                    "/usr/bin/script", ["--quiet", "--return", "--command", command, "/dev/null"],
+                    environment: ["TERM": "xterm", "NO_COLOR": ""])
+                try process.waitForExit(within: .seconds(60))
+                return process.text().replacing("\r\n", with: "\n")
+            }
+            let accepted = try seen("00aa")
+            #expect(accepted.hasPrefix("\u{1B}[32maccepted\u{1B}[0m 200\n  apns-id       "), "\(accepted)")
+            #expect(accepted.contains("\n  device-token  00aa\n") && !accepted.contains("null"), "\(accepted)")
+            let dead = try seen("dead00")
+            #expect(dead.hasPrefix("\u{1B}[31munregistered\u{1B}[0m 410 Unregistered\n"), "\(dead)")
+            #expect(dead.contains("  action        forget-token\n"), "\(dead)")
+            #expect(try seen("00aa", "--json").hasPrefix("{\"apns-id\":"))
             try stage.removeQueues()
         }
 

@@ -129,7 +129,7 @@ extension ProcessTests {
         @Test(
             "a wrong command line ends with 64 and says how it is used",
             arguments: [
-                ["run"], ["bogus"], ["run", "--config"], ["run", "--config", "f", "--fast"],
+                ["run", "--nothing"], ["bogus"], ["run", "--config"], ["run", "--config", "f", "--fast"],
                 ["load", "--count", "many"],
                 ["load", "--config", "f", "--queue", "q", "--count", "1", "--rate", "20000000000"],
                 ["load", "--config", "f", "--queue", "q", "--count", "9223372036854775807"],

@@ -27,7 +27,7 @@ extension ProcessTests {
                 ] + arguments)
             try process.waitForLine("ready")
             let lines = process.text().split(separator: "\n")
-            try #require(lines.count == 2 && lines[0].hasPrefix("port "), "\(process.report)")
+            try #require(lines[0].hasPrefix("port "), "\(process.report)")
             return (process, lines[0].dropFirst(5))
         }
 
@@ -63,7 +63,68 @@ extension ProcessTests {
             ] {
                 #expect(lines.contains { $0 == line }, "\(line): \(process.report)")
             }
+            let log = process.text(.errors).split(separator: "\n")
+            try #require(log.count == 2, "\(process.report)")
+            #expect(log[0].contains(" info 200 apns-id="), "\(process.report)")
+            #expect(
+                log[1].contains(" warning 410 Unregistered: the device token begins with dead apns-id="),
+                "\(process.report)")
+            #expect(log[1].hasSuffix("device-token=dead00… push-type=alert stream=1 topic=com.example.app"))
+        }
+
+        /// Runs curl to its end.
+        private func curl(_ arguments: [String]) throws -> (exit: ChildProcess.Exit, text: String) {
+            let process = try ChildProcess(
+                "/usr/bin/curl", ["--silent", "--show-error", "--max-time", "60"] + arguments)
+            let exit = try process.waitForExit()
+            return (exit, process.text())
+        }
+
+        @Test("--inbox shows what was accepted, and curl can wait for it")
+        func inbox() throws {
+            let (process, port) = try start(["--inbox", "127.0.0.1:0", "--inbox-size", "2", "--log", "none"])
+            let line = process.text().split(separator: "\n").first { $0.hasPrefix("inbox ") }
+            let address = String(try #require(line).dropFirst(6))
+            #expect(address.hasPrefix("http://127.0.0.1:"))
+            // Nothing comes: the timeout ends it, and --fail makes it an error.
+            let early = try curl(["--fail", address + "notifications/wait?count=1&timeout=1"])
+            #expect(early.exit == .exited(22), "\(early)")
+            let waiting = try ChildProcess(
+                "/usr/bin/curl",
+                ["--silent", "--fail", address + "notifications/wait?count=1&timeout=30&device-token=00bb"])
+            for token in ["00aa", "bad0", "00bb", "00cc"] { _ = try send(token, port) }
+            #expect(try waiting.waitForExit() == .exited(0), "\(waiting.report)")
+            #expect(waiting.text().contains("\"device_token\":\"00bb\""), "\(waiting.report)")
+            let all = try curl(["--fail", address + "notifications"]).text
+            #expect(all.contains("\"stored\":2,\"oldest_id\":2,\"latest_id\":3"), "\(all)")
+            #expect(!all.contains("00aa"), "\(all)")
+            let refused = try curl(["--fail", address + "refused"]).text
+            #expect(refused.contains("\"cause\":\"the device token begins with bad0\""), "\(refused)")
+            let wrong = try curl([address + "notifications?limit=many"]).text
+            #expect(wrong == "400 limit is \"many\", not a whole number from 1 to 1000\n")
+            #expect(try curl(["--fail", "--request", "DELETE", address + "notifications"]).exit == .exited(0))
+            #expect(try curl([address + "notifications"]).text.contains("\"stored\":0,"))
+            process.signal(SIGTERM)
+            #expect(try process.waitForExit() == .exited(0), "\(process.report)")
             #expect(process.text(.errors).isEmpty, "\(process.report)")
+        }
+
+        @Test("an inbox whose address is taken is 69; one that is not an address, or a size out of range, is 64")
+        func badInbox() throws {
+            let (first, _) = try start(["--inbox", "127.0.0.1:0"])
+            let line = first.text().split(separator: "\n").first { $0.hasPrefix("inbox ") }
+            let taken = String(try #require(line).dropFirst("inbox http://".count).dropLast())
+            for (arguments, status, words) in [
+                (["--inbox", taken], 69, "--inbox: "), (["--inbox", "8025"], 64, "such as 127.0.0.1:8025"),
+                (["--inbox", "example.com:8025"], 64, "a numeric address"),
+                (["--inbox-size", "0"], 64, "from 1 to 1000000"), (["--log", "loud"], 64, "loud"),
+            ] as [([String], Int32, String)] {
+                let process = try ChildProcess(binary, ["simulate", "--port", "0"] + arguments)
+                #expect(try process.waitForExit() == .exited(status), "\(process.report)")
+                #expect(process.text(.errors).contains(words), "\(process.report)")
+            }
+            first.signal(SIGTERM)
+            #expect(try first.waitForExit() == .exited(0), "\(first.report)")
         }
 
         @Test("with --json the last line is one object, also on SIGINT")

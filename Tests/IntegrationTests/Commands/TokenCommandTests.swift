@@ -25,9 +25,9 @@ extension ProcessTests {
                 """, to: "harebell.yaml")
         }
 
-        private func run(_ topic: String?) throws -> ChildProcess {
+        private func run(_ topic: String?, _ more: String...) throws -> ChildProcess {
             let binary = try #require(TestEnvironment.binary)
-            let choice = topic.map { ["--topic", $0] } ?? []
+            let choice = (topic.map { ["--topic", $0] } ?? []) + more
             let process = try ChildProcess(binary, ["token", "--config", configuration] + choice)
             try process.waitForExit()
             return process
@@ -58,6 +58,22 @@ extension ProcessTests {
             let verifier = try VerifyingKey(publicKeyPEM: key.publicKeyPEM)
             let isValid = verifier.verifyES256(message.span, signature: signature.span)
             #expect(isValid)
+        }
+
+        @Test("as JSON it says whose it is and when it expires, an hour after it was made")
+        func json() throws {
+            let process = try run("com.example.app", "--json")
+            #expect(process.exit == .exited(0), "\(process.report)")
+            let answer = try #require(
+                try JSONSerialization.jsonObject(with: Data(process.text().utf8)) as? [String: String])
+            #expect(
+                answer["topic"] == "com.example.app" && answer["environment"] == "production"
+                    && answer["key_id"] == "LEDGER1234" && answer["team_id"] == "TEAM123456", "\(answer)")
+            let claims = try Self.object(try #require(answer["token"]?.split(separator: ".")[1]))
+            let issued = Date(timeIntervalSince1970: Double(try #require(claims["iat"] as? Int)))
+            let format = ISO8601DateFormatter()
+            #expect(format.date(from: try #require(answer["issued_at"])) == issued)
+            #expect(format.date(from: try #require(answer["expires_at"])) == issued + 3600)
         }
 
         @Test("an app without a signing key, or none at all, is 64")

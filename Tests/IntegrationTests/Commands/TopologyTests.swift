@@ -105,17 +105,56 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("The plan is printed without a broker, a line for each step")
+        @Test("The plan is printed without a broker, as a table with a row for each step")
         func text() throws {
             var settings = Stage.Settings(queues: [stage.quorumQueue], broker: "amqp://guest:guest@127.0.0.1:1/%2f")
             settings.more = "results: { exchange: \(stage.name).exchange, routing_key: \(stage.name).answers }"
             let printed = try topology(try stage.write(settings))
             #expect(printed.exit == .exited(0), "\(printed)")
-            for line in [
-                "exchange \(stage.name).exchange: direct, durable", "queue \(stage.quorumQueue): durable, ",
-                "binding \(stage.name).exchange -> \(stage.name).answers: routing key \(stage.name).answers",
+            let rows = printed.lines.map { $0.split(separator: #/ {2,}/#).map(String.init) }
+            let (queue, dead) = (stage.quorumQueue, stage.deadLetterQueue)
+            for row in [
+                ["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"],
+                ["exchange", "\(stage.name).exchange", "direct", "-", "-", "-"],
+                ["queue", queue, "quorum", "-", dead, "requests"],
+                ["queue", "\(queue).retry.2s", "quorum", "2 s", queue, "requests that wait 2 s to be tried again"],
+                [
+                    "binding", "\(stage.name).exchange -> \(stage.name).answers", "-", "-", "-",
+                    "routing key \(stage.name).answers",
+                ],
             ] {
-                #expect(printed.lines.count { $0.hasPrefix(line) } == 1, "\(line): \(printed)")
+                #expect(rows.count { $0 == row } == 1, "\(row): \(printed)")
+            }
+            try stage.removeQueues()
+        }
+
+        @Test("The definitions are what RabbitMQ imports, and then nothing is missing or different")
+        func definitions() throws {
+            let broker = try PrivateBroker()
+            try broker.control("add_vhost", "push")
+            try broker.control("set_permissions", "-p", "push", "guest", ".*", ".*", ".*")
+            for place in ["%2f", "push"] {
+                var settings = Stage.Settings(
+                    queues: ["a.requests", "b.requests"], broker: broker.url.replacing("/%2f", with: "/\(place)"))
+                settings.more = """
+                    results: { exchange: a.exchange, routing_key: a.results }
+                    feedback: { routing_key: a.feedback }
+                    """
+                let file = try stage.write(settings)
+                #expect(try topology(file, "--compare").exit == .exited(78))
+                let printed = try topology(file, "--definitions")
+                #expect(printed.exit == .exited(0) && printed.errors.isEmpty, "\(printed)")
+                try broker.control(
+                    "import_definitions",
+                    try stage.directory.write(printed.lines.joined(separator: "\n"), to: "definitions.json"))
+                // The import goes on after the command has ended.
+                try eventually("nothing missing or different", within: .seconds(30)) {
+                    try topology(file, "--compare").exit == .exited(0) ? true : nil
+                }
+                let bindings = try broker.control("list_bindings", "-p", place == "push" ? "push" : "/", "--silent")
+                #expect(bindings.contains("a.exchange\texchange\ta.results\tqueue\ta.results"), "\(bindings)")
+                // What AMQP does not compare: the declaration must agree, too.
+                #expect(try topology(file, "--apply").exit == .exited(0))
             }
             try stage.removeQueues()
         }
@@ -150,6 +189,7 @@ extension ProcessTests {
         func usage() throws {
             #expect(try topology(try configuration(), "--apply", "--compare").exit == .exited(64))
             #expect(try topology(try configuration(), "--compare", "--probe").exit == .exited(64))
+            #expect(try topology(try configuration(), "--apply", "--definitions").exit == .exited(64))
             try stage.removeQueues()
         }
 

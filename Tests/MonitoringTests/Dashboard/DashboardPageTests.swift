@@ -7,7 +7,7 @@ import Testing
 @Suite("The dashboard's page")
 struct DashboardPageTests {
     private static func content(of tag: String) throws -> String {
-        let html = DashboardPage.html
+        let html = DashboardPage.document.html
         let start = try #require(html.firstRange(of: "<\(tag)>"), "\(tag)")
         let end = try #require(html[start.upperBound...].firstRange(of: "</\(tag)>"), "\(tag)")
         return String(html[start.upperBound..<end.lowerBound])
@@ -19,15 +19,15 @@ struct DashboardPageTests {
     func policy(tag: String) throws {
         let digest = Digest.sha256(Array(try Self.content(of: tag).utf8))
         let hash = "'sha256-\(Base64.standard.encode(digest))'"
-        #expect(DashboardPage.policy.contains("\(tag)-src \(hash);"))
-        #expect(DashboardPage.policy.hasPrefix("default-src 'none';"))
-        #expect(DashboardPage.policy.contains("connect-src 'self'"))
-        #expect(!DashboardPage.policy.contains("unsafe"))
+        #expect(DashboardPage.document.policy.contains("\(tag)-src \(hash);"))
+        #expect(DashboardPage.document.policy.hasPrefix("default-src 'none';"))
+        #expect(DashboardPage.document.policy.contains("connect-src 'self'"))
+        #expect(!DashboardPage.document.policy.contains("unsafe"))
     }
 
     @Test("It names no address outside: nothing is loaded from elsewhere")
     func addresses() {
-        let addresses = DashboardPage.html.matches(of: #/https?:\/\/[^'"\s]+/#).map { String($0.output) }
+        let addresses = DashboardPage.document.html.matches(of: #/https?:\/\/[^'"\s]+/#).map { String($0.output) }
         // A name space and no address.
         #expect(Set(addresses) == ["http://www.w3.org/2000/svg"])
     }

@@ -54,7 +54,7 @@ struct StatePageTests {
 
     @Test("It has each key of the documentation, and no other, whatever has happened")
     func keys() throws {
-        let rows = try DocumentationPage("operate/dashboard.md").table("| key | type | says |").map {
+        let rows = try DocumentationPage("reference/state.md").table("| key | type | says |").map {
             $0[0].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
         }
         let world = try World(

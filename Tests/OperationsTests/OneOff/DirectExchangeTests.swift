@@ -118,6 +118,26 @@ struct DirectExchangeTests {
         #expect(report.outcome == outcome && report.processed == processed)
     }
 
+    @Test(
+        "A report blames the credential where APNs refuses it, and only there",
+        arguments: [
+            ("403 InvalidProviderToken", "APNs does not take the provider token of com.example.app; check key_id"),
+            ("403 BadCertificate", "APNs does not take the app's certificate; harebell check shows"),
+            ("400 TopicDisallowed", "APNs takes the provider token, but not for com.example.app; check the topic"),
+            ("400 BadCollapseId", nil), ("503 ServiceUnavailable", nil),
+        ] as [(String, String?)])
+    func blame(answer: String, words: String?) throws {
+        let world = try World(script: "token *: \(answer)")
+        let exchange = try exchange(world, try request("7777"))
+        #expect(world.finish(exchange))
+        let detail = try #require(exchange.report).detail
+        guard let words else {
+            #expect(detail == nil)
+            return
+        }
+        #expect(try #require(detail).hasPrefix("the credential, not the request: \(words)"), "\(detail ?? "")")
+    }
+
     @Test("A clock that is wrong is told")
     func alarm() throws {
         let world = try World(script: "token *: 403 ExpiredProviderToken")

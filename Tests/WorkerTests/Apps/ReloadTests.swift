@@ -8,7 +8,7 @@ import Testing
 @testable import Pipeline
 @testable import Runtime
 
-/// A worker whose configuration changes while it works; see `docs/operate/reload.md`.
+/// A worker whose configuration changes while it works; see `docs/operate/configuration.md`.
 @Suite("Reload")
 struct ReloadTests {
     private static let keys = """

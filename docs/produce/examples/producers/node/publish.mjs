@@ -8,6 +8,7 @@ import amqp from 'amqplib'
 
 const [url, queue, topic, deviceToken] = process.argv.slice(2)
 const requestID = randomUUID()
+/** @type {import('./harebell').HarebellRequest} */
 const request = {
   'device-token': deviceToken,
   'apns-topic': topic,
@@ -41,6 +42,7 @@ channel.publish('', queue, Buffer.from(JSON.stringify(request)), {
 // Rejects if the broker refuses the publish.
 await channel.waitForConfirms()
 
+/** @type {import('./harebell').HarebellResult} */
 const result = await answered
 console.log(JSON.stringify(result, null, 2))
 await connection.close()

@@ -1,0 +1,30 @@
+import Core
+import TLS
+
+/// A page of HTML with its style and its script inside.
+///
+/// Its policy names the two by their hashes and allows nothing else but requests to its own server.
+package struct AdminDocument: Sendable {
+    package let html: String
+    package let policy: String
+
+    /// - Parameter html: with `{{style}}` and `{{script}}` where the other two belong.
+    package init(html: [UInt8], style: [UInt8], script: [UInt8]) {
+        self.html = String(decoding: html, as: UTF8.self)
+            .replacing("{{style}}", with: String(decoding: style, as: UTF8.self))
+            .replacing("{{script}}", with: String(decoding: script, as: UTF8.self))
+        policy = [
+            "default-src 'none'", "script-src \(Self.hash(script))", "style-src \(Self.hash(style))",
+            "img-src data:", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+        ].joined(separator: "; ")
+    }
+
+    /// Source: Content Security Policy Level 3, section 2.3.1.
+    private static func hash(_ text: [UInt8]) -> String {
+        "'sha256-\(Base64.standard.encode(Digest.sha256(text)))'"
+    }
+
+    package var answer: AdminAnswer {
+        AdminAnswer(contentType: "text/html; charset=utf-8", policy: policy, body: Array(html.utf8))
+    }
+}

@@ -1,0 +1,3 @@
+#include "revision.h"
+
+const char *harebell_revision(void) { return HAREBELL_REVISION; }

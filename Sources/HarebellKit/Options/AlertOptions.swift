@@ -1,0 +1,37 @@
+import ArgumentParser
+import Decoding
+
+/// A payload made of options, in place of a file.
+struct AlertOptions: ParsableArguments {
+    @Option(help: "The title of an alert, which takes the place of --payload.")
+    var title: String?
+
+    @Option(help: "The subtitle of the alert.")
+    var subtitle: String?
+
+    @Option(help: "The text of the alert.")
+    var body: String?
+
+    @Option(help: "The number on the app's icon; 0 removes it.")
+    var badge: Int?
+
+    @Option(help: "The name of a sound in the app, or default.")
+    var sound: String?
+
+    func validate() throws {
+        guard badge.map({ $0 >= 0 }) ?? true else { throw ValidationError("--badge is at least 0") }
+    }
+
+    /// `nil` where none of these is given.
+    var payload: [UInt8]? {
+        let alert = Self.members([("title", title), ("subtitle", subtitle), ("body", body)])
+        var aps: [(String, JSONAnswer)] = alert.isEmpty ? [] : [("alert", .object(alert))]
+        if let badge { aps.append(("badge", .integer(badge))) }
+        aps += Self.members([("sound", sound)])
+        return aps.isEmpty ? nil : Array(JSONAnswer.text(of: [("aps", .object(aps))]).utf8)
+    }
+
+    private static func members(_ texts: [(String, String?)]) -> [(String, JSONAnswer)] {
+        texts.compactMap { name, text in text.map { (name, .text($0)) } }
+    }
+}

@@ -1,0 +1,38 @@
+import Core
+import Logging
+import Simulator
+
+/// One request to the simulator in its log: the answer, and the cause of a refusal.
+struct SimulatorLogLine {
+    let message: String
+    let level: Logger.Level
+    let fields: Logger.Metadata
+
+    init(_ record: SimulatorLedger.Record) {
+        let answer: String
+        switch record.ending {
+        case .answered(let status, let reason):
+            answer = reason.map { "\(status) \($0)" } ?? String(status)
+            level = status < 400 ? .info : .warning
+        case .silent: (answer, level) = ("no answer", .warning)
+        case .reset(let code): (answer, level) = ("stream reset with \(code)", .warning)
+        case .lost: (answer, level) = ("the stream or connection ended before the answer", .warning)
+        }
+        message = record.cause.map { "\(answer): \($0)" } ?? answer
+        var fields: Logger.Metadata = [
+            "apns-id": "\(record.apnsID)", "connection": "\(record.connection)", "stream": "\(record.stream)",
+        ]
+        // The prefix tells which built-in token it is; all of it is nobody's business.
+        if !record.deviceToken.isEmpty { fields["device-token"] = "\(Self.text(record.deviceToken.prefix(8)))…" }
+        for (name, value) in [
+            ("method", record.fields.method), ("topic", record.fields.topic), ("push-type", record.fields.pushType),
+        ] {
+            if let value, name != "method" || !value.equals("POST") { fields[name] = "\(Self.text(value[...]))" }
+        }
+        self.fields = fields
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        String(decoding: bytes.prefix(200), as: UTF8.self)
+    }
+}

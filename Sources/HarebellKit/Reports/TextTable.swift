@@ -1,0 +1,21 @@
+import Core
+
+/// Columns under their titles. What stands in them is escaped first: a peer may have chosen it.
+struct TextTable {
+    private var rows: [[String]]
+
+    init(_ titles: [String]) {
+        rows = [titles]
+    }
+
+    mutating func add(_ row: [String]) {
+        rows.append(row.map { ControlCharacters.escaped($0) })
+    }
+
+    var lines: [String] {
+        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ").replacing(#/ +$/#, with: "")
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Core
+import DequeModule
+
+/// The latest entries, at most as many as its size.
+struct InboxRing {
+    private let size: Int
+    /// Oldest first; their IDs are consecutive.
+    private var entries: Deque<InboxEntry> = []
+    private var lastID = 0
+
+    init(size: Int) {
+        self.size = size
+    }
+
+    mutating func append(_ entry: InboxEntry) {
+        lastID += 1
+        if entries.count == size { entries.removeFirst() }
+        var entry = entry
+        entry.id = lastID
+        entries.append(entry)
+    }
+
+    /// IDs go on from the last one.
+    mutating func removeAll() {
+        entries.removeAll()
+    }
+
+    /// How many entries match a query, and the newest of them, newest first.
+    func matches(_ query: InboxQuery) -> (count: Int, newest: [InboxEntry]) {
+        var count = 0
+        var newest: [InboxEntry] = []
+        let firstID = lastID - entries.count + 1
+        let from = max(0, min(entries.count, (query.after ?? 0) - firstID + 1))
+        let to = max(from, min(entries.count, query.before.map { $0 - firstID } ?? entries.count))
+        for entry in entries[from..<to].reversed() where query.matches(entry) {
+            count += 1
+            if newest.count < query.limit { newest.append(entry) }
+        }
+        return (count, newest)
+    }
+
+    /// `{"notifications":[…],"matching":2,"stored":5,"oldest_id":1,"latest_id":5}`
+    func json(_ query: InboxQuery) -> [UInt8] {
+        let (count, newest) = matches(query)
+        var json = Array("{\"notifications\":[".utf8)
+        for (index, entry) in newest.enumerated() {
+            if index > 0 { json.append(UInt8(ascii: ",")) }
+            entry.append(to: &json)
+        }
+        let oldest = lastID - entries.count + 1
+        json += Array(
+            "],\"matching\":\(count),\"stored\":\(entries.count),\"oldest_id\":\(oldest),\"latest_id\":\(lastID)}".utf8)
+        return json
+    }
+}

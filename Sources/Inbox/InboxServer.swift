@@ -1,0 +1,112 @@
+package import Admin
+package import Core
+import Simulator
+package import System
+
+/// Serves the notifications that a simulator received: a page, and a JSON API for tests.
+///
+/// Its owner calls ``step(at:)`` at the end of each turn, and when ``nextDeadline`` has passed.
+package final class InboxServer {
+    /// Notifications that are kept, unless the command line says otherwise.
+    package static let defaultSize = 10_000
+    /// Refused notifications that are kept.
+    private static let refusedSize = 100
+    /// The shortest time between two looks at whether requests can be answered that wait.
+    private static let interval = Duration.milliseconds(20)
+
+    private let size: Int
+    private var accepted: InboxRing
+    private var refused = InboxRing(size: refusedSize)
+    private var server: AdminServer?
+    /// When the first request that waits gives up; `nil` if none waits.
+    private var firstTimeout: Instant?
+    private var hasNews = false
+    private var lastLook = Instant.distantPast
+
+    /// Listens for as long as the loop lives.
+    ///
+    /// - Parameters:
+    ///   - size: how many notifications are kept.
+    ///   - anyHost: whether requests may name another host than loopback.
+    package init(loop: EventLoop, listen: Endpoint, size: Int, anyHost: Bool) throws(EventLoopError) {
+        self.size = size
+        accepted = InboxRing(size: size)
+        server = try AdminServer(
+            loop: loop, listen: listen, token: nil, longest: .seconds(InboxQuery.maximumTimeout + 10),
+            anyHost: anyHost, pages: self)
+    }
+
+    /// For tests without a socket.
+    init(size: Int) {
+        self.size = size
+        accepted = InboxRing(size: size)
+    }
+
+    /// Where it listens.
+    package var endpoint: Endpoint? { server?.endpoint }
+
+    package func add(_ entry: InboxEntry) {
+        guard entry.isAccepted else { return refused.append(entry) }
+        accepted.append(entry)
+        hasNews = true
+    }
+
+    /// When to step it even if no event arrives.
+    package var nextDeadline: Instant? {
+        firstTimeout.map { hasNews ? min($0, lastLook + Self.interval) : $0 }
+    }
+
+    /// Answers the requests that wait if there is something new, or if one has waited long enough.
+    package func step(at now: Moment) {
+        guard let deadline = nextDeadline, deadline <= now.instant else { return }
+        firstTimeout = nil
+        hasNews = false
+        lastLook = now.instant
+        server?.answerWaiting(at: now)
+    }
+}
+
+extension InboxServer: AdminPages {
+    package var pages: [AdminPage] {
+        [
+            AdminPage("/", .everyone), AdminPage("/notifications", .everyone),
+            AdminPage("/notifications", .everyone, .delete), AdminPage("/notifications/wait", .everyone),
+            AdminPage("/refused", .everyone),
+        ]
+    }
+
+    package func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
+        do throws(InboxQuery.Failure) {
+            switch (request.page.path.description, request.page.method) {
+            case ("/", _): return InboxPage.document.answer
+            case ("/notifications", .delete):
+                _ = try InboxQuery(request.query, names: [], size: size)
+                accepted.removeAll()
+                refused.removeAll()
+                return .text(200, "deleted")
+            case ("/notifications/wait", _): return try wait(request, at: now)
+            case (let path, _):
+                let query = try InboxQuery(request.query, names: InboxQuery.listNames, size: size)
+                return Self.json((path == "/refused" ? refused : accepted).json(query))
+            }
+        } catch {
+            return .text(400, "400 \(error.message)")
+        }
+    }
+
+    private func wait(_ request: AdminRequest, at now: Moment) throws(InboxQuery.Failure) -> AdminAnswer? {
+        let query = try InboxQuery(request.query, names: InboxQuery.waitNames, size: size)
+        let count = accepted.matches(query).count
+        if count >= query.count { return Self.json(accepted.json(query)) }
+        let timeout = request.receivedAt + .seconds(query.timeout)
+        guard timeout > now.instant else {
+            return .text(408, "408 \(count) of \(query.count) notifications arrived within \(query.timeout) s")
+        }
+        firstTimeout = min(timeout, firstTimeout ?? timeout)
+        return nil
+    }
+
+    private static func json(_ bytes: [UInt8]) -> AdminAnswer {
+        AdminAnswer(contentType: "application/json", body: bytes)
+    }
+}

@@ -1,0 +1,229 @@
+'use strict';
+const $ = (id) => document.getElementById(id);
+
+// An element of HTML with attributes and children; strings become text.
+function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : String(child));
+  }
+  return element;
+}
+const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+const member = (object, name) => (isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined);
+const text = (value) => (typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value));
+const pill = (words, kind) => h('span', { class: 'pill ' + (kind || '') }, words);
+
+// What a device shows: its own text, or the key of a text that only the app has.
+function localized(alert, name, key, args) {
+  if (member(alert, name) !== undefined) return text(alert[name]);
+  if (member(alert, key) === undefined) return '';
+  const values = Array.isArray(member(alert, args)) ? alert[args].map(text).join(', ') : '';
+  return text(alert[key]) + (values ? ' (' + values + ')' : '');
+}
+function alertOf(aps) {
+  const alert = member(aps, 'alert');
+  if (typeof alert === 'string') return { title: '', subtitle: '', body: alert };
+  return {
+    title: localized(alert, 'title', 'title-loc-key', 'title-loc-args'),
+    subtitle: localized(alert, 'subtitle', 'subtitle-loc-key', 'subtitle-loc-args'),
+    body: localized(alert, 'body', 'loc-key', 'loc-args'),
+  };
+}
+const kinds = {
+  voip: 'Incoming call', complication: 'Complication update', fileprovider: 'File Provider signal', mdm: 'MDM command',
+  location: 'Location query', pushtotalk: 'Push to Talk', widgets: 'Widget update', controls: 'Control update',
+  background: 'Background notification', liveactivity: 'Live Activity',
+};
+function soundOf(aps) {
+  const sound = member(aps, 'sound');
+  if (sound === undefined) return null;
+  if (!isObject(sound)) return pill('sound: ' + text(sound));
+  const volume = member(sound, 'volume');
+  return pill('sound: ' + text(member(sound, 'name')) + (volume === undefined ? '' : ', volume ' + text(volume))
+    + (member(sound, 'critical') ? ', critical' : ''), member(sound, 'critical') ? 'bad' : '');
+}
+const levels = { 'time-sensitive': 'warn', critical: 'bad' };
+function pillsOf(entry, aps) {
+  const level = member(aps, 'interruption-level');
+  const event = member(aps, 'event');
+  const labelled = (label, name) => member(aps, name) !== undefined && pill(label + ': ' + text(aps[name]));
+  return [
+    !entry.device_token && pill('broadcast', 'good'),
+    entry.push_type && pill(entry.push_type),
+    event !== undefined && pill('event: ' + text(event), text(event) === 'end' ? 'warn' : 'good'),
+    level !== undefined && pill(text(level), Object.hasOwn(levels, text(level)) ? levels[text(level)] : ''),
+    soundOf(aps),
+    member(aps, 'badge') === 0 && pill('clears the badge'),
+    member(aps, 'content-available') === 1 && pill('content-available'),
+    member(aps, 'mutable-content') === 1 && pill('mutable-content'),
+    labelled('category', 'category'), labelled('thread', 'thread-id'), labelled('attributes', 'attributes-type'),
+    entry.collapse_id && pill('collapse: ' + entry.collapse_id),
+    entry.priority && pill('priority ' + entry.priority),
+  ].filter(Boolean);
+}
+function stateOf(aps) {
+  const state = member(aps, 'content-state');
+  if (!isObject(state)) return null;
+  return h('table', { class: 'state' }, Object.entries(state).map(([name, value]) =>
+    h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, text(value)))));
+}
+// All that was received, written only when it is opened.
+function raw(entry) {
+  const details = h('details', {}, h('summary', {}, 'JSON'));
+  details.addEventListener('toggle', () => {
+    if (details.open && details.children.length === 1) {
+      details.append(h('pre', { tabindex: '0' }, JSON.stringify(entry, null, 2)));
+    }
+  });
+  return details;
+}
+const short = (token) => (token.length > 16 ? token.slice(0, 8) + '…' + token.slice(-4) : token);
+function filterBy(name, value, shown) {
+  return h('button', { type: 'button', class: 'link', title: 'Show only this: ' + value, onclick: () => {
+    $(name).value = value;
+    restart();
+  } }, shown);
+}
+function card(entry) {
+  const aps = member(entry.payload, 'aps');
+  const alert = alertOf(aps);
+  const isSilent = !alert.title && !alert.subtitle && !alert.body;
+  const badge = member(aps, 'badge');
+  const topic = entry.topic || '';
+  const app = topic.replace(/\.(voip|voip-ptt|complication|location-query|pushkit\.fileprovider|push-type\.\w+)$/, '');
+  const name = app.split('.').pop() || 'app';
+  const kind = Object.hasOwn(kinds, entry.push_type) ? kinds[entry.push_type] : 'No alert';
+  return h('li', { class: 'card' + (isSilent ? ' silent' : ''), 'data-id': entry.id },
+    h('div', { class: 'icon', 'aria-hidden': 'true' }, Array.from(name)[0],
+      badge !== undefined && badge !== 0 && h('span', { class: 'badge' }, text(badge).slice(0, 6))),
+    h('div', {},
+      h('div', { class: 'head' }, h('span', { class: 'app' }, name),
+        h('time', { datetime: entry.time }, new Date(entry.time).toLocaleTimeString('en-GB'))),
+      isSilent && h('p', { class: 'title' }, kind),
+      alert.title && h('h2', { class: 'title' }, alert.title),
+      alert.subtitle && h('p', { class: 'subtitle' }, alert.subtitle),
+      alert.body && h('p', { class: 'body' }, alert.body),
+      stateOf(aps),
+      h('div', { class: 'pills' }, pillsOf(entry, aps)),
+      h('div', { class: 'from' },
+        topic && filterBy('topic', topic, topic),
+        entry.device_token && filterBy('device-token', entry.device_token, short(entry.device_token))),
+      raw(entry)));
+}
+
+// IDs of what is shown, and how much may be.
+const page = 100;
+let newest = 0;
+let shown = page;
+let generation = 0;
+
+async function ask(path, parameters) {
+  const query = new URLSearchParams(parameters);
+  const response = await fetch(path + '?' + query, { cache: 'no-store', signal: AbortSignal.timeout(8000) });
+  if (!response.ok) throw new Error((await response.text()).trim());
+  return response.json();
+}
+function filters() {
+  const chosen = {};
+  for (const name of ['device-token', 'topic']) if ($(name).value.trim()) chosen[name] = $(name).value.trim();
+  return chosen;
+}
+function notice(words) {
+  $('notice').textContent = words;
+  $('notice').hidden = words === '';
+}
+function status(words, kind) {
+  $('status').textContent = words;
+  $('status').className = 'pill ' + kind;
+}
+const cards = () => [...$('list').children];
+const idOf = (element) => Number(element.dataset.id);
+function show(answer) {
+  // More has arrived than one response holds.
+  if (answer.matching > answer.notifications.length) $('list').replaceChildren();
+  newest = answer.latest_id;
+  $('list').prepend(...answer.notifications.map(card));
+  for (const element of cards().slice(shown)) element.remove();
+  for (const element of cards()) if (idOf(element) < answer.oldest_id) element.remove();
+}
+async function refresh() {
+  const started = generation;
+  const after = newest;
+  const answer = await ask('/notifications', { ...filters(), limit: page, after });
+  // Another request was faster, or something else is to be shown by now.
+  if (started !== generation || after !== newest) return;
+  // The simulator has started again.
+  if (answer.latest_id < newest) return restart();
+  show(answer);
+  $('count').textContent = answer.stored.toLocaleString('en') + ' stored, ' + cards().length + ' shown';
+  $('empty').hidden = cards().length > 0;
+  const last = cards().at(-1);
+  $('older').hidden = !last || cards().length < page || idOf(last) <= answer.oldest_id;
+  showRefused(await ask('/refused', { ...filters(), limit: 20 }));
+}
+let refusedID = '';
+function showRefused(answer) {
+  const key = answer.latest_id + ':' + answer.matching + ':' + answer.oldest_id;
+  if (key === refusedID) return;
+  refusedID = key;
+  $('refused').hidden = answer.matching === 0;
+  $('refused').querySelector('summary').textContent = answer.matching + ' refused';
+  $('refused').querySelector('ol').replaceChildren(...answer.notifications.map((entry) => h('li', {},
+    h('strong', {}, entry.status + ' ' + (entry.reason || '')), ' ', entry.cause || '',
+    h('div', { class: 'quiet' }, [entry.time, entry.topic, entry.device_token && short(entry.device_token)]
+      .filter(Boolean).join(' · ')))));
+}
+async function turn() {
+  try {
+    await refresh();
+    status('live', 'good');
+    notice('');
+  } catch (error) {
+    status('not live', 'bad');
+    notice(error.message);
+  }
+}
+async function restart() {
+  generation += 1;
+  newest = 0;
+  shown = page;
+  $('list').replaceChildren();
+  await turn();
+}
+async function older() {
+  const started = generation;
+  const last = cards().at(-1);
+  if (!last) return;
+  const answer = await ask('/notifications', { ...filters(), limit: page, before: idOf(last) });
+  if (started !== generation) return;
+  shown += page;
+  $('list').append(...answer.notifications.map(card));
+  if (answer.matching <= answer.notifications.length) $('older').hidden = true;
+}
+$('filter').addEventListener('submit', (event) => {
+  event.preventDefault();
+  restart();
+});
+$('reset').addEventListener('click', () => {
+  $('device-token').value = '';
+  $('topic').value = '';
+  restart();
+});
+$('clear').addEventListener('click', async () => {
+  await fetch('/notifications', { method: 'DELETE' });
+  restart();
+});
+$('older').addEventListener('click', () => older().catch((error) => notice(error.message)));
+async function run() {
+  for (;;) {
+    await turn();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+}
+run();

@@ -1,0 +1,35 @@
+import Core
+
+/// A reason of APNs that is about the app's credential, whatever was sent with it.
+///
+/// Sources: as for ``APNsJudge``.
+struct CredentialRefusal {
+    let text: String
+    /// What to do.
+    let hint: String
+    let isForCertificate: Bool
+    /// Whether APNs accepts the credential, and only the topic does not belong to it.
+    let isForTopic: Bool
+
+    /// - Returns: `nil` for a reason that is about something else.
+    init?(_ reason: RejectionReason, topic: String) {
+        switch reason.rawValue {
+        case "BadCertificate", "BadCertificateEnvironment":
+            text = "APNs does not take the app's certificate"
+            hint = "harebell check shows its end, topics and environments; it may have been revoked"
+        case "ExpiredProviderToken":
+            text = "APNs takes a provider token that was signed just now for an old one"
+            hint = "this machine's clock is wrong: set it, and keep it set by NTP"
+        case "InvalidProviderToken", "MissingProviderToken", "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken",
+            "UnrelatedKeyIdInToken":
+            text = "APNs does not take the provider token of \(topic)"
+            hint = "check key_id, team_id and the key's environment; the key may have been revoked"
+        case "TopicMismatch", "TopicDisallowed", "Forbidden":
+            text = "APNs takes the provider token, but not for \(topic)"
+            hint = "check the topic, and which apps the key is for"
+        default: return nil
+        }
+        isForCertificate = reason.rawValue.hasPrefix("BadCertificate")
+        isForTopic = ["TopicMismatch", "TopicDisallowed", "Forbidden"].contains(reason.rawValue)
+    }
+}

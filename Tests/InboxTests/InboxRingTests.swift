@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@testable import Inbox
+
+@Suite("The inbox's ring")
+struct InboxRingTests {
+    private static func ring(size: Int, _ tokens: [String]) throws -> InboxRing {
+        var ring = InboxRing(size: size)
+        for token in tokens { ring.append(try #require(InboxSamples.entry(InboxSamples.record(token: token)))) }
+        return ring
+    }
+
+    private static func ids(_ ring: InboxRing, _ parameters: [(String, String)] = []) throws -> [Int] {
+        let query = try InboxQuery(
+            parameters.map { (name: $0.0, value: $0.1) }, names: InboxQuery.waitNames, size: 10)
+        return ring.matches(query).newest.map(\.id)
+    }
+
+    @Test("It keeps the newest entries, at most its size, newest first")
+    func size() throws {
+        let ring = try Self.ring(size: 3, ["00", "01", "02", "03", "04"])
+        #expect(try Self.ids(ring) == [5, 4, 3])
+        #expect(try Self.ids(ring, [("limit", "2")]) == [5, 4])
+    }
+
+    @Test(
+        "IDs select what is after or before them, whether or not they are stored",
+        arguments: [
+            ([("after", "3")], [5, 4]), ([("after", "0")], [5, 4, 3]), ([("after", "5")], []), ([("after", "99")], []),
+            ([("before", "5")], [4, 3]), ([("before", "3")], []), ([("before", "1")], []),
+            ([("before", "99")], [5, 4, 3]),
+            ([("after", "3"), ("before", "5")], [4]), ([("after", "5"), ("before", "3")], []),
+            ([("after", String(Int.max))], []), ([("before", String(Int.max))], [5, 4, 3]),
+        ])
+    func range(parameters: [(String, String)], expected: [Int]) throws {
+        #expect(try Self.ids(Self.ring(size: 3, ["00", "01", "02", "03", "04"]), parameters) == expected)
+    }
+
+    @Test("After everything was deleted, IDs go on")
+    func deletion() throws {
+        var ring = try Self.ring(size: 3, ["00", "01"])
+        ring.removeAll()
+        #expect(try Self.ids(ring).isEmpty)
+        ring.append(try #require(InboxSamples.entry()))
+        #expect(try Self.ids(ring) == [3])
+        #expect(try Self.ids(ring, [("after", "2")]) == [3])
+    }
+
+    @Test("Of 10,000 notifications with the largest payload, a page of 100 is built in less than 100 ms")
+    func manyEntries() throws {
+        var ring = InboxRing(size: 10_000)
+        let payload = "{\"aps\":{\"alert\":\"\(String(repeating: "x", count: 4070))\"}}"
+        for index in 0..<10_001 {
+            let token = String(format: "%08x", index)
+            ring.append(
+                try #require(InboxSamples.entry(InboxSamples.record(token: token, payload: payload))))
+        }
+        let query = try InboxQuery([], names: [], size: 10_000)
+        let clock = ContinuousClock()
+        // The best of some: the machine may be loaded.
+        let best = try #require((0..<10).map { _ in clock.measure { #expect(ring.json(query).count > 400_000) } }.min())
+        #expect(best < .milliseconds(100))
+        #expect(ring.matches(query).count == 10_000)
+    }
+}

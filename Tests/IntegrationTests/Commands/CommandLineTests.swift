@@ -1,0 +1,109 @@
+import Core
+import Foundation
+import TLS
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// What holds for all commands, without a broker.
+    @Suite("The command line")
+    struct CommandLineTests {
+        private let directory: TemporaryDirectory
+        private let binary: String
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            binary = try #require(TestEnvironment.binary)
+        }
+
+        private func run(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess {
+            let process = try ChildProcess(binary, arguments, environment: environment)
+            try process.waitForExit(within: .seconds(60))
+            return process
+        }
+
+        private func configuration(name: String = "harebell.yaml", _ more: String = "") throws -> String {
+            try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+            return try directory.write(
+                """
+                broker: { endpoints: ["amqp://guest:guest@127.0.0.1:1/%2f"] }
+                apps:
+                  - topic: com.example.app
+                    token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+                \(more)
+
+                """, to: name)
+        }
+
+        // MARK: Usage
+
+        @Test(
+            "no command is 64 with the help on standard error",
+            arguments: [[], ["dead-letters"], ["channels"]])
+        func noCommand(arguments: [String]) throws {
+            let process = try run(arguments)
+            #expect(process.exit == .exited(64), "\(process.report)")
+            #expect(process.text().isEmpty, "\(process.report)")
+            let help = try run(arguments + ["--help"])
+            #expect(help.exit == .exited(0) && help.text(.errors).isEmpty, "\(help.report)")
+            #expect(process.text(.errors) == help.text())
+        }
+
+        @Test("an unknown command is 64 and suggests the nearest")
+        func unknownCommand() throws {
+            for (arguments, complaint) in [
+                (["chekc"], "unknown command \"chekc\"; did you mean \"check\"?"),
+                (["topo", "--apply"], "unknown command \"topo\"; did you mean \"topology\"?"),
+                (["dead-letters", "rplay"], "unknown command \"rplay\"; did you mean \"replay\"?"),
+                (["frobnicate"], "unknown command \"frobnicate\"\n"),
+            ] {
+                let process = try run(arguments)
+                #expect(process.exit == .exited(64), "\(process.report)")
+                #expect(process.text(.errors).hasPrefix("Error: \(complaint)"), "\(process.report)")
+                #expect(process.text().isEmpty)
+            }
+            #expect(try run(["help", "check"]).exit == .exited(0))
+        }
+
+        @Test("a usage error shows the usage of its own command, whoever finds it")
+        func usage() throws {
+            let file = try configuration()
+            for (arguments, usage) in [
+                (["send", "--nothing"], "Usage: harebell send "),
+                (["token", "--config", file, "--topic", "com.example.other"], "Usage: harebell token "),
+                (["decode", "--file", directory.file("none")], "Usage: harebell decode "),
+                (["dead-letters", "replay", "--config", file], "Usage: harebell dead-letters replay "),
+                (["check", "--config"], "Usage: harebell check "),
+            ] {
+                let process = try run(arguments)
+                #expect(process.exit == .exited(64), "\(process.report)")
+                #expect(process.text(.errors).contains("\n\(usage)"), "\(process.report)")
+            }
+        }
+
+        // MARK: The configuration file
+
+        @Test("the file is that of --config, else of HAREBELL_CONFIG; with neither and no standard file it is 78")
+        func configurationFile() throws {
+            let file = try configuration()
+            let none = directory.file("none.yaml")
+            #expect(try run(["check"], environment: ["HAREBELL_CONFIG": file]).exit == .exited(0))
+            let chosen = try run(["check", "--config", file], environment: ["HAREBELL_CONFIG": none])
+            #expect(chosen.exit == .exited(0), "\(chosen.report)")
+            let missing = try run(["check"], environment: ["HAREBELL_CONFIG": none])
+            #expect(missing.exit == .exited(78), "\(missing.report)")
+            #expect(missing.text().contains("\(none):1:1: cannot read the file"), "\(missing.report)")
+            guard !FileManager.default.fileExists(atPath: "/etc/harebell/harebell.yaml") else { return }
+            for command in [["run"], ["check"], ["topology"], ["token"], ["dead-letters", "list"]] {
+                let process = try run(command, environment: ["HAREBELL_CONFIG": ""])
+                #expect(process.exit == .exited(78), "\(process.report)")
+                #expect(
+                    process.text(.errors) == """
+                        no configuration file: name one with --config FILE or in $HAREBELL_CONFIG, or create \
+                        /etc/harebell/harebell.yaml
+
+                        """)
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+"""Holds the schemas of docs/reference/schemas and the worker together, in both directions.
+
+schemas.py BROKER ASYNCAPI    BROKER has a worker with the queues push.requests and push.dead and an app com.example.app;
+                              ASYNCAPI is the document that the binary prints
+schemas.py --types            writes the types of the producers' examples
+
+- Requests, generated and damaged at random: a worker accepts exactly those that the schema accepts.
+- Each result and the headers of each dead letter are valid.
+- The AsyncAPI document is valid, its references lead somewhere, and its examples are valid.
+- The types of the producers' examples are those of the schemas.
+"""
+
+import copy
+import json
+import pathlib
+import random
+import sys
+import warnings
+
+import jsonschema
+import pika
+
+FOLDER = pathlib.Path("docs/reference/schemas")
+TYPES = pathlib.Path("docs/produce/examples/producers/node/harebell.d.ts")
+REQUESTS = 400
+TOKEN = "00fc13adff785122b4ad28809a342098"
+ABSENT = object()
+
+
+def load(name):
+    schema = json.loads((FOLDER / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def check(validator, instance, what):
+    for error in validator.iter_errors(instance):
+        sys.exit(f"schemas: {what} is not valid: {error.message}: {json.dumps(instance)[:2000]}")
+
+
+# Requests
+
+PAYLOADS = [
+    {"aps": {"alert": "Hello"}},
+    {"aps": {"alert": {"title": "A", "body": "B"}, "sound": "default"}, "custom": [1, {"x": None}]},
+    {"aps": {"badge": 0}},
+    {"aps": {"content-available": 1}},
+    {"aps": {"event": "update", "content-state": {"a": 1}, "timestamp": 1}},
+]
+VALUES = {
+    "apns-push-type": ["alert", "background", "complication", "fileprovider", "location", "voip", "liveactivity"],
+    "apns-id": ["123e4567-e89b-12d3-a456-426655440000", "123E4567-E89B-12D3-A456-426655440000"],
+    "apns-priority": [1, 5, 10],
+    "apns-expiration": [0, 1, 4102444800, 2**63 - 1],
+    "apns-collapse-id": ["a", "score 42", "x" * 64, "\u00e9"],
+    "environment": ["production"],
+}
+# What may stand in the place of a value; which of it is valid is for schema and worker to say.
+DAMAGE = {
+    "device-token": ["", "0", "zz", "0x00", 1, [TOKEN], {}, "ab" * 513, " 00"],
+    "device-tokens": [[], "00", {}, 1, [TOKEN, "zz"], [TOKEN, 1], [None], ["00"] * 501, ["00", "01"]],
+    "apns-channel-id": ["", "a b", 1, "a" * 257, "dHN0", {}],
+    "apns-topic": ["", "a b", "com.example.\u00e4", 1, "x" * 256, [], {}],
+    "apns-push-type": ["", "alarm", "Alert", 1, True, [], "liveactivity", "background"],
+    "apns-id": ["", "x", 1, "123e4567e89b12d3a456426655440000", []],
+    "apns-priority": [0, 7, -5, 255, "10", 1.5, True, 10, 5],
+    "apns-expiration": [-1, 1.5, "1", True, [], 2**63],
+    "apns-collapse-id": ["", " a", "a ", "a\tb", "x" * 65, "\u007f", 1, []],
+    "environment": ["staging", "Production", 1, [], ""],
+    "payload": [{}, [], "x", 1, True, {"aps": {}}, {"aps": 1}, {"aps": {"alert": None}}, {"x": 1}],
+    "channel": [
+        {}, [], 1, {"operation": "create"}, {"operation": "create", "message-storage-policy": 2}, {"operation": "make"},
+        {"operation": "create", "message-storage-policy": "1"}, {"operation": "read"}, {"operation": "list"},
+        {"operation": "delete", "apns-channel-id": "a b"}, {"operation": 1}, {"operation": "list", "more": 1},
+    ],
+    "unknown": [1, {"a": []}],
+}
+
+
+def device_token(source):
+    """One that is used once: APNs throttles a device. The simulator has outcomes for those that begin with a word."""
+    token = f"{source.getrandbits(128):032x}"
+    return source.choice(["00", "00", "00", "dead", "bad0", "0" * 992]) + source.choice([token, token, token.upper()])
+
+
+def valid_request(source):
+    request = {"apns-topic": "com.example.app"}
+    kind = source.choice(["device", "device", "devices", "broadcast", "channel"])
+    if kind == "channel":
+        request["channel"] = source.choice([
+            {"operation": "create", "message-storage-policy": source.choice([0, 1])}, {"operation": "list"},
+            {"operation": "read", "apns-channel-id": "dHN0"}, {"operation": "delete", "apns-channel-id": "dHN0"},
+        ])
+        return request
+    request["payload"] = copy.deepcopy(source.choice(PAYLOADS[4:] if kind == "broadcast" else PAYLOADS))
+    for name in ("apns-id", "apns-priority", "apns-expiration", "environment"):
+        if source.random() < 0.3:
+            request[name] = source.choice(VALUES[name])
+    if kind == "broadcast":
+        request["apns-channel-id"] = "dHN0LXNyY2gtY2hubA=="
+        return request
+    if kind == "device":
+        request["device-token"] = device_token(source)
+    else:
+        request["device-tokens"] = [device_token(source) for _ in range(source.choice([1, 2, 5]))]
+    for name in ("apns-push-type", "apns-collapse-id"):
+        if source.random() < 0.5:
+            request[name] = source.choice(VALUES[name])
+    return request
+
+
+def generated(source):
+    request = valid_request(source)
+    for _ in range(source.choice([0, 1, 1, 1, 2])):
+        name = source.choice(list(DAMAGE))
+        value = source.choice(DAMAGE[name] + [None, ABSENT])
+        if value is ABSENT:
+            request.pop(name, None)
+        else:
+            request[name] = copy.deepcopy(value)
+    if not request.get("apns-topic"):
+        # Whether it may be missing depends on the configuration, not on the request.
+        request["apns-topic"] = "com.example.app" if request.get("apns-topic") is None else request["apns-topic"]
+    return request
+
+
+def ask(broker, requests):
+    """Publishes the requests and returns the results of each, and the dead letters' headers."""
+    results = [[] for _ in requests]
+    with pika.BlockingConnection(pika.URLParameters(broker)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        replies = channel.queue_declare("", exclusive=True).method.queue
+        for index, request in enumerate(requests):
+            channel.basic_publish(
+                "", "push.requests", json.dumps(request), mandatory=True,
+                properties=pika.BasicProperties(
+                    content_type="application/vnd.harebell.request+json", message_id=f"{index}",
+                    correlation_id=f"{index}", reply_to=replies))
+        missing = set(range(len(requests)))
+        for _, properties, body in channel.consume(replies, auto_ack=True, inactivity_timeout=60):
+            if properties is None:
+                sys.exit(f"schemas: no result within 60 s for {[requests[index] for index in sorted(missing)][:3]}")
+            index = int(properties.correlation_id)
+            results[index].append(json.loads(body))
+            # The results of a fan-out have the position in their message ID.
+            is_part = len(properties.message_id or "") > 36
+            if not is_part or len(results[index]) == len(requests[index]["device-tokens"]):
+                missing.discard(index)
+            if not missing:
+                break
+        channel.cancel()
+        headers = []
+        while True:
+            method, properties, _ = channel.basic_get("push.dead", auto_ack=True)
+            if method is None:
+                return results, headers
+            headers.append(properties.headers)
+
+
+def check_requests(broker):
+    seed = random.randrange(2**32)
+    source = random.Random(seed)
+    validator, result_schema, dead_letter_schema = load("request"), load("result"), load("dead-letter")
+    for example in validator.schema["examples"]:
+        check(validator, example, "an example")
+    requests = validator.schema["examples"] + [generated(source) for _ in range(REQUESTS)]
+    results, dead_letters = ask(broker, requests)
+    counts = {True: 0, False: 0}
+    for request, answers in zip(requests, results):
+        for answer in answers:
+            check(result_schema, answer, "a result")
+        is_valid = validator.is_valid(request)
+        counts[is_valid] += 1
+        is_accepted = all(answer["outcome"] != "invalid" for answer in answers)
+        if is_valid != is_accepted:
+            sys.exit(
+                f"schemas: seed {seed}: the schema {'accepts' if is_valid else 'refuses'} and the worker does not: "
+                f"{json.dumps(request)[:2000]}: {[answer['detail'] for answer in answers]}")
+    for headers in dead_letters:
+        check(dead_letter_schema, headers, "the headers of a dead letter")
+    if min(counts.values()) < REQUESTS / 10 or not dead_letters:
+        sys.exit(f"schemas: seed {seed}: the requests are too much alike: {counts}, {len(dead_letters)} dead letters")
+    outcomes = {answer["outcome"] for answers in results for answer in answers}
+    print(f"schemas: {counts[True]} valid and {counts[False]} invalid requests, outcomes {', '.join(sorted(outcomes))}, "
+          f"{len(dead_letters)} dead letters")
+
+
+# The interface
+
+def check_asyncapi(path):
+    with warnings.catch_warnings():
+        # The library's names shadow each other.
+        warnings.simplefilter("ignore")
+        from asyncapi3 import AsyncAPI3
+    document = json.loads(pathlib.Path(path).read_text())
+    AsyncAPI3.model_validate(document)
+
+    def resolve(reference):
+        target = document
+        for part in reference.removeprefix("#/").split("/"):
+            target = target[part]
+        return target
+
+    def walk(node):
+        for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
+            walk(value)
+        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
+            resolve(node["$ref"])
+
+    walk(document)
+    count = 0
+    for message in document["components"]["messages"].values():
+        for part in ("payload", "headers"):
+            schema = message.get(part, {})
+            validator = jsonschema.Draft202012Validator({**schema.get("schema", schema), "components": document["components"]})
+            for example in message["examples"]:
+                if part in example:
+                    check(validator, example[part], f"an example of {message['name']}")
+                    count += 1
+    print(f"schemas: the AsyncAPI document is valid, and so are {count} examples in it")
+
+
+# Types for producers
+
+def typescript(schema, root, indent=""):
+    if "$ref" in schema:
+        return typescript(root["$defs"][schema["$ref"].split("/")[-1]], root, indent)
+    if "enum" in schema or "const" in schema:
+        return " | ".join(json.dumps(value).replace('"', "'") for value in schema.get("enum", [schema.get("const")]))
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(typescript(part, root, indent) for part in schema["anyOf"]))
+    kinds = schema.get("type", "unknown")
+    return " | ".join(
+        {"integer": "number", "array": None, "object": None}.get(kind, kind) or structure(kind, schema, root, indent)
+        for kind in (kinds if isinstance(kinds, list) else [kinds]))
+
+
+def structure(kind, schema, root, indent):
+    if kind == "array":
+        return f"Array<{typescript(schema['items'], root, indent)}>"
+    if "properties" not in schema:
+        return "Record<string, unknown>"
+    lines = []
+    for name, member in schema["properties"].items():
+        if "description" in member:
+            lines.append(f"{indent}  /** {member['description']} */")
+        optional = "" if name in schema.get("required", []) else "?"
+        lines.append(f"{indent}  '{name}'{optional}: {typescript(member, root, indent + '  ')}")
+    return "{\n" + "\n".join(lines) + f"\n{indent}}}"
+
+
+def types():
+    text = "// Made from docs/reference/schemas by deploy/checks/schemas.py --types.\n"
+    for name in ("request", "result"):
+        schema = load(name).schema
+        text += f"\n/** {schema['description']} */\nexport interface {schema['title']} {structure('object', schema, schema, '')}\n"
+    return text
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--types"]:
+        TYPES.write_text(types())
+        sys.exit()
+    if TYPES.read_text() != types():
+        sys.exit(f"schemas: {TYPES} is not what the schemas say: python3 deploy/checks/schemas.py --types")
+    check_asyncapi(sys.argv[2])
+    check_requests(sys.argv[1])
