@@ -205,6 +205,12 @@ extension Configuration {
         package var listen: Endpoint
         /// What `Authorization: Bearer` must carry; `nil` lets everyone in.
         package var token: Secret?
+        package var readyWhen = ReadyWhen.any
+
+        /// How many apps have to be usable for the process to be ready.
+        package enum ReadyWhen: String, Sendable, CaseIterable {
+            case any, all
+        }
     }
 
     package struct Log: Sendable, Equatable {

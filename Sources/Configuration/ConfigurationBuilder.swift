@@ -150,7 +150,8 @@ struct ConfigurationBuilder {
 
     private mutating func admin() -> Configuration.Admin? {
         guard let listen = values.text("admin.listen").flatMap(Addresses.listener) else { return nil }
-        return Configuration.Admin(listen: listen, token: secret("admin.token_file"))
+        return Configuration.Admin(
+            listen: listen, token: secret("admin.token_file"), readyWhen: choice("admin.ready_when"))
     }
 
     private func log() -> Configuration.Log {

@@ -243,6 +243,9 @@ extension Setting {
         Setting(
             "admin.token_file", .file, default: "null",
             "A file with the bearer token for all pages except / and /livez."),
+        Setting(
+            "admin.ready_when", .choice(Configuration.Admin.ReadyWhen.allCases.map(\.rawValue)), default: "any",
+            "Whether /readyz needs any app to be usable, or all of them."),
         Setting("log", .section, default: "{}", "The log on standard error."),
         Setting(
             "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

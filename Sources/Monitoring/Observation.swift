@@ -24,8 +24,7 @@ package struct Observation: Sendable {
 
     /// What is known of an app's credential.
     package struct Credential: Sendable {
-        package let topic: String
-        package let environment: Environment
+        package let app: AppName
         /// Whether provider tokens are signed for it; else it has a certificate.
         package let usesProviderTokens: Bool
         /// Of its certificate, until it expires.
@@ -33,11 +32,8 @@ package struct Observation: Sendable {
         /// Since its newest provider token was signed.
         package let tokenAge: Duration?
 
-        package init(
-            topic: String, environment: Environment, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?
-        ) {
-            self.topic = topic
-            self.environment = environment
+        package init(_ app: AppName, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?) {
+            self.app = app
             self.usesProviderTokens = usesProviderTokens
             self.expiresIn = expiresIn
             self.tokenAge = tokenAge
@@ -45,6 +41,8 @@ package struct Observation: Sendable {
     }
 
     package var workers: [Worker]
+    /// Whether one app that is not usable makes the process unready.
+    package var needsEveryApp: Bool
     package var credentials: [Credential]
     package var admin: AdminStatistics
     /// Whether orders about dead letters are taken.
@@ -55,10 +53,12 @@ package struct Observation: Sendable {
     package var at: Moment
 
     package init(
-        workers: [Worker], credentials: [Credential], admin: AdminStatistics, takesOrders: Bool = false,
+        workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], admin: AdminStatistics,
+        takesOrders: Bool = false,
         orders: DeadLetterOrderTally = DeadLetterOrderTally(), process: ProcessUsage = ProcessUsage(), at: Moment
     ) {
         self.workers = workers
+        self.needsEveryApp = needsEveryApp
         self.credentials = credentials
         self.admin = admin
         self.takesOrders = takesOrders

@@ -16,7 +16,10 @@ extension Dispatch {
             let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
             log.warning(
                 "a payload does not keep to Apple's tables; it is sent all the same",
-                metadata: ["topic": "\(topic)", "finding": "\(findings.detailForLog)", "held_back": "\(heldBack)"])
+                metadata: [
+                    "topic": "\(topic)", "finding": "\(findings.detailForLog)",
+                    "held_back": .stringConvertible(heldBack),
+                ])
         }
         return findings.detail
     }

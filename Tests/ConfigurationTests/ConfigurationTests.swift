@@ -85,6 +85,7 @@ struct ConfigurationTests {
             #expect(found.drainDeadline == .seconds(30) && found.reloadInterval == .seconds(10))
             #expect(found.admin?.listen == Endpoint(host: "127.0.0.1", port: 9464))
             #expect(found.admin?.token == nil)
+            #expect(found.admin?.readyWhen == .any)
             #expect(found.log == Configuration.Log(level: .info, format: .text, showPayloads: false))
             #expect(found.apps.count == 1)
             #expect(found.apps[0].endpoint == Endpoint(host: "api.push.apple.com", port: 443))
@@ -222,7 +223,7 @@ struct ConfigurationTests {
                     certificate: { p12_file: both.p12 }
                 workers: 2
                 drain_deadline_seconds: 5
-                admin: { listen: "[::1]:0" }
+                admin: { listen: "[::1]:0", ready_when: all }
                 log: { level: debug, format: json, show_payloads: true }
                 """)
             #expect(
@@ -273,6 +274,7 @@ struct ConfigurationTests {
             #expect(found.workers == 2)
             #expect(found.drainDeadline == .seconds(5))
             #expect(found.admin?.listen == Endpoint(host: "::1", port: 0))
+            #expect(found.admin?.readyWhen == .all)
             #expect(found.log == Configuration.Log(level: .debug, format: .json, showPayloads: true))
         }
 

@@ -8,15 +8,16 @@ import Testing
 struct NotificationTallyTests {
     private func totals(_ tally: NotificationTally) -> [NotificationTally.Key: UInt64] {
         var totals: [NotificationTally.Key: UInt64] = [:]
-        tally.add(to: &totals) { "app \($0)" }
+        tally.add(to: &totals) { AppName("app \($0)", .production) }
         return totals
     }
 
     private func key(
-        _ topic: String, _ type: PushType?, _ outcome: Outcome, _ reason: String? = nil
+        _ topic: String?, _ type: PushType?, _ outcome: Outcome, _ reason: String? = nil
     ) -> NotificationTally.Key {
         NotificationTally.Key(
-            topic: topic, pushType: type, outcome: outcome, reason: reason.map { RejectionReason(rawValue: $0) })
+            app: topic.map { AppName($0, .production) }, pushType: type, outcome: outcome,
+            reason: reason.map { RejectionReason(rawValue: $0) })
     }
 
     @Test("Each app, push type, outcome and reason is counted by itself")
@@ -33,7 +34,7 @@ struct NotificationTallyTests {
             totals(tally) == [
                 key("app 2", .alert, .accepted): 3, key("app 2", .alert, .unregistered, "BadDeviceToken"): 1,
                 key("app 2", .voip, .accepted): 1, key("app 0", .widgets, .unregistered, "BadDeviceToken"): 1,
-                key("", .widgets, .invalid): 1, key("", nil, .invalid): 1,
+                key(nil, .widgets, .invalid): 1, key(nil, nil, .invalid): 1,
             ])
     }
 
@@ -59,7 +60,7 @@ struct NotificationTallyTests {
         var tally = NotificationTally()
         tally.count(app: 0, .alert, .accepted, nil)
         var sums: [NotificationTally.Key: UInt64] = [:]
-        for _ in 0..<3 { tally.add(to: &sums) { _ in "one" } }
+        for _ in 0..<3 { tally.add(to: &sums) { _ in AppName("one", .production) } }
         #expect(sums == [key("one", .alert, .accepted): 3])
     }
 }

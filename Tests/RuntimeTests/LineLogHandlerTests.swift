@@ -14,7 +14,8 @@ struct LineLogHandlerTests {
         _ format: Configuration.Log.Format, _ message: String, _ fields: [(String, String)] = []
     ) -> String {
         LineLogHandler.line(
-            format: format, time: Self.time, level: .warning, label: "harebell", message: message, fields: fields)
+            format: format, time: Self.time, level: .warning, label: "harebell", message: message,
+            fields: fields.map { ($0.0, .string($0.1)) })
     }
 
     @Test("Text has the time, the level, the message and its fields, quoted where they need it")
@@ -51,6 +52,21 @@ struct LineLogHandlerTests {
                 "time": Self.time.rfc3339, "level": "warning", "logger": "harebell", "message": "it \"happened\"",
                 "a": "1", "b\\": "two\nlines",
             ])
+    }
+
+    @Test("Numbers and arrays of an event are numbers and arrays in JSON, and nothing else is")
+    func numbers() throws {
+        let text = LineLogHandler.line(
+            format: .json, time: Self.time, level: .info, label: "l", message: "m",
+            fields: [
+                ("count", .stringConvertible(18)), ("big", .stringConvertible(UInt64.max)),
+                ("seconds", .stringConvertible(0.25)), ("none", .stringConvertible(Double.nan)), ("id", "7"),
+                ("list", .array(["a", .stringConvertible(2)])),
+            ])
+        #expect(
+            text.hasSuffix(
+                #""count":18,"big":18446744073709551615,"seconds":0.25,"none":"nan","id":"7","list":["a",2]}"# + "\n"))
+        #expect(throws: Never.self) { try JSONSerialization.jsonObject(with: Data(text.utf8)) }
     }
 
     @Test(

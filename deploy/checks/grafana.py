@@ -14,6 +14,9 @@ from findings import ROOT, end, metrics, misused_metrics
 
 DASHBOARD = json.loads((ROOT / "deploy/grafana/dashboards/harebell.json").read_text())
 PANELS = DASHBOARD["panels"]
+ROWS = ["Status", "Traffic", "Errors", "Latency", "Backlog", "Connections", "Broker", "Process"]
+# The variable that filters by a label.
+FILTERS = {"app": "$topic", "topic": "$topic", "environment": "$environment", "queue": "$queue"}
 
 
 def expressions():
@@ -51,6 +54,14 @@ def check():
         for name in re.findall(r"\$(\w+)", expression):
             if name not in variables | {"__rate_interval"}:
                 yield f"{panel['title']}: there is no variable ${name}"
+    for panel, expression in expressions():
+        for name, selector in re.findall(r"\b((?:harebell|process)_\w+)\{([^}]*)\}", expression):
+            for label in metrics().get(name, set()) & set(FILTERS):
+                if f'{label}=~"{FILTERS[label]}"' not in selector:
+                    yield f"{panel['title']}: {name} is not filtered by {FILTERS[label]}"
+    rows = [panel["title"] for panel in PANELS if panel["type"] == "row"]
+    if rows != ROWS:
+        yield f"the rows are {rows}, expected {ROWS}"
     text = " ".join(expression for _, expression in expressions())
     for name in sorted({re.sub("_(bucket|sum|count)$", "", name) for name in metrics()}):
         if name not in text:

@@ -15,9 +15,14 @@ import yaml
 
 from findings import ROOT, end
 
-# What a worker that fares well has nothing to show of.
-QUIET = {"Paused", "Certificates", "Next certificate ends", "GOAWAYs", "Connections that ended", "What limits"}
-VARIABLES = {"$job": "harebell", "$instance": ".*", "$__rate_interval": "1m"}
+# Panels that are empty while a worker has no faults.
+QUIET = {
+    "Paused apps and topics", "Certificate expiry", "Next certificate expiry", "GOAWAYs by reason", "Closed connections by cause",
+    "Limits reached",
+}
+VARIABLES = {
+    "$job": "harebell", "$instance": ".*", "$environment": ".*", "$topic": ".*", "$queue": ".*", "$__rate_interval": "1m",
+}
 
 
 def ask(path, **parameters):

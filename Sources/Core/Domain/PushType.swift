@@ -70,3 +70,14 @@ package enum Environment: String, CaseIterable, Sendable {
         }
     }
 }
+
+/// Names an app: one topic in both environments is two apps.
+package struct AppName: Hashable, Sendable {
+    package let topic: String
+    package let environment: Environment
+
+    package init(_ topic: String, _ environment: Environment) {
+        self.topic = topic
+        self.environment = environment
+    }
+}

@@ -161,7 +161,9 @@ package final class DecoderProcess {
         switch event {
         case .line(let text):
             if let heldBack = complaints.admit(at: now) {
-                log.notice("the decoder says: \(text)", metadata: heldBack == 0 ? [:] : ["held_back": "\(heldBack)"])
+                log.notice(
+                    "the decoder says: \(text)",
+                    metadata: heldBack == 0 ? [:] : ["held_back": .stringConvertible(heldBack)])
             }
         case .ended(let failure): ended(failure, at: now)
         case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumAnswer)")
@@ -241,7 +243,7 @@ package final class DecoderProcess {
         state = .down(until: now + pause)
         log.warning(
             "the decoder's program failed, and is started again",
-            metadata: ["reason": "\(reason)", "asked_again": "\(held)", "pause": "\(pause)"])
+            metadata: ["reason": "\(reason)", "asked_again": .stringConvertible(held), "pause": "\(pause)"])
     }
 
     private var pauseBeforeStart: Duration {

@@ -24,6 +24,9 @@ struct DeadLetterOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The app's topic.", valueName: "topic"))
     var app: String?
 
+    @Option(help: "The app's environment: production or development.")
+    var environment: String?
+
     @Option(help: ArgumentHelp("Failed at this time or later: RFC 3339, or how long ago, as in 2h.", valueName: "time"))
     var since: String?
 
@@ -49,6 +52,9 @@ struct DeadLetterOptions: ParsableArguments {
             let names = Outcome.allCases.map(\.name.description).joined(separator: ", ")
             throw ValidationError("--outcome is one of \(names)")
         }
+        guard environment.map({ Environment(rawValue: $0) != nil }) ?? true else {
+            throw ValidationError("--environment is production or development")
+        }
         guard limit.map({ $0 > 0 }) ?? true else { throw ValidationError("--limit is at least 1") }
     }
 
@@ -58,6 +64,7 @@ struct DeadLetterOptions: ParsableArguments {
         filter.outcomes = outcome
         filter.reasons = reason
         filter.topic = app
+        filter.environment = environment.flatMap(Environment.init)
         filter.since = since.flatMap { WallTime(argument: $0, now: now) }
         filter.until = until.flatMap { WallTime(argument: $0, now: now) }
         filter.origin = origin

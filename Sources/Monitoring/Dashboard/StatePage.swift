@@ -25,7 +25,7 @@ package struct StatePage {
 
     private var members: [(String, JSONAnswer)] {
         [
-            ("version", .text(Version.text)), ("time", .text(seen.at.wall.inUTC)),
+            ("version", .text(Version.text)), ("host", .text(WorkerName.host)), ("time", .text(seen.at.wall.inUTC)),
             // Monotonic, so that no clock that is set makes a rate wrong.
             ("clock_seconds", .seconds(seen.at.instant - Instant(nanoseconds: 0))),
             ("ready", .boolean(health.isReady)), ("missing", .array(health.missing.map { .text($0) })),
@@ -62,7 +62,8 @@ package struct StatePage {
         return .array(
             totals.map { key, count in
                 .object([
-                    ("topic", .text(key.topic)), ("push_type", .optional(key.pushType?.name.description)),
+                    ("topic", .optional(key.app?.topic)), ("environment", .optional(key.app?.environment.rawValue)),
+                    ("push_type", .optional(key.pushType?.name.description)),
                     ("outcome", .text(key.outcome.name.description)), ("reason", .optional(key.reason?.rawValue)),
                     ("total", .count(count)),
                 ])
@@ -115,10 +116,11 @@ package struct StatePage {
     }
 
     private func app(_ app: Health.App) -> JSONAnswer {
-        let credential = seen.credentials.first { $0.topic == app.topic && $0.environment == app.environment }
+        let credential = seen.credentials.first { $0.app == app.name }
         return .object([
-            ("topic", .text(app.topic)), ("environment", .text(app.environment.rawValue)),
-            ("usable", .boolean(app.isUsable)), ("connections", .integer(app.connections)),
+            ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
+            ("usable", .boolean(app.isUsable)), ("problem", .optional(app.problem)),
+            ("connections", .integer(app.connections)),
             ("authenticated", .integer(app.authenticated)),
             ("credential", .optional(credential.map { $0.usesProviderTokens ? "provider-token" : "certificate" })),
             ("provider_token_age_seconds", .optional(credential?.tokenAge)),
@@ -133,8 +135,8 @@ package struct StatePage {
             return snapshot.pools.map { pool in
                 let goaway = pool.picture.lastGoaway
                 return .object([
-                    ("worker", .integer(index)), ("topic", .optional(pool.topic)),
-                    ("environment", .optional(pool.environment?.rawValue)),
+                    ("worker", .integer(index)), ("topic", .optional(pool.app?.topic)),
+                    ("environment", .optional(pool.app?.environment.rawValue)),
                     ("cargo", .optional(pool.cargo?.description)),
                     ("endpoint", .text("\(pool.endpoint)")),
                     ("maximum_connections", .integer(pool.maximumConnections)),

@@ -1,6 +1,8 @@
 // What is on the way or came of it, as the server says; and what was looked at last.
 let order = null;
 let looked = null;
+// How many there were when they were last counted; null before.
+let deadLetters = null;
 let filter = {};
 let isAsking = false;
 
@@ -33,11 +35,12 @@ async function follow() {
   }
   isFollowing = false;
   if (order && order.order === 'look' && order.end === 'complete') looked = order;
+  if (looked && !Object.keys(filter).length) deadLetters = looked.chosen;
   drawOrders();
 }
 
 function groupName(group) {
-  return [group.outcome || (group.maker === 'broker' ? 'by the broker' : 'unknown'), group.reason]
+  return [group.outcome || (group.maker === 'broker' ? 'rejected by the broker' : 'unknown'), group.reason]
     .filter((text) => text).join(', ');
 }
 function filterOf(group) {
@@ -55,30 +58,32 @@ function replayForm() {
     const body = { ...filter, rate: Number(rateField.value) };
     if (limitField.value) body.limit = Number(limitField.value);
     looked = null;
+    deadLetters = null;
     command('replay', body);
   } }, 'Replay');
   confirmed.addEventListener('change', () => { replay.disabled = !confirmed.checked; });
   return h('div', { class: 'row' },
-    h('label', { class: 'row' }, 'Rate /s', rateField), h('label', { class: 'row' }, 'At most', limitField),
-    h('label', { class: 'row' }, confirmed, 'Send ' + number(chosen) + ' back to where they were'), replay);
+    h('label', { class: 'row' }, 'Messages per second', rateField), h('label', { class: 'row' }, 'Limit', limitField),
+    h('label', { class: 'row' }, confirmed, 'Replay ' + number(chosen) + ' messages to their queues'), replay);
 }
 function groupTable() {
   const isFiltered = Object.keys(filter).length > 0;
   const rows = looked.groups.map((group) => [
     h('div', {}, group.outcome ? tag(group.outcome, outcomeKinds[group.outcome])
-      : tag(group.maker === 'broker' ? 'by the broker' : 'unknown')),
-    group.reason || '', group.target || (group.queue ? group.queue + ' (not configured)' : 'unknown'), group.last_failed_at || '', number(group.count),
+      : tag(group.maker === 'broker' ? 'broker' : 'unknown')),
+    group.reason || '', group.target || (group.queue ? group.queue + ' (not configured)' : 'unknown'),
+    group.last_failed_at || '', number(group.count),
     group.target && !isFiltered ? h('button', { class: 'plain', onclick: () => {
       filter = filterOf(group);
       command('replay', { ...filter, dry_run: true });
-    } }, 'Choose') : '',
+    } }, 'Replay…') : '',
   ]);
-  return table([['Outcome'], ['Reason', 'name'], ['Goes to', 'name wide'], ['Last failed', 'wide'],
-    ['Count', 'number'], ['', 'number']], rows, 'There is none.');
+  return table([['Outcome'], ['Reason', 'name'], ['Queue', 'name wide'], ['Last failed', 'wide'],
+    ['Count', 'number'], ['', 'number']], rows, 'There are no dead letters.');
 }
 function orderLine() {
   if (!order) return null;
-  const name = order.order === 'replay' ? 'Replay' : 'Look';
+  const name = order.order === 'replay' ? 'Replay' : 'Count';
   if (order.running) {
     const done = order.order === 'replay' ? order.replayed : order.seen;
     return h('div', { class: 'steps' },
@@ -93,7 +98,7 @@ function orderLine() {
   if (order.order !== 'replay') return null;
   const rest = [number(order.left) + ' left'];
   if (order.refused) rest.push(number(order.refused) + ' refused: ' + order.complaints.join('; '));
-  if (order.uncertain) rest.push(number(order.uncertain) + ' uncertain, perhaps there twice');
+  if (order.uncertain) rest.push(number(order.uncertain) + ' uncertain, possibly duplicated');
   return h('div', { id: 'replayed' }, tag(number(order.replayed) + ' replayed', order.refused ? 'warn' : 'good'), ' ',
     rest.join(', '));
 }
@@ -103,11 +108,11 @@ function drawOrders() {
   const look = h('button', { class: 'plain', id: 'look', disabled: busy, onclick: () => {
     filter = {};
     command('look', {});
-  } }, looked ? (isFiltered ? 'Back to all' : 'Look again') : 'Look at them');
+  } }, looked ? (isFiltered ? 'Show all' : 'Refresh') : 'Count');
   const about = looked
-    ? number(looked.chosen) + (isFiltered ? ' chosen of ' : ' looked at of ') + number(looked.messages)
+    ? number(looked.chosen) + (isFiltered ? ' selected of ' : ' counted of ') + number(looked.messages)
       + ' in ' + looked.queue
-    : 'Looking counts as a delivery of each, so it is done when you ask for it.';
+    : 'Counting delivers each message once, so it happens only on request.';
   $('orders').replaceChildren(...[
     h('div', { class: 'row' }, look, h('span', { class: 'quiet' }, about)), orderLine(),
     looked && !busy ? groupTable() : null, looked && !busy && isFiltered && looked.chosen ? replayForm() : null,
@@ -119,5 +124,5 @@ function showOrders(state) {
   hasOrders = state.takes_orders;
   if (hasOrders) return drawOrders();
   $('orders').replaceChildren(h('p', { class: 'empty' },
-    'They are looked at and replayed here where admin.token_file is configured; "harebell dead-letters" does it anywhere.'));
+    'Configure admin.token_file to count and replay dead letters here, or use "harebell dead-letters".'));
 }

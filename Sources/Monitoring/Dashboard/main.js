@@ -1,5 +1,5 @@
-const throughput = chart('throughput', ['accepted', 'everything else'], rate);
-const latency = chart('latency', ['median', '99 %'], time);
+const throughput = chart('throughput', ['accepted', 'other outcomes'], rate);
+const latency = chart('latency', ['p50', 'p99'], time);
 // What was said before, oldest first, for as long as rates are taken over.
 let samples = [];
 const rateSpan = 3;
@@ -64,18 +64,18 @@ async function refresh() {
     $('content').hidden = false;
     render(state);
   } catch (error) {
-    pill('status', 'no answer', 'bad');
+    pill('status', 'no response', 'bad');
     notice(answeredAt
-      ? 'No answer for ' + time(Math.round((Date.now() - answeredAt) / 1000)) + ': what is below was so then.'
-      : 'No answer: ' + error.message);
+      ? 'No response for ' + time(Math.round((Date.now() - answeredAt) / 1000)) + '. The page shows the last state.'
+      : 'No response: ' + error.message);
   }
   return true;
 }
 function render(state) {
   pill('status', state.ready ? 'ready' : 'not ready', state.ready ? 'good' : 'bad');
-  notice(state.missing.join('; '));
-  $('about').textContent = state.version + ' · ' + state.time.replace('T', ' ').replace(/\.\d+/, '')
-    .replace('Z', ' UTC');
+  notice(state.missing.join('. '));
+  $('about').textContent = state.host + ' · ' + state.version + ' · '
+    + state.time.replace('T', ' ').replace(/\.\d+/, '').replace('Z', ' UTC');
   const recent = lately(sampleOf(state));
   if (recent) {
     throughput.add(state.clock_seconds, [recent.accepted, recent.rate - recent.accepted]);

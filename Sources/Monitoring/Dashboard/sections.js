@@ -21,16 +21,21 @@ function showTiles(state, recent) {
   const waiting = sum(state.pools, (pool) => pool.waiting);
   const streams = sum(state.pools, (pool) => sum(pool.connections, (c) => c.streams));
   const spread = recent ? recent.request : null;
-  const source = [recent ? rate(recent.rate) : null, spread, waiting, streams, state.unsettled, state.unconfirmed,
-    Math.round(state.oldest_unsettled_seconds * 10), state.totals.dead_letters, state.totals.parked];
+  const depths = state.queues.map((queue) => queue.messages).filter((messages) => messages !== null);
+  const backlog = depths.length ? sum(depths, (n) => n) : null;
+  const source = [backlog, recent ? rate(recent.rate) : null, spread, waiting, streams, state.unsettled,
+    state.unconfirmed, Math.round(state.oldest_unsettled_seconds * 10), state.totals, deadLetters];
   show('tiles', source, () => [
+    tile('Backlog', backlog === null ? '–' : number(backlog), '', 'messages'),
     tile('Throughput', recent ? rate(recent.rate) : '–', '/s', 'notifications'),
-    tile('Request, median', spread ? time(spread[0]) : '–', '', spread ? '99 % in ' + time(spread[1]) : ''),
+    tile('Latency p99', spread ? time(spread[1]) : '–', '', spread ? 'p50 ' + time(spread[0]) : ''),
     tile('In flight', number(streams), '', number(waiting) + ' waiting'),
     tile('Unsettled', number(state.unsettled), '',
-      state.unsettled ? 'oldest ' + time(state.oldest_unsettled_seconds) : ''),
+      state.unsettled ? 'oldest ' + time(state.oldest_unsettled_seconds) : 'deliveries'),
     tile('Unconfirmed', number(state.unconfirmed), '', 'publishes'),
-    tile('Dead letters', number(state.totals.dead_letters), '', number(state.totals.parked) + ' parked'),
+    tile('Parked', number(state.totals.parked), '', 'since start'),
+    tile('Dead letters', deadLetters === null ? '–' : number(deadLetters), '',
+      number(state.totals.dead_letters) + ' since start'),
   ]);
 }
 
@@ -52,11 +57,11 @@ function showOutcomes(state, recent) {
     return { outcome, reason, total, rate: rates ? rate(rates) : '' };
   });
   show('outcomes', rows, () => table(
-    [['Outcome'], ['Reason', 'name'], ['Share', 'share wide'], ['/s', 'number'], ['Total', 'number']],
+    [['Outcome'], ['Reason', 'name'], ['Share', 'share wide'], ['Per second', 'number'], ['Total', 'number wide']],
     rows.map((row) => [
       tag(row.outcome, outcomeKinds[row.outcome]), row.reason || '', bar(row.total / all), row.rate,
       number(row.total),
-    ]), 'Nothing has ended yet.'));
+    ]), 'No notification has finished yet.'));
 }
 const outcomeKinds = {
   accepted: 'good', unregistered: 'warn', expired: 'warn', rejected: 'bad', invalid: 'bad', undelivered: 'bad',
@@ -65,27 +70,26 @@ const outcomeKinds = {
 function showApps(state) {
   const day = 86400;
   show('apps', state.apps, () => table(
-    [['App', 'name'], ['State'], ['Credential'], ['Connections', 'number wide']],
+    [['App', 'name'], ['State', 'name'], ['Credential', 'name'], ['Connections', 'number wide']],
     state.apps.map((app) => {
       const left = app.certificate_expires_in_seconds;
       let credential = '';
       if (left !== null) {
-        const text = left < 0 ? 'certificate expired' : 'certificate, ' + time(left) + ' left';
+        const text = left < 0 ? 'certificate expired' : 'certificate expires in ' + time(left);
         credential = left < 30 * day ? tag(text, left < 7 * day ? 'bad' : 'warn') : text;
       } else if (app.provider_token_age_seconds !== null) {
         const minutes = Math.floor(app.provider_token_age_seconds / 60);
-        credential = 'token, ' + (minutes < 1 ? 'new' : minutes + ' min old');
+        credential = 'provider token, ' + (minutes < 1 ? 'new' : minutes + ' min old');
       } else if (app.credential === 'provider-token') {
-        credential = 'token, not signed yet';
+        credential = 'provider token, not signed yet';
       }
-      const pauses = app.paused.map((pause) => h('div', {},
-        tag(pause.cause, 'bad'), ' ', h('span', { class: 'quiet' },
-          time(pause.seconds) + ', ' + number(pause.held) + ' held'
-          + (pause.topic === app.topic ? '' : ', ' + pause.topic))));
+      const pauses = app.paused.map((pause) => h('div', { class: 'reason' }, pause.explanation, ' ',
+        h('span', { class: 'quiet' }, (pause.topic === app.topic ? '' : pause.topic + ', ')
+          + 'for ' + time(pause.seconds) + ', ' + number(pause.held) + ' waiting')));
       return [
-        [app.topic, ' ', h('small', {}, app.environment)],
-        [app.usable ? tag('usable', 'good') : tag(app.paused.length ? 'paused' : 'not connected', 'bad'), pauses],
-        credential, [number(app.connections), h('small', {}, ' (' + number(app.authenticated) + ' proven)')],
+        [app.topic, h('div', {}, h('small', {}, app.environment))],
+        [app.usable ? tag('healthy', 'good') : tag(app.paused.length ? 'paused' : 'not connected', 'bad'), ...pauses],
+        credential, [number(app.connections), h('small', {}, ' (' + number(app.authenticated) + ' authenticated)')],
       ].map((cell) => (Array.isArray(cell) ? h('div', {}, cell) : cell));
     }), 'No app is configured.'));
 }
@@ -102,7 +106,7 @@ function connectionTile(connection) {
     h('div', { class: 'meter' }, h('div', { class: 'row' }, h('span', {}, 'permits'),
       h('span', {}, number(permits) + ' / ' + number(burst))), bar(permits / burst, 'second')),
     h('div', { class: 'meter quiet' }, number(connection.permits_per_second) + ' permits/s'
-      + (phase === 'ready' && !connection.authenticated ? ', unproven' : '')),
+      + (phase === 'ready' && !connection.authenticated ? ', not authenticated' : '')),
     connection.goaway ? tag('GOAWAY ' + connection.goaway, 'warn') : null);
 }
 function showPools(state) {
@@ -112,40 +116,42 @@ function showPools(state) {
     const about = [
       pool.connections.length + ' of ' + pool.maximum_connections,
       pool.waiting ? number(pool.waiting) + ' waiting' : null,
-      pool.spaced_devices ? number(pool.spaced_devices) + ' devices left alone' : null,
-      pool.goaways ? number(pool.goaways) + ' GOAWAYs'
+      pool.spaced_devices ? number(pool.spaced_devices) + ' throttled devices' : null,
+      pool.goaways ? number(pool.goaways) + (pool.goaways === 1 ? ' GOAWAY' : ' GOAWAYs')
         + (goaway ? ', last ' + goaway.reason + ' ' + time(Math.floor(goaway.seconds_ago)) + ' ago' : '') : null,
     ].filter((text) => text !== null).join(' · ');
     return h('div', { class: 'pool' },
       h('div', { class: 'row' },
-        h('h3', {}, (pool.topic === null ? 'leaving' : pool.topic + ' ' + pool.environment), ' ',
+        h('h3', {}, (pool.topic === null ? 'closing' : pool.topic + ' ' + pool.environment), ' ',
           h('small', {}, (pool.cargo === 'notifications' || pool.cargo === null ? '' : pool.cargo + ', ')
             + pool.endpoint + (state.workers.length > 1 ? ', worker ' + pool.worker : ''))),
         h('span', { class: 'quiet' }, about)),
       pool.connections.length ? h('div', { class: 'connections' }, pool.connections.map(connectionTile))
-        : h('p', { class: 'empty' }, 'No connection; one is opened when it is needed.'));
-  }) : h('p', { class: 'empty' }, 'No pool yet.'));
+        : h('p', { class: 'empty' }, 'No connection. The next notification opens one.'));
+  }) : h('p', { class: 'empty' }, 'No connection yet.'));
 }
 
 function showQueues(state, recent) {
+  const workers = state.workers.length;
   const rows = state.queues.map((queue) => [
-    queue.name, queue.consumers < state.workers.length
-      ? tag(queue.consumers + ' of ' + state.workers.length, 'bad') : number(queue.consumers),
-    queue.messages === null ? '–' : number(queue.messages), number(queue.prefetch_in_force), recent ? rate(recent.queues.get(queue.name) || 0) : '–',
+    queue.name, queue.messages === null ? '–' : number(queue.messages),
+    queue.consumers < workers ? tag(queue.consumers + ' of ' + workers, 'bad') : number(queue.consumers),
+    number(queue.prefetch_in_force), recent ? rate(recent.queues.get(queue.name) || 0) : '–',
     number(queue.deliveries),
   ]);
   show('queues', rows.map((row) => row.map((cell) => cell.textContent || cell)), () => table(
-    [['Queue', 'name'], ['Consumers', 'number'], ['Waiting', 'number'], ['Prefetch', 'number wide'], ['/s', 'number'],
-      ['Deliveries', 'number']], rows, 'No queue is consumed yet.'));
+    [['Queue', 'name'], ['Messages', 'number'], ['Consumers', 'number'], ['Prefetch', 'number wide'],
+      ['Per second', 'number'], ['Deliveries', 'number wide']], rows, 'No queue is consumed yet.'));
 }
 
 function showWorkers(state) {
   const rows = state.workers.map((worker) => [
     worker.name,
-    worker.ended ? tag('ended', 'warn') : !worker.alive ? tag('silent ' + time(worker.silence_seconds), 'bad')
-      : worker.draining ? tag('draining', 'warn') : tag('works', 'good'),
+    worker.ended ? tag('ended', 'warn')
+      : !worker.alive ? tag('not responding for ' + time(worker.silence_seconds), 'bad')
+      : worker.draining ? tag('draining', 'warn') : tag('running', 'good'),
     number(worker.unsettled), number(worker.unconfirmed),
   ]);
   show('workers', rows.map((row) => row.map((cell) => cell.textContent || cell)), () => table(
-    [['Worker', 'name'], ['State'], ['Unsettled', 'number'], ['Unconfirmed', 'number']], rows, 'None.'));
+    [['Worker', 'name'], ['State'], ['Unsettled', 'number'], ['Unconfirmed', 'number']], rows, 'No worker yet.'));
 }

@@ -6,17 +6,24 @@ import Runtime
 /// Whether a process does its work, and what is missing.
 package struct Health: Sendable, Equatable {
     package struct App: Sendable, Equatable {
-        package let topic: String
-        package let environment: Environment
+        package let name: AppName
         /// Over all workers.
         package var connections = 0
         package var authenticated = 0
         /// What is paused of it.
         package var pauses: [Pause] = []
 
+        /// In one sentence, why none of its notifications can be sent; `nil` if they can.
+        package var problem: String? {
+            let app = "\(name.topic) (\(name.environment.rawValue))"
+            if let pause = pauses.first(where: { $0.topic == name.topic && $0.isForDevices }) {
+                return "\(app) is paused: \(pause.explanation)"
+            }
+            return connections > 0 ? nil : "\(app) has no connection to APNs"
+        }
         /// Whether notifications of it can go.
         package var isUsable: Bool {
-            connections > 0 && !pauses.contains { $0.topic == topic && $0.isForDevices }
+            problem == nil
         }
     }
 
@@ -26,6 +33,7 @@ package struct Health: Sendable, Equatable {
         /// Whether it concerns notifications to devices, and not broadcasts or channels alone.
         package var isForDevices = true
         package let cause: String
+        package let explanation: String
         package let seconds: Int64
         package var held: Int
     }
@@ -72,12 +80,11 @@ package struct Health: Sendable, Equatable {
             if queue.isConsuming { queues[index].consumers += 1 }
         }
         for app in snapshot.apps {
-            let index =
-                apps.firstIndex { $0.topic == app.topic && $0.environment == app.environment } ?? apps.count
-            if index == apps.count { apps.append(App(topic: app.topic, environment: app.environment)) }
+            let index = apps.firstIndex { $0.name == app.name } ?? apps.count
+            if index == apps.count { apps.append(App(name: app.name)) }
             apps[index].connections += app.connections
             apps[index].authenticated += app.authenticated
-            for paused in snapshot.paused where paused.app == app.topic && paused.environment == app.environment {
+            for paused in snapshot.paused where paused.app == app.name {
                 addPause(paused, to: &apps[index], at: snapshot.takenAt.instant)
             }
         }
@@ -95,8 +102,8 @@ package struct Health: Sendable, Equatable {
             let seconds = (now - paused.since).components.seconds
             app.pauses.append(
                 Pause(
-                    topic: paused.topic, isForDevices: paused.isForDevices, cause: cause, seconds: seconds,
-                    held: paused.held))
+                    topic: paused.topic, isForDevices: paused.isForDevices, cause: cause,
+                    explanation: paused.explanation, seconds: seconds, held: paused.held))
         }
     }
 
@@ -116,7 +123,9 @@ package struct Health: Sendable, Equatable {
         }
         for queue in refusing.sorted() { missing.append("\(queue) refuses publishes") }
         if isBlocked { missing.append("the broker blocks publishing") }
-        if !apps.isEmpty, !apps.contains(where: \.isUsable) { missing.append("no app is usable") }
+        if observation.needsEveryApp || !apps.contains(where: \.isUsable) {
+            missing += apps.compactMap(\.problem)
+        }
     }
 
     package var isReady: Bool { missing.isEmpty }
@@ -130,8 +139,9 @@ extension Health {
         }
         let apps = apps.map { app in
             JSONAnswer.object([
-                ("topic", .text(app.topic)), ("environment", .text(app.environment.rawValue)),
-                ("usable", .boolean(app.isUsable)), ("connections", .integer(app.connections)),
+                ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
+                ("usable", .boolean(app.isUsable)), ("problem", .optional(app.problem)),
+                ("connections", .integer(app.connections)),
                 ("authenticated", .integer(app.authenticated)), ("paused", .array(app.pauses.map(\.answer))),
             ])
         }
@@ -147,8 +157,20 @@ extension Health {
 extension Health.Pause {
     var answer: JSONAnswer {
         .object([
-            ("topic", .text(topic)), ("cause", .text(cause)), ("seconds", .integer(Int(seconds))),
+            ("topic", .text(topic)), ("cause", .text(cause)), ("explanation", .text(explanation)),
+            ("seconds", .integer(Int(seconds))),
             ("held", .integer(held)),
         ])
+    }
+}
+
+extension PausedTopic {
+    /// Why, in words.
+    fileprivate var explanation: String {
+        switch cause {
+        case .credential: "APNs refuses the credential (\(cause.label))"
+        case .topic: "APNs refuses the topic \(topic) (\(cause.label))"
+        case .deviceTokens: "\(cause): is the environment right?"
+        }
     }
 }

@@ -17,12 +17,12 @@ extension Metric {
         "harebell_deliveries_total", .counter, by: ["queue"], "Deliveries received from a queue.",
         advice: "Compare with the queue's own publish rate in RabbitMQ: what falls behind there waits there.")
     static let notifications = Metric(
-        "harebell_notifications_total", .counter, by: ["topic", "push_type", "outcome", "reason"],
+        "harebell_notifications_total", .counter, by: ["topic", "environment", "push_type", "outcome", "reason"],
         "Notifications that have ended.",
         advice: """
-            `topic` is the app's as configured, empty where none was meant; `reason` is APNs's, empty where it gave \
-            none and `unknown` where Apple documents it nowhere (the log has it). Alert on the share of \
-            `undelivered`, and of `rejected` and `invalid`: those are faults of producers.
+            `topic` and `environment` are the app's as configured, empty where none was meant; `reason` is APNs's, \
+            empty where it gave none and `unknown` where Apple documents it nowhere (the log has \
+            it). Alert on the share of `undelivered`, and of `rejected` and `invalid`: those are faults of producers.
             """)
     static let ignored = Metric(
         "harebell_ignored_total", .counter,
@@ -187,29 +187,32 @@ extension Metric {
     ]
 
     static let connectionCount = Metric(
-        "harebell_connections", .gauge, by: ["app", "state"], "Connections with APNs.",
+        "harebell_connections", .gauge, by: ["app", "environment", "state"], "Connections with APNs.",
         advice: """
             `state` is `connecting`, `ready` or `draining`. Apps with one credential share connections, which count \
             for the first of them. Alert when none is `ready`.
             """)
     static let connectionsLimit = Metric(
-        "harebell_connections_limit", .gauge, by: ["app"], "The most connections with APNs, over all worker threads.",
+        "harebell_connections_limit", .gauge, by: ["app", "environment"],
+        "The most connections with APNs, over all worker threads.",
         advice: "`apns.connections.max`. Raise it where all are in use and notifications still wait.")
     static let streams = Metric(
-        "harebell_streams", .gauge, by: ["app"], "Notifications that were sent and have no answer yet.",
+        "harebell_streams", .gauge, by: ["app", "environment"], "Notifications that were sent and have no answer yet.",
         advice: "Near `harebell_max_concurrent_streams`: APNs limits, and more connections help.")
     static let maximumConcurrentStreams = Metric(
-        "harebell_max_concurrent_streams", .gauge, by: ["app"],
+        "harebell_max_concurrent_streams", .gauge, by: ["app", "environment"],
         "Streams that APNs allows at once on the ready connections.",
         advice: "A fall is a sign of APNs being overloaded, or of too much that it has to refuse.")
     static let permits = Metric(
-        "harebell_permits", .gauge, by: ["app"], "Permits in the token buckets of the ready connections.",
+        "harebell_permits", .gauge, by: ["app", "environment"],
+        "Permits in the token buckets of the ready connections.",
         advice: "At 0 under load the rate limit is what limits: raise `apns.rate_limit`, or `apns.connections.max`.")
     static let window = Metric(
-        "harebell_window_bytes", .gauge, by: ["app"], "Bytes of payload that APNs takes at the moment.",
+        "harebell_window_bytes", .gauge, by: ["app", "environment"], "Bytes of payload that APNs takes at the moment.",
         advice: "At 0 APNs holds everything back by HTTP/2's flow control.")
     static let waiting = Metric(
-        "harebell_waiting", .gauge, by: ["app"], "Notifications that wait for a permit, a stream or a connection.",
+        "harebell_waiting", .gauge, by: ["app", "environment"],
+        "Notifications that wait for a permit, a stream or a connection.",
         advice: "Their number is bounded by the queues' prefetch. See `harebell_limiter_wait_seconds`.")
     static let goaways = Metric(
         "harebell_goaways_total", .counter, by: ["reason"], "GOAWAY frames from APNs, by its reason or HTTP/2's code.",
@@ -249,14 +252,16 @@ extension Metric {
         "How often a connection began to send slower, because much was refused on it.",
         advice: "See `harebell_notifications_total` by `reason`.")
     static let braked = Metric(
-        "harebell_braked_connections", .gauge, by: ["app"], "Connections that send slower than permitted for now.",
+        "harebell_braked_connections", .gauge, by: ["app", "environment"],
+        "Connections that send slower than permitted for now.",
         advice: "As `harebell_brakes_total`.")
     static let spaced = Metric(
         "harebell_spaced_total", .counter,
         "Notifications that had to wait because their device had been asked too often.",
         advice: "A producer sends a device more than APNs likes: collapse or batch.")
     static let spacedDevices = Metric(
-        "harebell_spaced_devices", .gauge, by: ["app"], "Devices that are left alone after 429 TooManyRequests.",
+        "harebell_spaced_devices", .gauge, by: ["app", "environment"],
+        "Devices that are left alone after 429 TooManyRequests.",
         advice: "At most 10,000 in each pool; beyond, the one that waited for longest is let go.")
 
     // MARK: Apps
@@ -264,21 +269,23 @@ extension Metric {
     static let apps = [appPaused, held, certificateExpiry, providerTokenAge]
 
     static let appPaused = Metric(
-        "harebell_app_paused", .gauge, by: ["topic", "cause"], "1 while APNs refuses an app, or a topic of one.",
+        "harebell_app_paused", .gauge, by: ["topic", "environment", "cause"],
+        "1 while APNs refuses an app, or a topic of one.",
         advice: """
             `cause` is APNs's reason, or `device-tokens` where so many are refused that the environment must be \
             wrong; 0 with an empty `cause` while all is well. Alert on 1: mend the credential, the topic or the \
             environment, then SIGHUP.
             """)
     static let held = Metric(
-        "harebell_held", .gauge, by: ["topic"], "Notifications that wait for a paused app or topic.",
+        "harebell_held", .gauge, by: ["topic", "environment"], "Notifications that wait for a paused app or topic.",
         advice: "They go when the pause ends; a prefetch full of them holds back what shares the queue.")
     static let certificateExpiry = Metric(
-        "harebell_certificate_expiry_seconds", .gauge, by: ["topic"],
+        "harebell_certificate_expiry_seconds", .gauge, by: ["topic", "environment"],
         "Until the app's certificate expires; negative afterwards.",
         advice: "Alert below 30 days: get another one, then SIGHUP.")
     static let providerTokenAge = Metric(
-        "harebell_provider_token_age_seconds", .gauge, by: ["topic"], "Since the app's provider token was signed.",
+        "harebell_provider_token_age_seconds", .gauge, by: ["topic", "environment"],
+        "Since the app's provider token was signed.",
         advice:
             """
             Renewed when it is used after 50 minutes; APNs refuses those older than 60. Above 3600 nothing was \

@@ -47,16 +47,22 @@ package struct MetricsPage {
         write(metric, .integer(snapshots.reduce(0) { $0 + value($1) }))
     }
 
-    /// One sample for each label, in its order.
-    private mutating func write(_ metric: Metric, _ values: [String: PrometheusText.Value]) {
+    /// One sample for each combination of labels, in their order.
+    private mutating func write(_ metric: Metric, _ values: [[String]: PrometheusText.Value]) {
         text.begin(metric)
-        for (label, value) in values.sorted(by: { $0.key < $1.key }) { text.sample([label], value) }
+        for (labels, value) in values.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            text.sample(labels, value)
+        }
     }
 
-    /// Writes one sample for each label: the sum of its values.
-    private mutating func write(_ metric: Metric, sums parts: [(label: String, value: Int)]) {
-        let sums = Dictionary(parts.map { ($0.label, $0.value) }, uniquingKeysWith: +)
+    /// Writes one sample for each combination of labels: the sum of its values.
+    private mutating func write(_ metric: Metric, sums parts: [(labels: [String], value: Int)]) {
+        let sums = Dictionary(parts.map { ($0.labels, $0.value) }, uniquingKeysWith: +)
         write(metric, sums.mapValues { .integer($0) })
+    }
+
+    private mutating func write(_ metric: Metric, sums parts: [(label: String, value: Int)]) {
+        write(metric, sums: parts.map { ([$0.label], $0.value) })
     }
 
     private mutating func write(_ metric: Metric, perQueue value: (WorkerSnapshot, Int) -> Int) {
@@ -67,7 +73,14 @@ package struct MetricsPage {
     }
 
     private mutating func write(_ metric: Metric, perApp value: (WorkerSnapshot.Pool) -> Int) {
-        write(metric, sums: snapshots.flatMap(\.pools).compactMap { pool in pool.topic.map { ($0, value(pool)) } })
+        write(metric, sums: snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, value(pool)) } })
+    }
+
+    private mutating func write(
+        _ metric: Metric, perCredential value: (Observation.Credential) -> PrometheusText.Value?
+    ) {
+        let values = seen.credentials.compactMap { one in value(one).map { (one.app.labels, $0) } }
+        write(metric, Dictionary(values) { first, _ in first })
     }
 
     private mutating func write(_ metric: Metric, perProcess value: (WorkerSnapshot.Process) -> Int) {
@@ -139,16 +152,15 @@ package struct MetricsPage {
     }
 
     private mutating func writeConnections() {
-        text.begin(.connectionCount)
-        let states: [(String, KeyPath<PoolStatistics, Int>)] = [
-            ("connecting", \.connecting), ("draining", \.draining), ("ready", \.ready),
-        ]
-        let pools = Dictionary(grouping: snapshots.flatMap(\.pools).filter { $0.topic != nil }) { $0.topic ?? "" }
-        for (topic, pools) in pools.sorted(by: { $0.key < $1.key }) {
-            for (state, value) in states {
-                text.sample([topic, state], .integer(pools.reduce(0) { $0 + $1.statistics[keyPath: value] }))
-            }
-        }
+        let pools = snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, pool.statistics) } }
+        write(
+            .connectionCount,
+            sums: pools.flatMap { app, count in
+                [
+                    (app + ["connecting"], count.connecting), (app + ["draining"], count.draining),
+                    (app + ["ready"], count.ready),
+                ]
+            })
         write(.connectionsLimit, perApp: { $0.maximumConnections })
         write(.streams, perApp: { $0.statistics.streams })
         write(.maximumConcurrentStreams, perApp: { $0.statistics.maximumConcurrentStreams })
@@ -174,20 +186,16 @@ package struct MetricsPage {
     }
 
     private mutating func writeApps() {
-        text.begin(.appPaused)
         let paused = snapshots.flatMap(\.paused)
-        let topics = Set(seen.credentials.map(\.topic))
-        var samples = Set(paused.map { [$0.topic, $0.cause.label] })
-        for topic in topics where !paused.contains(where: { $0.topic == topic }) { samples.insert([topic, ""]) }
-        for sample in samples.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-            text.sample(sample, .integer(sample[1].isEmpty ? 0 : 1))
+        var samples: [[String]: PrometheusText.Value] = [:]
+        for topic in paused { samples[topic.labels + [topic.cause.label]] = .integer(1) }
+        for app in seen.credentials.map(\.app) where !paused.contains(where: { $0.labels == app.labels }) {
+            samples[app.labels + [""]] = .integer(0)
         }
-        write(.held, sums: paused.map { ($0.topic, $0.held) })
-        // Where one topic is configured for both environments, the worse one counts.
-        let expiries = seen.credentials.compactMap { one in one.expiresIn.map { (one.topic, $0) } }
-        write(.certificateExpiry, Dictionary(expiries, uniquingKeysWith: min).mapValues { .integer(Int($0)) })
-        let ages = seen.credentials.compactMap { one in one.tokenAge.map { (one.topic, $0) } }
-        write(.providerTokenAge, Dictionary(ages, uniquingKeysWith: max).mapValues { .duration($0) })
+        write(.appPaused, samples)
+        write(.held, sums: paused.map { ($0.labels, $0.held) })
+        write(.certificateExpiry, perCredential: { $0.expiresIn.map { .integer(Int($0)) } })
+        write(.providerTokenAge, perCredential: { $0.tokenAge.map { .duration($0) } })
     }
 
     private mutating func writeLimits() {
@@ -196,7 +204,7 @@ package struct MetricsPage {
         let paces = snapshots.flatMap(\.queues).compactMap { queue in queue.pace.map { (queue.name, $0) } }
         write(.queuePermits, sums: paces.map { ($0, $1.permits) })
         write(.paceWaiting, sums: paces.map { ($0, $1.waiting) })
-        write(.messages, snapshots.messages.mapValues { .integer(Int($0)) })
+        write(.messages, sums: snapshots.messages.map { ($0.key, Int($0.value)) })
         write(.standstill, sum: { $0.isSuspended ? 1 : 0 })
         write(.heldTooLong, sum: { $0.counters[.heldTooLong] })
         write(.requeued, sum: { $0.counters[.requeued] })
@@ -237,15 +245,25 @@ extension [WorkerSnapshot] {
     /// The notifications that have ended in any of them, in the order of their labels.
     var notifications: [(key: NotificationTally.Key, count: UInt64)] {
         var totals: [NotificationTally.Key: UInt64] = [:]
-        for snapshot in self { snapshot.tally.add(to: &totals) { snapshot.topics[$0.index] } }
+        for snapshot in self { snapshot.tally.add(to: &totals) { snapshot.names[$0.index] } }
         return totals.map { ($0, $1) }.sorted { $0.0.labels.lexicographicallyPrecedes($1.0.labels) }
     }
 }
 
 extension NotificationTally.Key {
     fileprivate var labels: [String] {
-        [topic, pushType?.name.description ?? "", outcome.name.description, reason?.rawValue ?? ""]
+        (app?.labels ?? ["", ""]) + [
+            pushType?.name.description ?? "", outcome.name.description, reason?.rawValue ?? "",
+        ]
     }
+}
+
+extension AppName {
+    fileprivate var labels: [String] { [topic, environment.rawValue] }
+}
+
+extension PausedTopic {
+    fileprivate var labels: [String] { [topic, app.environment.rawValue] }
 }
 
 extension AppGate.Cause {

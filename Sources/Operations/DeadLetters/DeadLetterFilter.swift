@@ -9,6 +9,7 @@ package struct DeadLetterFilter: Sendable {
     /// Any of these; empty for all.
     package var reasons: [String] = []
     package var topic: String?
+    package var environment: Environment?
     /// What failed before does not match, nor what does not say when.
     package var since: WallTime?
     /// What failed then or later does not match, nor what does not say when.
@@ -22,11 +23,11 @@ package struct DeadLetterFilter: Sendable {
 
     /// Whether everything matches.
     package var isEmpty: Bool {
-        outcomes.isEmpty && reasons.isEmpty && topic == nil && since == nil && until == nil && origin == nil
-            && id == nil
+        outcomes.isEmpty && reasons.isEmpty && topic == nil && environment == nil && since == nil && until == nil
+            && origin == nil && id == nil
     }
 
-    /// - Parameter reader: finds the topic where one is asked for.
+    /// - Parameter reader: finds the app where one is asked for.
     package func matches(_ letter: DeadLetter, _ delivery: Delivery, _ reader: RequestReader) -> Bool {
         guard outcomes.isEmpty || letter.outcome.map(outcomes.contains) == true,
             reasons.isEmpty || letter.reason.map(reasons.contains) == true,
@@ -35,7 +36,8 @@ package struct DeadLetterFilter: Sendable {
         else { return false }
         if let since, letter.failedAt.map({ $0 < since }) ?? true { return false }
         if let until, letter.failedAt.map({ $0 >= until }) ?? true { return false }
-        return topic == nil || reader.topic(of: delivery, from: letter.queue) == topic
+        if let topic, reader.topic(of: delivery, from: letter.queue) != topic { return false }
+        return environment == nil || reader.environment(of: delivery, from: letter.queue) == environment
     }
 }
 
@@ -43,14 +45,14 @@ package struct DeadLetterFilter: Sendable {
 package struct RequestReader: Sendable {
     private let decoders: [String: any Decoder]
     private let standard: any Decoder = AutoDecoder()
-    private let onlyTopic: String?
+    private let apps: [Configuration.App]
 
     package init(_ configuration: Configuration) {
         let known = DecoderSet(configuration)
         var decoders: [String: any Decoder] = [:]
         for queue in configuration.queues { decoders[queue.name] = known[queue.decoder] }
         self.decoders = decoders
-        onlyTopic = configuration.apps.count == 1 ? configuration.apps[0].topic : nil
+        apps = configuration.apps
     }
 
     /// - Parameter queue: where it was before, whose decoder is taken.
@@ -68,6 +70,15 @@ package struct RequestReader: Sendable {
     package func topic(of delivery: Delivery, from queue: String?) -> String? {
         if case .text(let text)? = delivery.header("apns-topic") { return String(decoding: text, as: UTF8.self) }
         guard let request = request(of: delivery, from: queue) else { return nil }
-        return request.notifications.first?.topic.map { String(decoding: $0, as: UTF8.self) } ?? onlyTopic
+        return request.notifications.first?.topic.map { String(decoding: $0, as: UTF8.self) }
+            ?? (apps.count == 1 ? apps[0].topic : nil)
+    }
+
+    /// The environment that the request names, else that of the first app with its topic.
+    package func environment(of delivery: Delivery, from queue: String?) -> Environment? {
+        guard let notification = request(of: delivery, from: queue)?.notifications.first else { return nil }
+        if let environment = notification.environment { return environment }
+        guard let topic = topic(of: delivery, from: queue) else { return nil }
+        return apps.first { $0.isMeant(by: topic) }?.environment
     }
 }

@@ -30,7 +30,8 @@ extension Configuration {
 }
 
 extension Configuration.App {
-    fileprivate func isMeant(by name: String) -> Bool {
+    /// Whether a topic is the app's, with a push type's suffix or without.
+    func isMeant(by name: String) -> Bool {
         name == topic || PushType.allCases.contains { name == topic + $0.topicSuffix.description }
     }
 }

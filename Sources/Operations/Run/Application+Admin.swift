@@ -40,12 +40,8 @@ extension Application {
         }
     }
 
-    /// Whether anybody wants to know how the workers fare.
-    var isWatching: Bool { admin.server != nil || service.hasWatchdog }
-
     /// Asks whom it is time to ask, and shows what somebody waits for.
     func watchWorkers(at now: Moment) {
-        guard isWatching else { return }
         workers.ask(workers.watch.round(at: now.instant))
         if let server = admin.server, admin.isWaitingForWorkers, workers.watch.isComplete(at: now.instant) {
             admin.isWaitingForWorkers = false
@@ -58,6 +54,7 @@ extension Application {
         let apps = plan.configuration.apps
         return Observation(
             workers: workers.watch.seen(at: now.instant),
+            needsEveryApp: plan.configuration.admin?.readyWhen == .all,
             credentials: apps.map { app in
                 let certificate = certificates.entries.first {
                     $0.topic == app.topic && $0.environment == app.environment
@@ -66,8 +63,8 @@ extension Application {
                 if case .token = app.credential { usesProviderTokens = true }
                 let issued = plan.tokens.source(for: app.credential)?.issuedAt
                 return Observation.Credential(
-                    topic: app.topic, environment: app.environment,
-                    usesProviderTokens: usesProviderTokens, expiresIn: certificate?.secondsLeft(at: now.wall),
+                    AppName(app.topic, app.environment), usesProviderTokens: usesProviderTokens,
+                    expiresIn: certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             admin: admin.server?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,

@@ -72,7 +72,7 @@ extension Application {
         } else if progress.tally.renewed > 0 {
             log.notice(
                 "dead letters that were delivered often went to the end of their queue",
-                metadata: ["messages": "\(progress.tally.renewed)"])
+                metadata: ["messages": .stringConvertible(progress.tally.renewed)])
         }
         stopWhenEnded()
     }
@@ -81,11 +81,12 @@ extension Application {
 extension DeadLetterOrder {
     /// What it is to choose, and how fast it goes.
     fileprivate var metadata: Logger.Metadata {
-        var fields: Logger.Metadata = ["rate": "\(rate)"]
-        if let limit { fields["limit"] = "\(limit)" }
+        var fields: Logger.Metadata = ["rate": .stringConvertible(rate)]
+        if let limit { fields["limit"] = .stringConvertible(limit) }
         if !filter.outcomes.isEmpty { fields["outcomes"] = "\(filter.outcomes.joined(separator: ","))" }
         if !filter.reasons.isEmpty { fields["reasons"] = "\(filter.reasons.joined(separator: ","))" }
         fields["topic"] = filter.topic.map { "\($0)" }
+        fields["environment"] = filter.environment.map { "\($0.rawValue)" }
         fields["origin"] = filter.origin.map { "\($0)" }
         fields["since"] = filter.since.map { "\($0.inUTC)" }
         fields["until"] = filter.until.map { "\($0.inUTC)" }

@@ -66,7 +66,8 @@ extension Application {
         threshold.level = next.configuration.log.level
         certificates = CertificateWatch(next.certificates, at: now.instant)
         let made = contexts.first?.count { $0 != nil } ?? 0
-        log.notice("reloaded", metadata: ["apps": "\(next.apps.count)", "new_pools": "\(made)"])
+        log.notice(
+            "reloaded", metadata: ["apps": .stringConvertible(next.apps.count), "new_pools": .stringConvertible(made)])
         plan = next
     }
 

@@ -104,6 +104,7 @@ package final class Application: LoopOwner {
         if let end = startAdmin() { return end }
         let resolver = try Resolver()
         self.resolver = resolver
+        logStart()
         try workers.start(plan, resolver, log, body: body)
         try loop.run(owner: self)
         joinWorkers()
@@ -131,7 +132,9 @@ package final class Application: LoopOwner {
             shutdown.deadline = loop.now.instant + Self.endTimeout
             workers.post(.stop)
         } else {
-            log.notice("draining", metadata: ["deadline_seconds": "\(plan.configuration.drainDeadline.inSeconds)"])
+            log.notice(
+                "draining",
+                metadata: ["deadline_seconds": .stringConvertible(plan.configuration.drainDeadline.inSeconds)])
             drain()
         }
     }
@@ -171,38 +174,6 @@ package final class Application: LoopOwner {
         if workers.haveEnded, !deadLetters.isBusy { loop.stop() }
     }
 
-    private func logTotals() {
-        let totals = workers.totals
-        var fields: Logger.Metadata = [
-            "deliveries": "\(totals.deliveries.reduce(0, +))", "retries": "\(totals[.retries])",
-            "duplicates_avoided": "\(totals[.duplicatesAvoided])", "uncertain": "\(totals[.uncertain])",
-            "parked": "\(totals[.parked])", "requeued": "\(totals[.requeued])",
-            "dead_letters": "\(totals[.deadLetters])",
-            "unsettled": "\(totals.unsettled)",
-        ]
-        for outcome in Outcome.allCases { fields["\(outcome.name)"] = "\(totals[outcome])" }
-        log.notice("ended", metadata: fields)
-    }
-
-    private func warn(of entry: CertificateWatch.Entry, _ expiry: CertificateExpiry) {
-        let level: Logger.Level
-        let message: Logger.Message
-        switch expiry {
-        case .far: return
-        case .near: (level, message) = (.notice, "a certificate expires within 30 days")
-        case .soon: (level, message) = (.warning, "a certificate expires within 7 days")
-        case .today: (level, message) = (.error, "a certificate expires within a day")
-        case .over: (level, message) = (.error, "a certificate has expired")
-        case .early: (level, message) = (.error, "a certificate is not valid yet")
-        }
-        log.log(
-            level: level, message,
-            metadata: [
-                "topic": "\(entry.topic)", "environment": "\(entry.environment.rawValue)",
-                "not_before": "\(entry.notBefore.inUTC)", "not_after": "\(entry.notAfter.inUTC)",
-            ])
-    }
-
     /// Gives the watchdog's sign of life, as long as every worker answers.
     func showLife(at now: Instant) {
         service.showLife(at: now) { workers.watch.seen(at: now).allSatisfy(\.isAlive) }
@@ -213,7 +184,7 @@ package final class Application: LoopOwner {
     package var nextDeadline: Instant? {
         [
             certificates.nextDeadline, shutdown.deadline, service.nextSignOfLife,
-            shutdown.isDraining ? nil : file.watch.nextLook, isWatching ? workers.watch.nextDeadline : nil,
+            shutdown.isDraining ? nil : file.watch.nextLook, workers.watch.nextDeadline, workers.summary.nextDue,
         ]
         .compactMap(\.self).min()
     }
@@ -222,6 +193,7 @@ package final class Application: LoopOwner {
         if let deadline = shutdown.deadline, deadline <= now.instant { loop.stop() }
         for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
         showLife(at: now.instant)
+        logWork(at: now.instant)
         lookAtFiles(at: now)
     }
 

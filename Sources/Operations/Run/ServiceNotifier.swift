@@ -17,9 +17,6 @@ struct ServiceNotifier {
         if manager?.watchdog != nil { nextSignOfLife = now }
     }
 
-    /// Whether the service manager restarts a process that gives no sign of life.
-    var hasWatchdog: Bool { manager?.watchdog != nil }
-
     /// Only the first failure is logged.
     mutating func tell(_ state: ServiceManager.State) {
         guard let manager else { return }

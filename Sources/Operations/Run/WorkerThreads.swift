@@ -10,6 +10,7 @@ import System
 struct WorkerThreads {
     let reports: Mailbox<WorkerReport>
     var watch: WorkerWatch
+    var summary: WorkSummary
     /// What the workers that have ended counted.
     private(set) var totals: PipelineCounters
     private(set) var commands: [Mailbox<WorkerCommand>] = []
@@ -21,6 +22,7 @@ struct WorkerThreads {
     init(_ plan: AppPlan, at now: Instant) throws(EventLoopError) {
         reports = try Mailbox()
         watch = WorkerWatch(workers: plan.configuration.workers, at: now)
+        summary = WorkSummary(at: now)
         totals = PipelineCounters(queues: plan.configuration.queues.count)
         isReady = Array(repeating: false, count: plan.configuration.workers)
         hasEnded = isReady

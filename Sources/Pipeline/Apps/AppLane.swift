@@ -38,9 +38,7 @@ package struct AppLane {
 
 /// An app or one of its topics that is paused, for those who watch.
 package struct PausedTopic: Equatable, Sendable {
-    /// The configured topic of the app.
-    package let app: String
-    package let environment: Environment
+    package let app: AppName
     /// The topic that is refused; for broadcasts and channels the bundle ID. Where the credential is, the app's.
     package let topic: String
     /// Whether that concerns notifications to devices, and not broadcasts or channels alone.

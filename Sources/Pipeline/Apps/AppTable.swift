@@ -72,6 +72,8 @@ package struct PipelineApp {
             + "\"\(topic)\" does not"
     }
 
+    package var name: AppName { AppName(String(decoding: topic, as: UTF8.self), environment) }
+
     /// The topic of a lane; of broadcasts and channels the bundle ID.
     package func topic(ofLane lane: LaneID) -> String {
         String(decoding: topics.indices.contains(lane.index) ? topics[lane.index] : topic[...], as: UTF8.self)

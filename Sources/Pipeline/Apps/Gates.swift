@@ -37,8 +37,7 @@ package struct Gates {
                 let lane = app.lanes[id.index]
                 return lane.gate.pause.map { pause in
                     PausedTopic(
-                        app: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
-                        topic: app.topic(ofLane: id), isForDevices: AppLane.isForDevices(id),
+                        app: app.name, topic: app.topic(ofLane: id), isForDevices: AppLane.isForDevices(id),
                         cause: pause.cause, since: pause.since, held: lane.held.count)
                 }
             }

@@ -56,8 +56,8 @@ package struct NotificationTally: Sendable {
 
     /// What a series is told apart by.
     package struct Key: Hashable, Sendable {
-        /// Empty where no app is meant.
-        package let topic: String
+        /// `nil` where no app is meant.
+        package let app: AppName?
         package let pushType: PushType?
         package let outcome: Outcome
         package let reason: RejectionReason?
@@ -65,19 +65,18 @@ package struct NotificationTally: Sendable {
 
     /// Adds everything to `totals`.
     ///
-    /// - Parameter topic: of an app.
-    package func add(to totals: inout [Key: UInt64], topic: (AppID) -> String) {
-        func add(_ row: [Entry], _ topic: @autoclosure () -> String, _ pushType: PushType?) {
+    package func add(to totals: inout [Key: UInt64], name: (AppID) -> AppName) {
+        func add(_ row: [Entry], _ app: @autoclosure () -> AppName?, _ pushType: PushType?) {
             guard !row.isEmpty else { return }
-            let topic = topic()
+            let app = app()
             for entry in row {
-                let key = Key(topic: topic, pushType: pushType, outcome: entry.outcome, reason: entry.reason)
+                let key = Key(app: app, pushType: pushType, outcome: entry.outcome, reason: entry.reason)
                 totals[key, default: 0] += entry.count
             }
         }
         for (index, row) in rows.enumerated() {
-            add(row, topic(AppID(index / Self.width)), PushType(rawValue: UInt8(index % Self.width)))
+            add(row, name(AppID(index / Self.width)), PushType(rawValue: UInt8(index % Self.width)))
         }
-        for (index, row) in unnamed.enumerated() { add(row, "", PushType(rawValue: UInt8(index))) }
+        for (index, row) in unnamed.enumerated() { add(row, nil, PushType(rawValue: UInt8(index))) }
     }
 }

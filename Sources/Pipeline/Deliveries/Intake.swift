@@ -120,7 +120,8 @@ package struct Intake: ~Copyable {
             "a message was delivered too often: it becomes a dead letter unread",
             metadata: request.delivery.traced(
                 [
-                    "queue": "\(settings.queues[request.delivery.queue.index].name)", "deliveries": "\(count)",
+                    "messaging.destination.name": "\(settings.queues[request.delivery.queue.index].name)",
+                    "deliveries": .stringConvertible(count),
                     "limit": "\(settings.poisonDeliveries)",
                 ]))
         let report = Report(
@@ -268,7 +269,7 @@ package struct Intake: ~Copyable {
         counters[.suspensions] += 1
         log.error(
             "no app can send: nothing is consumed until one can, and what was not sent goes back to its queue",
-            metadata: ["hold_seconds": "\(settings.hold.components.seconds)"])
+            metadata: ["hold_seconds": .stringConvertible(settings.hold.components.seconds)])
         isSuspended = true
         isProbing = false
         actions.append(.take(.none))

@@ -158,7 +158,10 @@ extension Outbox {
             if refusing.refused(pending.publication, at: now.instant) {
                 log.error(
                     "a queue of the configuration refuses publishes: their requests are held until it accepts them",
-                    metadata: ["exchange": "\(pending.exchange)", "routing_key": "\(pending.routingKey)"])
+                    metadata: [
+                        "exchange": "\(pending.exchange)",
+                        "messaging.rabbitmq.destination.routing_key": "\(pending.routingKey)",
+                    ])
             }
             waiting.insert(pending, due: now.instant + pause)
             return
@@ -181,7 +184,10 @@ extension Outbox {
         guard refusing.accepted(pending.publication) else { return }
         log.notice(
             "a queue of the configuration accepts publishes again",
-            metadata: ["exchange": "\(pending.exchange)", "routing_key": "\(pending.routingKey)"])
+            metadata: [
+                "exchange": "\(pending.exchange)",
+                "messaging.rabbitmq.destination.routing_key": "\(pending.routingKey)",
+            ])
     }
 
     /// What was refused before is due to be published again.
@@ -228,7 +234,10 @@ extension Outbox {
             log.warning(
                 message,
                 metadata: result.request.delivery.traced(
-                    ["routing_key": "\(result.routingKey)", "held_back": "\(heldBack)"]))
+                    [
+                        "messaging.rabbitmq.destination.routing_key": "\(result.routingKey)",
+                        "held_back": .stringConvertible(heldBack),
+                    ]))
         }
         returned(result, reason, at: now)
     }
@@ -254,7 +263,7 @@ extension Outbox {
             if !lost.isEmpty {
                 log.warning(
                     "the broker closed the connection over a publish: each that is unconfirmed goes again alone",
-                    metadata: ["error": "\(error)", "unconfirmed": "\(lost.count)"])
+                    metadata: ["error.message": "\(error)", "unconfirmed": .stringConvertible(lost.count)])
             }
             for pending in lost { outlets[index].suspects.append(pending) }
             if lane != .queues { dropExcess(lane, at: now) }
@@ -267,7 +276,10 @@ extension Outbox {
         log.error(
             "the broker closes the connection over one publish: it is taken out",
             metadata: suspect.request.delivery.traced(
-                ["error": "\(error)", "exchange": "\(suspect.exchange)", "routing_key": "\(suspect.routingKey)"]))
+                [
+                    "error.message": "\(error)", "exchange": "\(suspect.exchange)",
+                    "messaging.rabbitmq.destination.routing_key": "\(suspect.routingKey)",
+                ]))
         quarantine(suspect, error.message, at: now)
     }
 
@@ -291,7 +303,10 @@ extension Outbox {
         log.error(
             "the broker does not take a dead letter: the request is held, and it is tried again",
             metadata: pending.request.delivery.traced(
-                ["error": "\(reply)", "pause_seconds": "\(settings.quarantine.components.seconds)"]))
+                [
+                    "error.message": "\(reply)",
+                    "pause_seconds": .stringConvertible(settings.quarantine.components.seconds),
+                ]))
         waiting.insert(pending, due: now.instant + settings.quarantine)
     }
 

@@ -52,7 +52,8 @@ extension Outbox {
             log.warning(
                 "requests wait in retry queues",
                 metadata: [
-                    "queue": "\(String(decoding: copy.routingKey, as: UTF8.self))", "held_back": "\(heldBack)",
+                    "messaging.destination.name": "\(String(decoding: copy.routingKey, as: UTF8.self))",
+                    "held_back": .stringConvertible(heldBack),
                     "detail": "\(request.parked[0].report.summary)",
                 ])
         }
@@ -90,7 +91,7 @@ extension Outbox {
                 a retry queue takes nothing: what was tried is undelivered, other requests wait here ('harebell \
                 topology --apply' makes it)
                 """,
-                metadata: ["queue": "\(queue)", "reply": "\(reply)"])
+                metadata: ["messaging.destination.name": "\(queue)", "reply": "\(reply)"])
         }
         counters.unconfirmed -= 1
         if case .putOff(let pause) = pending.kind {

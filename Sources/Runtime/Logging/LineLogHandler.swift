@@ -38,7 +38,7 @@ package struct LineLogHandler: LogHandler {
         for (key, value) in event.metadata ?? [:] { fields[key] = value }
         let line = Self.line(
             format: format, time: clock(), level: event.level, label: label, message: event.message.description,
-            fields: fields.map { ($0.key, $0.value.description) }.sorted { $0.0 < $1.0 }, inColour: Self.hasColours)
+            fields: fields.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }, inColour: Self.hasColours)
         Self.write(line)
     }
 
@@ -47,19 +47,29 @@ package struct LineLogHandler: LogHandler {
     /// The line with its newline; control characters in values are escaped, so that one event is one line.
     package static func line(
         format: Configuration.Log.Format, time: WallTime, level: Logger.Level, label: String, message: String,
-        fields: [(String, String)], inColour: Bool = false
+        fields: [(String, Logger.MetadataValue)], inColour: Bool = false
     ) -> String {
         switch format {
         case .text:
-            let pairs = fields.map { " \($0.0)=\(quoted($0.1, always: false))" }.joined()
+            let pairs = fields.map { " \($0.0)=\(quoted($0.1.description, always: false))" }.joined()
             let name = inColour ? level.colour.map { Terminal.painted(level.rawValue, $0) } : nil
             return "\(time.rfc3339) \(name ?? level.rawValue) \(ControlCharacters.escaped(message))\(pairs)\n"
         case .json:
-            let pairs = fields.map { ",\(quoted($0.0, always: true)):\(quoted($0.1, always: true))" }.joined()
+            let pairs = fields.map { ",\(quoted($0.0, always: true)):\(json($0.1))" }.joined()
             return
                 "{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\","
                 + "\"logger\":\(quoted(label, always: true)),"
                 + "\"message\":\(quoted(message, always: true))\(pairs)}\n"
+        }
+    }
+
+    /// Numbers and arrays stay what they are, everything else is text.
+    private static func json(_ value: Logger.MetadataValue) -> String {
+        switch value {
+        case .stringConvertible(let number as any BinaryInteger): "\(number)"
+        case .stringConvertible(let number as Double) where number.isFinite: "\(number)"
+        case .array(let values): "[\(values.map(json).joined(separator: ","))]"
+        default: quoted(value.description, always: true)
         }
     }
 

@@ -98,7 +98,8 @@ package final class LogThrottle: Sendable {
             handler.log(
                 event: LogEvent(
                     level: kind.level, message: "\(kind.message)",
-                    metadata: ["suppressed": "\(kind.suppressed)", "within": "\(Self.window)"], source: nil,
+                    metadata: ["suppressed": .stringConvertible(kind.suppressed), "within": "\(Self.window)"],
+                    source: nil,
                     file: #fileID, function: #function, line: #line))
         }
     }

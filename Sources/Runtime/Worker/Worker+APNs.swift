@@ -46,17 +46,23 @@ extension Worker {
         case .connected:
             pools.roster.connected(number)
             log.info("connected to APNs", metadata: metadata(pool))
+            failures[Self.name(number), default: FailureLog()].opened()
             dispatch.mayRecover(at: now)
             if pools.refused.remove(number) != nil { dispatch.certificateTaken(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
             // The pool goes on trying; once is enough to be told.
             if pools.refused.insert(number).inserted {
-                log.error("APNs refuses a certificate", metadata: metadata(pool, "error", error))
+                log.error("APNs refuses a certificate", metadata: metadata(pool, "error.message", error))
             }
             dispatch.certificateRefused(pool: number, at: now)
         case .disconnected(let error):
-            guard let error else { break }
-            log.warning("a connection to APNs ended", metadata: metadata(pool, "error", error))
+            guard let error,
+                let report = failures[Self.name(number), default: FailureLog()].ended(
+                    isOpen: pool.isConnected, at: now.instant)
+            else { break }
+            logFailure(
+                report, report == .lost ? "a connection to APNs ended" : "cannot connect to APNs",
+                metadata(pool, "error.message", error))
         case .goaway(let reason):
             log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
             dispatch.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
@@ -66,8 +72,11 @@ extension Worker {
     }
 
     private func metadata(_ pool: APNsPool) -> Logger.Metadata {
-        ["endpoint": "\(pool.configuration.engine.endpoint)"]
+        let endpoint = pool.configuration.engine.endpoint
+        return ["server.address": "\(endpoint.host)", "server.port": .stringConvertible(endpoint.port)]
     }
+
+    private static func name(_ pool: PoolID) -> String { "pool \(pool.index)" }
 
     private func metadata(_ pool: APNsPool, _ key: String, _ value: some CustomStringConvertible) -> Logger.Metadata {
         metadata(pool).merging([key: "\(value)"]) { $1 }
@@ -125,6 +134,7 @@ extension Worker {
         let pool = pools.make(plan, context, tokens, now.instant)
         let number = pools.roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
         pools.refused.remove(number)
+        failures[Self.name(number)] = nil
         dispatch.pool(number, isConnected: false)
         pool.onDue = { [weak self] in self?.pools.agenda.wake(number.index) }
         pools.agenda.wake(number.index)

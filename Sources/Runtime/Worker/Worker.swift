@@ -27,6 +27,8 @@ package final class Worker {
     let requesters: AMQPConnection
     var pools: WorkerPools
     let logThrottle: LogThrottle
+    /// By what a connection is for.
+    var failures: [String: FailureLog] = [:]
     private var events = Deque<Event>()
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
@@ -201,7 +203,7 @@ package final class Worker {
                 if byBroker {
                     log.warning(
                         "the broker cancelled the consumer; it is registered again shortly",
-                        metadata: ["queue": "\(intake.settings.queues[queue.index].name)"])
+                        metadata: ["messaging.destination.name": "\(intake.settings.queues[queue.index].name)"])
                 }
             case .engine(.channelClosed(let queue, let error)):
                 queues[queue.index].isConsuming = false
@@ -209,6 +211,7 @@ package final class Worker {
                 if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
                 queues[queue.index].hasDelivered = false
                 channelLost(intake.settings.queues[queue.index].name, error)
+            case .engine(.opened): failures["consuming", default: FailureLog()].opened()
             case .disconnected(_, let error, _):
                 for index in queues.indices {
                     queues[index].isConsuming = false
@@ -290,7 +293,9 @@ package final class Worker {
             case .engine(.confirmed(let sequence, let confirmation)):
                 outbox.confirmed(sequence, confirmation, on: lane, at: now)
                 performActions()
-            case .engine(.opened): if lane == .queues { readiness.isPublisherOpen = true }
+            case .engine(.opened):
+                failures[Self.name(lane), default: FailureLog()].opened()
+                if lane == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked): log.notice("the broker takes publishes again")
@@ -299,12 +304,7 @@ package final class Worker {
                 outbox.publisherLost(lane, error, at: now)
                 performActions()
                 if error.isAboutPublish { break }
-                if lane == .queues {
-                    brokerLost("publishing", error)
-                } else {
-                    log.warning(
-                        "the connection for direct replies is lost; trying again", metadata: ["error": "\(error)"])
-                }
+                if lane == .queues { brokerLost("publishing", error) } else { connectionLost(Self.name(lane), error) }
             case .engine, .closed: break
             }
         }
@@ -320,9 +320,8 @@ package final class Worker {
                 performActions()
             case .disconnected(_, let error, _):
                 outbox.requesterCheckLost()
-                log.warning(
-                    "the connection that looks for the requesters of direct replies is lost; trying again",
-                    metadata: ["error": "\(error)"])
+                connectionLost("reply-checking", error)
+            case .engine(.opened): failures["reply-checking", default: FailureLog()].opened()
             case .engine, .closed: break
             }
         }
@@ -336,15 +335,35 @@ package final class Worker {
         if !error.isTransient, !readiness.wasReady {
             events.append(.failed(error))
         } else {
-            log.warning("the \(which) connection is lost; trying again", metadata: ["error": "\(error)"])
+            connectionLost(which, error)
         }
+    }
+
+    private static func name(_ lane: PublishLane) -> String { lane == .queues ? "publishing" : "direct-reply" }
+
+    private func connectionLost(_ which: String, _ error: AMQPError) {
+        guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
+        logFailure(
+            report, "the \(which) connection \(report == .lost ? "is lost" : "cannot be opened")",
+            ["error.message": "\(error)"])
+    }
+
+    func logFailure(_ report: FailureLog.Report, _ what: String, _ fields: Logger.Metadata) {
+        guard case .stillFailing(let attempts, let time) = report else {
+            return log.warning("\(what); trying again", metadata: fields)
+        }
+        let seconds = time.components.seconds
+        log.warning(
+            "\(what): still failing (\(attempts) attempts, \(seconds) s)",
+            metadata: fields.merging(
+                ["attempts": .stringConvertible(attempts), "seconds": .stringConvertible(seconds)]) { $1 })
     }
 
     private func channelLost(_ queue: String, _ error: AMQPError) {
         if !error.isTransient, !readiness.wasReady { return events.append(.failed(error)) }
         log.error(
             "the broker closed the channel of a queue, which is consumed again as soon as it can be; others go on",
-            metadata: ["queue": "\(queue)", "error": "\(error)"])
+            metadata: ["messaging.destination.name": "\(queue)", "error.message": "\(error)"])
     }
 
     private func updateReadiness() {

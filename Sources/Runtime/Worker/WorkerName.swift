@@ -6,12 +6,15 @@ package enum WorkerName {
     /// The longest host name that Linux has, in bytes (HOST_NAME_MAX).
     private static let longestHostName = 64
 
-    package static func text(index: Int) -> String {
+    package static let host: String = {
         var name = [UInt8](repeating: 0, count: longestHostName + 1)
         let result = unsafe name.withUnsafeMutableBytes { buffer in
             unsafe gethostname(buffer.baseAddress!.assumingMemoryBound(to: CChar.self), longestHostName)
         }
-        let host = result == 0 ? String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) : "localhost"
-        return "\(host)/\(getpid())-\(index)/\(Version.text)"
+        return result == 0 ? String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) : "localhost"
+    }()
+
+    package static func text(index: Int) -> String {
+        "\(host)/\(getpid())-\(index)/\(Version.text)"
     }
 }

@@ -20,8 +20,7 @@ package struct WorkerSnapshot: Sendable {
     }
 
     package struct App: Sendable {
-        package let topic: String
-        package let environment: Environment
+        package let name: AppName
         /// Connections that its notifications may take, and of these the ones on which APNs has taken the credential.
         package let connections: Int
         package let authenticated: Int
@@ -29,8 +28,7 @@ package struct WorkerSnapshot: Sendable {
 
     package struct Pool: Sendable {
         /// The first of the configured apps that use it; `nil` once none does.
-        package let topic: String?
-        package let environment: Environment?
+        package let app: AppName?
         /// What it carries of that app: `notifications` (which may be all), `broadcasts` or `channels`.
         package let cargo: StaticString?
         package let endpoint: Endpoint
@@ -53,8 +51,8 @@ package struct WorkerSnapshot: Sendable {
     package let counters: PipelineCounters
     package let timings: Timings
     package let tally: NotificationTally
-    /// The topics of the tally's apps, by their number.
-    package let topics: [String]
+    /// The tally's apps, by their number.
+    package let names: [AppName]
     /// When the delivery arrived that has been unsettled for longest.
     package let oldestUnsettled: Instant?
     package let queues: [Queue]
@@ -117,7 +115,7 @@ extension Worker {
         let statistics = pools.roster.pools.map { $0?.statistics(at: now.instant) }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: timings,
-            tally: outbox.tally, topics: dispatch.gates.table.apps.map { String(decoding: $0.topic, as: UTF8.self) },
+            tally: outbox.tally, names: dispatch.gates.table.apps.map(\.name),
             oldestUnsettled: oldestArrival,
             queues: intake.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
@@ -131,15 +129,14 @@ extension Worker {
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications.index]
                 return WorkerSnapshot.App(
-                    topic: String(decoding: app.topic, as: UTF8.self), environment: app.environment,
-                    connections: pool?.ready ?? 0, authenticated: pool?.authenticated ?? 0)
+                    name: app.name, connections: pool?.ready ?? 0, authenticated: pool?.authenticated ?? 0)
             },
             pools: pools.roster.pools.indices.compactMap { number in
                 guard let pool = pools.roster.pools[number], let statistics = statistics[number] else { return nil }
                 let app = apps.first { $0.pools.all.contains(PoolID(number)) }
                 return WorkerSnapshot.Pool(
-                    topic: app.map { String(decoding: $0.topic, as: UTF8.self) }, environment: app?.environment,
-                    cargo: app?.cargo(of: PoolID(number)), endpoint: pool.configuration.engine.endpoint,
+                    app: app?.name, cargo: app?.cargo(of: PoolID(number)),
+                    endpoint: pool.configuration.engine.endpoint,
                     maximumConnections: pool.configuration.connections.upperBound, statistics: statistics,
                     picture: pool.picture(at: now.instant))
             },

@@ -62,7 +62,7 @@ package final class WorkerThread: LoopOwner {
         let apnsNetwork = try SocketNetwork(
             loop: loop, resolver: task.resolver, options: task.plan.configuration.apns.socketOptions)
         var log = task.log
-        log[metadataKey: "worker"] = "\(index)"
+        log[metadataKey: "worker"] = .stringConvertible(index)
         let environment = WorkerFactory.Environment(
             brokerNetwork: brokerNetwork, apnsNetwork: apnsNetwork, programs: ProgramProcesses(brokerNetwork),
             log: log, seed: UInt64.random(in: 0 ... .max))

@@ -180,7 +180,7 @@ extension ProcessTests {
             let stage = try Stage(broker: broker.url, script: "")
             try broker.stop()
             let worker = try stage.launch()
-            try worker.waitForLine(.errors) { $0.contains("the consuming connection is lost; trying again") }
+            try worker.waitForLine(.errors) { $0.contains("the consuming connection cannot be opened; trying again") }
             #expect(worker.text(.errors).contains("Connection refused"))
             #expect(worker.text().isEmpty)
             try broker.start()
@@ -218,7 +218,7 @@ extension ProcessTests {
             settings.drainDeadline = 1
             let worker = try stage.start(settings)
             try stage.client.publish((0..<5).map { stage.requests.message($0, to: stage.quorumQueue) })
-            let line = try worker.waitForLine(.errors) { $0.contains("a connection to APNs ended") }
+            let line = try worker.waitForLine(.errors) { $0.contains("cannot connect to APNs; trying again") }
             #expect(line.contains(" warning "), "\(line)")
             #expect(
                 line.contains("comes from \\\"Harebell Simulator\\\", an authority that is not trusted here"), "\(line)"

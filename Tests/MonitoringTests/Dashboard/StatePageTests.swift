@@ -24,11 +24,9 @@ struct StatePageTests {
 
     private static let credentials = [
         Observation.Credential(
-            topic: "com.example.app", environment: .production, usesProviderTokens: true, expiresIn: nil,
-            tokenAge: .seconds(90)),
+            AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil, tokenAge: .seconds(90)),
         Observation.Credential(
-            topic: "com.example.other", environment: .production, usesProviderTokens: false, expiresIn: 86_400,
-            tokenAge: nil),
+            AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: 86_400, tokenAge: nil),
     ]
 
     private func text(_ world: World) -> String {

@@ -29,7 +29,7 @@ struct HealthTests {
         let health = health(world)
         #expect(health.missing.isEmpty)
         #expect(health.queues == [Health.Queue(name: "push.requests", consumers: 1)])
-        #expect(health.apps.map(\.topic) == ["com.example.app", "com.example.other"])
+        #expect(health.apps.map(\.name.topic) == ["com.example.app", "com.example.other"])
         #expect(health.apps.allSatisfy { $0.isUsable && $0.connections == 1 && $0.authenticated == 0 })
         try world.request(Self.body)
         world.pass(.seconds(1))
@@ -57,7 +57,11 @@ struct HealthTests {
         let world = try World()
         world.isAPNsDown = true
         try world.start()
-        #expect(health(world).missing == ["no app is usable"])
+        #expect(
+            health(world).missing == [
+                "com.example.app (production) has no connection to APNs",
+                "com.example.other (production) has no connection to APNs",
+            ])
         world.isAPNsDown = false
         world.pass(.seconds(60))
         #expect(health(world).isReady)
@@ -73,13 +77,20 @@ struct HealthTests {
         let paused = health(world)
         #expect(
             paused.apps[0].pauses == [
-                Health.Pause(topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken", seconds: 3, held: 2)
+                Health.Pause(
+                    topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken",
+                    explanation: "APNs refuses the credential (BadEnvironmentKeyIdInToken)", seconds: 3, held: 2)
             ])
         #expect(paused.apps.map(\.isUsable) == [false, true])
         #expect(paused.isReady)
+        let problem =
+            "com.example.app (production) is paused: APNs refuses the credential (BadEnvironmentKeyIdInToken)"
+        #expect(paused.apps.map(\.problem) == [problem, nil])
+        #expect(health(world) { $0.needsEveryApp = true }.missing == [problem])
         try world.request(Self.body.replacing("example.app", with: "example.other"))
         world.pass(.seconds(1))
-        #expect(health(world).missing == ["no app is usable"])
+        #expect(
+            health(world).missing == [problem, problem.replacing("example.app", with: "example.other")])
     }
 
     @Test("An app that may not manage channels is usable for devices all the same")
@@ -118,6 +129,7 @@ struct HealthTests {
         world.pass(.seconds(2))
         let object = try #require(
             JSONSerialization.jsonObject(with: Data(health(world).json)) as? NSDictionary)
+        let explanation = "APNs refuses the credential (BadEnvironmentKeyIdInToken)"
         let expected: NSDictionary = [
             "ready": true, "missing": [], "workers": 1, "publishing": 1, "blocked": false,
             "queues": [["name": "push.requests", "consumers": 1]],
@@ -125,15 +137,17 @@ struct HealthTests {
                 [
                     "topic": "com.example.app", "environment": "production", "usable": false, "connections": 1,
                     "authenticated": 0,
+                    "problem": "com.example.app (production) is paused: \(explanation)",
                     "paused": [
                         [
                             "topic": "com.example.app", "cause": "BadEnvironmentKeyIdInToken", "seconds": 2, "held": 1,
+                            "explanation": explanation,
                         ]
                     ],
                 ],
                 [
                     "topic": "com.example.other", "environment": "production", "usable": true, "connections": 1,
-                    "authenticated": 0, "paused": [],
+                    "authenticated": 0, "problem": NSNull(), "paused": [],
                 ],
             ],
         ]

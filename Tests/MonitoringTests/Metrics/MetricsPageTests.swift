@@ -23,11 +23,10 @@ struct MetricsPageTests {
     private func observation(_ world: World) -> Observation {
         world.observation([
             .init(
-                topic: "com.example.app", environment: .production, usesProviderTokens: true, expiresIn: nil,
+                AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil,
                 tokenAge: .seconds(90)),
             .init(
-                topic: "com.example.other", environment: .production, usesProviderTokens: false, expiresIn: -5,
-                tokenAge: nil),
+                AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: -5, tokenAge: nil),
         ])
     }
 
@@ -99,7 +98,10 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_oldest_unsettled_seconds") == 0)
         // Both apps have one key: the first one stands for them.
         #expect(page.sum("harebell_connections", ["app": "com.example.app", "state": "ready"]) == 1)
-        #expect(page.samples(of: "harebell_streams").map(\.labels) == [["app": "com.example.app"]])
+        #expect(
+            page.samples(of: "harebell_streams").map(\.labels) == [
+                ["app": "com.example.app", "environment": "production"]
+            ])
         #expect(page.sum("harebell_max_concurrent_streams", ["app": "com.example.app"]) == 1000)
     }
 
@@ -145,14 +147,51 @@ struct MetricsPageTests {
         let samples = page.samples(of: "harebell_app_paused")
         #expect(
             samples.map(\.labels) == [
-                ["topic": "com.example.app", "cause": "BadEnvironmentKeyIdInToken"],
-                ["topic": "com.example.other", "cause": ""],
+                ["topic": "com.example.app", "environment": "production", "cause": "BadEnvironmentKeyIdInToken"],
+                ["topic": "com.example.other", "environment": "production", "cause": ""],
             ])
         #expect(samples.map(\.value) == [1, 0])
         #expect(page.sum("harebell_held", ["topic": "com.example.app"]) == 3)
         #expect(page.sum("harebell_certificate_expiry_seconds", ["topic": "com.example.other"]) == -5)
         #expect(page.sum("harebell_provider_token_age_seconds", ["topic": "com.example.app"]) == 90)
         #expect(page.samples(of: "harebell_provider_token_age_seconds").count == 1)
+    }
+
+    @Test("One topic in two environments is two series, and one that cannot be reached shows")
+    func environments() throws {
+        let world = try World {
+            $0.apps[1].topic = $0.apps[0].topic
+            $0.apps[1].environment = .development
+            $0.apps[1].endpoint = Endpoint(host: "unreachable.test", port: 443)
+        }
+        try world.start()
+        try world.request(Self.body("7"))
+        try world.request(Self.body("7", 1).replacing("{\"device", with: "{\"environment\":\"development\",\"device"))
+        world.pass(.seconds(1))
+        let page = try page(world)
+        func sum(_ metric: String, _ environment: Environment, _ labels: [String: String] = [:]) -> Double? {
+            page.sum(metric, labels.merging(["environment": environment.rawValue]) { $1 })
+        }
+        #expect(sum("harebell_connections", .production, ["app": "com.example.app", "state": "ready"]) == 1)
+        #expect(sum("harebell_connections", .development, ["app": "com.example.app", "state": "ready"]) == 0)
+        // The same series make the alert fire in the test of the rules.
+        let rules = try Self.file("deploy/prometheus/alerts.test.yaml")
+        for environment in Environment.allCases {
+            let count = try #require(sum("harebell_connections", environment, ["state": "ready"]))
+            let labels = #"app="com.example.app", environment="\#(environment.rawValue)", state="ready""#
+            #expect(
+                rules.contains(
+                    #"harebell_connections{job="harebell", instance="a", \#(labels)}', values: '\#(Int(count))x70'"#))
+        }
+        #expect(sum("harebell_waiting", .production) == 0)
+        #expect(sum("harebell_waiting", .development) == 1)
+        #expect(sum("harebell_notifications_total", .production, ["outcome": "accepted"]) == 1)
+        #expect(sum("harebell_notifications_total", .development) == nil)
+        for family in page.families {
+            for sample in family.samples where sample.labels["app"] != nil || sample.labels["topic"] != nil {
+                #expect(sample.labels["environment"] != nil, "\(family.name)")
+            }
+        }
     }
 
     @Test("A standstill shows, with what it leaves in force and what was given back")
@@ -282,10 +321,14 @@ struct MetricsPageTests {
         #expect(known.sum("process_start_time_seconds") == 1_795_300_000.25)
     }
 
+    private static func file(_ path: String) throws -> String {
+        let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
+        return String(decoding: try ConfigurationFiles.read("\(folder)/\(path)"), as: UTF8.self)
+    }
+
     @Test("The page in the documentation ends with the table of metrics")
     func documentation() throws {
-        let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
-        let page = String(decoding: try ConfigurationFiles.read(folder + "/docs/reference/metrics.md"), as: UTF8.self)
+        let page = try Self.file("docs/reference/metrics.md")
         #expect(page.hasSuffix("\n\n" + MetricsReference.markdown))
     }
 }

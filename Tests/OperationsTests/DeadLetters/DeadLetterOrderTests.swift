@@ -15,13 +15,14 @@ struct DeadLetterOrderTests {
     func whole() throws {
         let order = try order(
             """
-            {"outcomes":["rejected","invalid"],"reasons":["BadTopic"],"topic":"com.example.app","origin":"push.requests",
-             "since":"2h","until":"2026-11-21T22:00:00Z","limit":7,"rate":20}
+            {"outcomes":["rejected","invalid"],"reasons":["BadTopic"],"topic":"com.example.app",
+             "environment":"development","origin":"push.requests","since":"2h","until":"2026-11-21T22:00:00Z","limit":7,"rate":20}
             """)
         #expect(order.verb == .replay)
         #expect(order.filter.outcomes == ["rejected", "invalid"])
         #expect(order.filter.reasons == ["BadTopic"])
         #expect(order.filter.topic == "com.example.app")
+        #expect(order.filter.environment == .development)
         #expect(order.filter.origin == "push.requests")
         #expect(order.filter.since == WallTime(milliseconds: Self.now.milliseconds - 7_200_000))
         #expect(order.filter.until == WallTime(rfc3339: "2026-11-21T22:00:00Z"))
@@ -47,7 +48,8 @@ struct DeadLetterOrderTests {
         arguments: [
             "", "[]", "{", "{}{}", "null", "{\"outcome\":[\"rejected\"]}", "{\"outcomes\":\"rejected\"}",
             "{\"outcomes\":[\"refused\"]}", "{\"reasons\":[1]}", "{\"limit\":0}", "{\"limit\":-1}", "{\"limit\":1.5}",
-            "{\"limit\":\"1\"}", "{\"rate\":0}", "{\"rate\":1000001}", "{\"dry_run\":\"true\"}", "{\"dry_run\":1}",
+            "{\"limit\":\"1\"}", "{\"environment\":\"sandbox\"}",
+            "{\"rate\":0}", "{\"rate\":1000001}", "{\"dry_run\":\"true\"}", "{\"dry_run\":1}",
             "{\"since\":\"yesterday\"}", "{\"topic\":\"a\",\"topic\":\"b\"}",
         ])
     func refusals(body: String) {

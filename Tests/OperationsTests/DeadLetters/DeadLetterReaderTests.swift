@@ -147,6 +147,16 @@ struct DeadLetterFilterTests {
         #expect(try !matches(body: "no JSON") { $0.topic = "com.example.other" })
     }
 
+    @Test("The environment is the request's own, else that of the app with its topic")
+    func environments() throws {
+        #expect(try matches { $0.environment = .production })
+        #expect(try !matches { $0.environment = .development })
+        let named = #"{"device-token":"00aa","environment":"development","payload":{"aps":{"alert":"x"}}}"#
+        #expect(try matches(body: named) { $0.environment = .development })
+        #expect(try !matches(body: named) { $0.environment = .production })
+        #expect(try !matches(body: "no JSON") { $0.environment = .production })
+    }
+
     @Test("An id is the apns-id or the message id")
     func ids() throws {
         #expect(try matches { $0.id = "m-1" })

@@ -51,7 +51,7 @@ struct CredentialPauseTests {
         try world.request(Self.body(1), id: "m1")
         try world.request(Self.body(2, topic: "com.example.other"), id: "m2")
         world.pass(.seconds(1))
-        #expect(world.worker?.paused.map(\.app) == ["com.example.app"])
+        #expect(world.worker?.paused.map(\.app.topic) == ["com.example.app"])
         #expect(world.published(in: "push.results").map(\.messageID).count == 1)
     }
 

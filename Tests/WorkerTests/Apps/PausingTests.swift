@@ -44,7 +44,7 @@ struct PausingTests {
         #expect(
             worker.paused == [
                 PausedTopic(
-                    app: "com.example.app", environment: .production, topic: "com.example.app",
+                    app: AppName("com.example.app", .production), topic: "com.example.app",
                     isForDevices: true, cause: .deviceTokens(refused: 20, answers: 20), since: start, held: 41)
             ])
         let unregistered = world.published(in: "push.results").filter { $0.outcome == "unregistered" }

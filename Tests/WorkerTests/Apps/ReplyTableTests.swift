@@ -95,7 +95,7 @@ struct ReplyTableTests {
             let pause = try #require(worker.paused.first)
             let reason = RejectionReason(rawValue: row.reason ?? "\(row.status)")
             #expect(pause.cause == (scope == .app ? .credential(reason) : .topic(reason)))
-            #expect(pause.app == "com.example.app" && pause.environment == .production)
+            #expect(pause.app == AppName("com.example.app", .production))
             #expect(pause.topic == "com.example.app")
             #expect(
                 (connectionsBeforeProbes > 1)

@@ -197,7 +197,10 @@ struct RetryQueueTests {
         }
         #expect(world.published(in: "push.dead").map { $0.headers["harebell-detail"] } == [detail, detail, detail])
         #expect(
-            lines.all.count { $0.metadata["queue"]?.description == "push.requests.retry.900s" && $0.level == .error }
+            lines.all.count {
+                $0.metadata["messaging.destination.name"]?.description == "push.requests.retry.900s"
+                    && $0.level == .error
+            }
                 == 1)
     }
 

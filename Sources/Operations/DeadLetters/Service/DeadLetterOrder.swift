@@ -19,8 +19,8 @@ struct DeadLetterOrder: Sendable {
     /// Messages per second.
     let rate: Int
 
-    /// - Parameter body: an object in which everything may be missing: `outcomes`, `reasons`, `topic`, `origin`,
-    ///   `since`, `until`, `limit`; and for a replay `rate` and `dry_run`.
+    /// - Parameter body: an object in which everything may be missing: `outcomes`, `reasons`, `topic`,
+    ///   `environment`, `origin`, `since`, `until`, `limit`; and for a replay `rate` and `dry_run`.
     init(_ body: [UInt8], replays: Bool, at now: WallTime) throws(ArchiveFailure) {
         var members = try ObjectMembers(JSONNode(body[...]), in: "the body")
         var filter = DeadLetterFilter()
@@ -30,6 +30,12 @@ struct DeadLetterOrder: Sendable {
         }
         filter.reasons = try members.takeAny("reasons", Self.texts) ?? []
         filter.topic = try members.takeAny("topic", Self.text)
+        filter.environment = try members.takeAny("environment") { node throws(ArchiveFailure) in
+            guard let environment = Environment(rawValue: try Self.text(node)) else {
+                throw ArchiveFailure(description: "expected production or development")
+            }
+            return environment
+        }
         filter.origin = try members.takeAny("origin", Self.text)
         let time = { (node: JSONNode) throws(ArchiveFailure) in
             guard let time = WallTime(argument: try Self.text(node), now: now) else {

@@ -1,0 +1,67 @@
+import AMQP
+import Configuration
+import Core
+import Logging
+import Monitoring
+import Pipeline
+import Runtime
+
+/// What the control thread logs at the start, each minute and at the end.
+extension Application {
+    func logStart() {
+        let configuration = plan.configuration
+        // Without user and password. What cannot be read is an error of the configuration, which was checked.
+        let brokers = configuration.broker.endpoints.compactMap { try? BrokerAddress($0.reveal()) }
+        log.notice(
+            "starting",
+            metadata: [
+                "service.version": "\(Version.text)", "config_file": "\(file.path)",
+                "brokers": .array(brokers.map { "\($0.endpoint)" }),
+                "queues": .array(configuration.queues.map { "\($0.name) (prefetch \($0.prefetch))" }),
+                "apps": .array(configuration.apps.map { "\($0.topic) (\($0.environment.rawValue))" }),
+                "workers": .stringConvertible(configuration.workers),
+            ])
+    }
+
+    /// Sums up a minute with work.
+    func logWork(at now: Instant) {
+        let snapshots = workers.watch.seen(at: now).compactMap(\.snapshot)
+        if let work = workers.summary.take(snapshots, at: now) { log.info("work of the last minute", metadata: work) }
+    }
+
+    func logTotals() {
+        let totals = workers.totals
+        var fields: Logger.Metadata = [
+            "deliveries": .stringConvertible(totals.deliveries.reduce(0, +)),
+            "duplicates_avoided": .stringConvertible(totals[.duplicatesAvoided]),
+            "unsettled": .stringConvertible(totals.unsettled),
+        ]
+        for (name, counter) in [
+            ("retries", .retries), ("uncertain", .uncertain), ("parked", .parked), ("requeued", .requeued),
+            ("dead_letters", .deadLetters),
+        ] as [(String, PipelineCounters.Name)] {
+            fields[name] = .stringConvertible(totals[counter])
+        }
+        for outcome in Outcome.allCases { fields["\(outcome.name)"] = .stringConvertible(totals[outcome]) }
+        log.notice("ended", metadata: fields)
+    }
+
+    func warn(of entry: CertificateWatch.Entry, _ expiry: CertificateExpiry) {
+        let level: Logger.Level
+        let message: Logger.Message
+        switch expiry {
+        case .far: return
+        case .near: (level, message) = (.notice, "a certificate expires within 30 days")
+        case .soon: (level, message) = (.warning, "a certificate expires within 7 days")
+        case .today: (level, message) = (.error, "a certificate expires within a day")
+        case .over: (level, message) = (.error, "a certificate has expired")
+        case .early: (level, message) = (.error, "a certificate is not valid yet")
+        }
+        log.log(
+            level: level, message,
+            metadata: [
+                "topic": "\(entry.topic)", "environment": "\(entry.environment.rawValue)",
+                "not_before": "\(entry.notBefore.inUTC)", "not_after": "\(entry.notAfter.inUTC)",
+            ])
+    }
+}

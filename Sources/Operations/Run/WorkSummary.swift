@@ -1,0 +1,52 @@
+import Core
+import Logging
+import Pipeline
+import Runtime
+
+/// What the workers finished since the last minute.
+struct WorkSummary {
+    static let interval = Duration.seconds(60)
+
+    private(set) var nextDue: Instant
+    /// All that was finished before.
+    private var outcomes = [UInt64](repeating: 0, count: Outcome.allCases.count)
+    private var deadLetters: UInt64 = 0
+    private var parked: UInt64 = 0
+    private var requests = Histogram()
+
+    init(at now: Instant) {
+        nextDue = now + Self.interval
+    }
+
+    /// - Returns: `nil` before the minute has passed, and for one without work.
+    mutating func take(_ snapshots: [WorkerSnapshot], at now: Instant) -> Logger.Metadata? {
+        guard nextDue <= now else { return nil }
+        var next = WorkSummary(at: now)
+        for snapshot in snapshots {
+            for outcome in Outcome.allCases { next.outcomes[Int(outcome.rawValue)] += snapshot.counters[outcome] }
+            next.deadLetters += snapshot.counters[.deadLetters]
+            next.parked += snapshot.counters[.parked]
+            next.requests.add(snapshot.timings.request)
+        }
+        defer { self = next }
+        let recent = next.requests.subtracting(requests)
+        guard next.outcomes != outcomes || next.parked != parked || recent.count > 0 else { return nil }
+        var fields: Logger.Metadata = [
+            "dead_letters": .stringConvertible(next.deadLetters - deadLetters),
+            "parked": .stringConvertible(next.parked - parked),
+        ]
+        for outcome in Outcome.allCases {
+            let index = Int(outcome.rawValue)
+            fields["\(outcome.name)"] = .stringConvertible(next.outcomes[index] - outcomes[index])
+        }
+        for (name, share) in [("p50_seconds", 0.5), ("p99_seconds", 0.99)] {
+            fields[name] = recent.quantile(share).map { .stringConvertible($0.inMilliseconds / 1000) }
+        }
+        return fields
+    }
+}
+
+extension Duration {
+    /// Whole ones.
+    fileprivate var inMilliseconds: Double { Double(nanoseconds / 1_000_000) }
+}
