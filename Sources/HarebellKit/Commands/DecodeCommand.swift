@@ -54,7 +54,14 @@ struct DecodeCommand: ConfiguredCommand {
             log = configuration.log
             decoders = DecoderSet(configuration)
         }
-        let delivery = try readDelivery(limit)
+        let received = try readDelivery(limit)
+        let delivery: Delivery
+        do throws(DecodingFailure) {
+            delivery = try received.decompressed(limit: limit)
+        } catch {
+            complain(error.detail)
+            throw Status.refused
+        }
         let preview: DecodingPreview
         do {
             preview = try DecodingPreview(
