@@ -1,0 +1,200 @@
+"""The processes of Harebell: two workers with two threads each, and the simulated APNs."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections import Counter
+
+from cluster import ROOT
+from traffic import DEAD, REQUESTS, RESULTS, TOPIC
+
+# Seconds.
+START_LIMIT = 120
+DRAIN_LIMIT = 60
+CALM = "token *: delay 5ms..50ms\n"
+KEY = ("DEMO123456", "DEMOTEAM01")
+
+
+class BridgeError(Exception):
+    """A process of Harebell did not do what it was asked for."""
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Process:
+    """A command of harebell. Each start adds to its log."""
+
+    def __init__(self, binary, log, arguments):
+        self._binary = binary
+        self._log = log
+        self._arguments = arguments
+        self._process = None
+
+    @property
+    def is_running(self):
+        return self._process is not None and self._process.poll() is None
+
+    def start(self):
+        """Starts it, and again until it is ready: a worker whose broker is away ends, and its service manager starts it again."""
+        deadline = time.monotonic() + START_LIMIT
+        while True:
+            begin = self._log.stat().st_size if self._log.exists() else 0
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen(
+                    [self._binary, *self._arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            while self.is_running and time.monotonic() < deadline:
+                if re.search(rb"^ready$", self._log.read_bytes()[begin:], re.MULTILINE):
+                    return
+                time.sleep(0.05)
+            status = self._process.poll()
+            if status != 69 or time.monotonic() >= deadline:
+                if status is None:
+                    self.kill()
+                raise BridgeError(f"{self._log.name}: not ready, exit status {status}\n{self.tail()}")
+            time.sleep(1)
+
+    def tail(self):
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+
+    def signal(self, number):
+        if self.is_running:
+            self._process.send_signal(number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        if self._process:
+            self._process.wait(10)
+
+    def stop(self):
+        """SIGTERM. Fails if it does not end in order."""
+        self.signal(signal.SIGTERM)
+        try:
+            status = self._process.wait(DRAIN_LIMIT)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            raise BridgeError(f"{self._log.name}: still there {DRAIN_LIMIT} s after SIGTERM\n{self.tail()}") from error
+        if status != 0:
+            raise BridgeError(f"{self._log.name}: ended with exit status {status}\n{self.tail()}")
+
+
+class Worker(Process):
+    METRICS = {
+        "harebell_deliveries_total": "deliveries", "harebell_notifications_total": "ended",
+        "harebell_duplicates_avoided_total": "recognised", "harebell_uncertain_total": "uncertain",
+        "harebell_dead_letters_total": "dead letters", "harebell_diverted_results_total": "diverted",
+        "harebell_refused_publishes_total": "refused",
+    }
+
+    def __init__(self, binary, log, configuration, port):
+        super().__init__(binary, log, ["run", "--config", configuration])
+        self._port = port
+        self._ended = Counter()
+        self._latest = Counter()
+
+    def metrics(self):
+        """Sums over all processes that this worker has been; that of one killed is of its last look."""
+        if self.is_running:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
+                    text = answer.read().decode()
+            except OSError:
+                return self._ended + self._latest  # It is frozen, or just ending.
+            self._latest = Counter()
+            for line in text.splitlines():
+                name = re.match(r"\w+", line)
+                if name and name[0] in self.METRICS:
+                    self._latest[self.METRICS[name[0]]] += int(float(line.rsplit(" ", 1)[1]))
+        return self._ended + self._latest
+
+    def kill(self):
+        self.metrics()
+        super().kill()
+        self._carry()
+
+    def stop(self):
+        self.metrics()
+        super().stop()
+        self._carry()
+
+    def _carry(self):
+        self._ended += self._latest
+        self._latest = Counter()
+
+
+class Simulator(Process):
+    def __init__(self, binary, log, credentials):
+        self.port = free_port()
+        self._script = log.with_suffix(".script")
+        super().__init__(binary, log, [
+            "simulate", "--port", str(self.port), "--json", "--script", self._script,
+            "--public-key", credentials / "AuthKey.pub", "--key-id", KEY[0], "--team-id", KEY[1],
+            "--certificate", credentials / "simulator.pem", "--private-key", credentials / "simulator.key"])
+
+    def start(self, script=CALM):
+        self._script.write_text(script)
+        super().start()
+
+    def seen(self):
+        """Its ledger, once it has ended in order."""
+        return json.loads(self._log.read_text().splitlines()[-1])
+
+
+class Bridge:
+    """Two workers and the simulator in a folder of their own."""
+
+    def __init__(self, folder, binary, urls):
+        folder.mkdir()
+        credentials = folder / "credentials"
+        subprocess.run(
+            [ROOT / "deploy/docker/make-credentials", credentials], stdin=subprocess.DEVNULL, check=True, timeout=30)
+        self.simulator = Simulator(binary, folder / "simulator.log", credentials)
+        self.workers = []
+        for index in (1, 2):
+            port = free_port()
+            configuration = folder / f"worker-{index}.yaml"
+            configuration.write_text(f"""\
+broker: {{ endpoints: {json.dumps(urls)} }}
+queues: [{{ name: {REQUESTS} }}]
+results: {{ exchange: "", routing_key: {RESULTS} }}
+dead_letter: {{ exchange: "", routing_key: {DEAD} }}
+retry: {{ delays_seconds: [2, 5], throttled_delays_seconds: [1, 2] }}
+apns: {{ request_timeout_seconds: 10 }}
+apps:
+  - topic: {TOPIC}
+    environment: production
+    endpoint: https://localhost:{self.simulator.port}
+    ca_file: {credentials}/simulator.pem
+    token: {{ key_file: {credentials}/AuthKey.p8, key_id: {KEY[0]}, team_id: {KEY[1]} }}
+workers: 2
+admin: {{ listen: "127.0.0.1:{port}" }}
+""")
+            self.workers.append(Worker(binary, folder / f"worker-{index}.log", configuration, port))
+        self._topology = [binary, "topology", "--config", configuration]
+
+    @property
+    def retry_queues(self):
+        return [f"{REQUESTS}.retry.{seconds}s" for seconds in (1, 2, 5)]
+
+    def apply_topology(self):
+        subprocess.run(
+            [*self._topology, "--apply"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=60)
+
+    def start(self):
+        self.simulator.start()
+        for worker in self.workers:
+            worker.start()
+
+    def metrics(self):
+        return sum((worker.metrics() for worker in self.workers), Counter())
+
+    def kill(self):
+        for process in [*self.workers, self.simulator]:
+            Process.kill(process)

@@ -1,0 +1,141 @@
+"""Faults of a cluster, the workers and APNs under load, and whether anything is lost.
+
+    deploy/chaos [--release 3|4] [--rate N] [--fault NAME]...         the listed faults one by one, or those that are named
+    deploy/chaos --minutes N [--seed N] [--release 3|4] [--rate N]    faults drawn at random, which overlap
+
+Three nodes with quorum queues, a producer with confirms, two workers with two threads each, and the simulated APNs, all on
+loopback and in a temporary folder. A line for each run says how many requests the broker confirmed and what became of them.
+
+The laws: each confirmed request has a result or a dead letter, the queues are empty afterwards, nothing comes twice where no
+connection was lost, and the workers end in order. The exit status is 1 if one is broken. CHAOS_LOGS names a folder that gets
+the logs of the nodes, the workers and the simulator.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cluster import Cluster
+from faults import FAULTS
+from random_faults import RandomFaults, varied_message
+from run import Row, Run, calm_message
+
+# Seconds of load before a fault, and after it.
+BEFORE = 5
+AFTER = 5
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="deploy/chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="see below")
+    parser.add_argument("--binary", required=True, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--release", choices=("3", "4"), default="3", help="of RabbitMQ, as for deploy/broker")
+    parser.add_argument("--rate", type=float, default=400, help="requests a second (400)")
+    parser.add_argument(
+        "--fault", action="append", default=[], choices=[fault.name for fault in FAULTS], help="this one; repeatable")
+    parser.add_argument("--minutes", type=float, help="faults at random for so long")
+    parser.add_argument("--seed", type=int, help="of the random faults; a fresh one without it")
+    return parser.parse_args()
+
+
+def one_by_one(folder, options):
+    """Runs the faults. Those with the same handling of partitions share a cluster."""
+    chosen = [fault for fault in FAULTS if not options.fault or fault.name in options.fault]
+    rows = []
+    for handling in dict.fromkeys(fault.partition_handling for fault in chosen):
+        cluster = start_cluster(folder / f"cluster-{handling}", options.release, handling)
+        try:
+            for fault in chosen:
+                if fault.partition_handling == handling:
+                    rows.append(strike(fault, folder, cluster, options))
+        finally:
+            cluster.stop()
+    return rows
+
+
+def start_cluster(folder, release, handling):
+    begun = time.monotonic()
+    cluster = Cluster(folder, release, handling)
+    say(f"chaos: three nodes of RabbitMQ {cluster.version} started in {time.monotonic() - begun:.0f} s, "
+        f"partition handling {handling or 'ignore'}")
+    return cluster
+
+
+def strike(fault, folder, cluster, options):
+    say(f"chaos: {fault.title}")
+    run = Run(fault.title, folder / fault.name, cluster, options.binary, options.rate, fault.message or calm_message)
+    try:
+        time.sleep(BEFORE)
+        mark = fault.strike(run)
+        cluster.wait_until_complete()
+        time.sleep(AFTER)
+        row = run.finish(mark)
+    finally:
+        run.end()
+    if not fault.allows_duplicates and (row.duplicate_results or row.duplicate_notifications):
+        row.broken.append("results or notifications came twice although no connection was lost")
+    report(row)
+    return row
+
+
+def at_random(folder, options):
+    seed = options.seed if options.seed is not None else random.randrange(1 << 32)
+    handling = random.Random(seed).choice(("pause_minority", "autoheal"))
+    say(f"chaos: seed {seed}, {options.minutes:g} minutes")
+    cluster = start_cluster(folder / "cluster", options.release, handling)
+    try:
+        run = Run(f"at random, seed {seed}", folder / "random", cluster, options.binary, options.rate, varied_message)
+        try:
+            time.sleep(BEFORE)
+            faults = RandomFaults(run, seed, options.minutes, say)
+            mark = run.ledger.mark()
+            faults.strike()
+            cluster.wait_until_complete()
+            row = run.finish(mark)
+        finally:
+            run.end()
+    finally:
+        cluster.stop()
+    row.broken += faults.errors
+    for name, count in sorted(faults.counts.items()):
+        say(f"{count:5}  {name}")
+    report(row)
+    return [row]
+
+
+def report(row):
+    say(f"chaos: {row.metrics}, outcomes {row.outcomes}, results collected again {row.collected_again}")
+    say(str(row))
+    for law in row.broken:
+        say(f"chaos: BROKEN: {law}")
+
+
+def main():
+    options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    folder = Path(tempfile.mkdtemp(prefix="harebell-chaos."))
+    try:
+        rows = at_random(folder, options) if options.minutes else one_by_one(folder, options)
+    finally:
+        if logs := os.environ.get("CHAOS_LOGS"):
+            for log in [*folder.rglob("*.log"), *folder.rglob("start.out")]:
+                kept = Path(logs) / log.relative_to(folder)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(log, kept)
+        shutil.rmtree(folder)
+    say("\n" + "\n".join([Row.HEAD, *map(str, rows)]))
+    return 1 if any(row.broken for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""A cluster of three RabbitMQ nodes on loopback, started by deploy/broker, and the faults that can happen to it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NODES = (1, 2, 3)
+# Seconds: `deploy/broker` itself gives a node 90 s to start and 30 s to stop.
+COMMAND_LIMIT = 240
+
+
+class ClusterError(Exception):
+    """A node did not do what it was asked for."""
+
+
+class Cluster:
+    """Three nodes. With `partition_handling`, a relay carries their connections with each other and can cut one off."""
+
+    def __init__(self, folder, release, partition_handling=None):
+        self.folder = folder
+        self.release = release
+        self.relay = None
+        self._unavailable = set()
+        self._lock = threading.Lock()
+        folder.mkdir(parents=True)
+        lines = [
+            "log.console = false",
+            "log.file.level = info",
+            "disk_free_limit.absolute = 50MB",
+            "vm_memory_high_watermark.relative = 0.3",
+        ]
+        if partition_handling:
+            # The default of 60 s would leave no time for the partition itself within the 90 s of the cut.
+            lines += [f"cluster_partition_handling = {partition_handling}", "net_ticktime = 20"]
+            self._start_relay()
+        (folder / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
+        try:
+            self.urls = self._broker("cluster", folder, "--nodes", str(len(NODES)), "--release", release).split()
+            self.version = self.control(1, "-q", "version").strip()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start_relay(self):
+        for viewer in NODES:
+            node = self.folder / str(viewer)
+            node.mkdir()
+            lines = [
+                f'{{host, {{127,0,{0 if peer == viewer else 20 + viewer},{10 + peer}}}, ["node{peer}"]}}.'
+                for peer in NODES
+            ]
+            (node / "inetrc").write_text("\n".join(lines) + "\n{lookup, [file, native]}.\n")
+        self.relay = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("relay.py"), self.folder],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        )
+
+    def _broker(self, command, folder, *arguments, limit=COMMAND_LIMIT):
+        environment = {key: value for key, value in os.environ.items() if key != "HAREBELL_BROKER_RELEASE"}
+        # Its output goes to files, because a node that it leaves behind must not hold a pipe open.
+        run = subprocess.run(
+            [ROOT / "deploy/broker", command, folder, *arguments],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit, env=environment, check=False,
+        )
+        if run.returncode != 0:
+            raise ClusterError(f"deploy/broker {command} {folder} {' '.join(arguments)}: {run.stderr.strip()}")
+        return run.stdout
+
+    def node(self, index):
+        return self.folder / str(index)
+
+    # MARK: Questions
+
+    def control(self, index, *arguments, limit=60):
+        """Runs rabbitmqctl for one node, or for any node that is up where `index` is None."""
+        if index is None:
+            index = next(node for node in NODES if node not in self._unavailable)
+        return self._broker("ctl", self.node(index), *arguments, limit=limit)
+
+    def leader(self, queue):
+        """The node with the queue's leader."""
+        for row in json.loads(self.control(None, "-q", "list_queues", "name", "leader", "--formatter", "json")):
+            if row["name"] == queue:
+                return int(row["leader"].split("@")[0].removeprefix("harebell"))
+        raise ClusterError(f"there is no queue {queue}")
+
+    def wait_until_complete(self, limit=120):
+        """Waits until each node sees the other two."""
+        deadline = time.monotonic() + limit
+        for index in NODES:
+            while True:
+                try:
+                    self.control(index, "-q", "await_online_nodes", str(len(NODES)), "--timeout", "30")
+                    break
+                except (ClusterError, subprocess.TimeoutExpired) as error:
+                    if time.monotonic() > deadline:
+                        raise ClusterError(f"node {index} does not see all nodes after {limit} s: {error}") from error
+                    time.sleep(1)
+
+    # MARK: Faults
+
+    def kill(self, index):
+        self._unavailable.add(index)
+        self._broker("kill", self.node(index))
+
+    def start(self, index):
+        # A node that Mnesia made wait for a peer may give up; operators start it again.
+        for attempt in (1, 2, 3):
+            try:
+                self._broker("start", self.node(index))
+                break
+            except ClusterError:
+                if attempt == 3:
+                    raise
+        self._unavailable.discard(index)
+
+    def restart(self, index):
+        self._unavailable.add(index)
+        self._broker("stop", self.node(index))
+        self.start(index)
+
+    def kill_all(self):
+        self._unavailable.update(NODES)
+        self._broker("kill", self.folder)
+
+    def start_all(self):
+        failures = []
+
+        def start(index):
+            try:
+                self.start(index)
+            except (ClusterError, subprocess.TimeoutExpired) as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=start, args=(index,)) for index in NODES]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def freeze(self, index):
+        self._unavailable.add(index)
+        os.kill(int(self._broker("pid", self.node(index))), signal.SIGSTOP)
+
+    def thaw(self, index):
+        os.kill(int(self._broker("pid", self.node(index))), signal.SIGCONT)
+        self._unavailable.discard(index)
+
+    def raise_alarm(self, index):
+        self.control(index, "-q", "set_vm_memory_high_watermark", "0.00001")
+
+    def clear_alarm(self, index):
+        self.control(index, "-q", "set_vm_memory_high_watermark", "0.3")
+
+    def cut(self, index):
+        """Nothing passes between this node and the others any more, and no connection is closed."""
+        self._unavailable.add(index)
+        self._tell_relay(f"cut {index}")
+
+    def mend(self, index):
+        self._tell_relay(f"mend {index}")
+        self._unavailable.discard(index)
+
+    def _tell_relay(self, line):
+        with self._lock:
+            self.relay.stdin.write(line + "\n")
+            self.relay.stdin.flush()
+
+    def stop(self):
+        for index in NODES:
+            try:
+                self.thaw(index)
+            except (ClusterError, OSError, ValueError):
+                pass  # It is not running.
+        if (self.folder / "nodes").exists():
+            try:
+                self._broker("stop", self.folder)
+            except (ClusterError, subprocess.TimeoutExpired) as error:
+                print(f"chaos: {error}", file=sys.stderr)
+        if self.relay:
+            self.relay.stdin.close()
+            self.relay.wait(10)

@@ -1,0 +1,124 @@
+"""The faults that are tried one by one."""
+
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+from cluster import NODES
+from traffic import LIMITED, REPLIES, REQUESTS
+
+# Seconds. How long a killed node or worker stays away.
+AWAY = 8
+FREEZE = 25
+ALARM = 12
+UNREAD = 15
+CUT = 90
+
+
+def nothing(run):
+    mark = run.ledger.mark()
+    time.sleep(AWAY)
+    return mark
+
+
+def kill_leader(run):
+    leader = run.cluster.leader(REQUESTS)
+    mark = run.ledger.mark()
+    run.cluster.kill(leader)
+    time.sleep(AWAY)
+    run.cluster.start(leader)
+    return mark
+
+
+def restart_each(run):
+    mark = run.ledger.mark()
+    for index in NODES:
+        run.cluster.restart(index)
+        run.cluster.wait_until_complete()
+        time.sleep(2)
+    return mark
+
+
+def freeze_leader(run):
+    leader = run.cluster.leader(REQUESTS)
+    mark = run.ledger.mark()
+    run.cluster.freeze(leader)
+    time.sleep(FREEZE)
+    run.cluster.thaw(leader)
+    return mark
+
+
+def kill_all(run):
+    mark = run.ledger.mark()
+    run.cluster.kill_all()
+    run.cluster.start_all()
+    return mark
+
+
+def memory_alarm(run):
+    mark = run.ledger.mark()
+    run.cluster.raise_alarm(1)
+    time.sleep(ALARM)
+    run.cluster.clear_alarm(1)
+    return mark
+
+
+def half_limited(number):
+    return f"00{number:062x}", LIMITED if number % 2 else REPLIES
+
+
+def reply_queue(run):
+    """Its queue has been full since the first second of the load."""
+    mark = run.ledger.mark()
+    time.sleep(UNREAD)
+    run.collect([LIMITED])
+    return mark
+
+
+def kill_workers(run):
+    mark = run.ledger.mark()
+    for worker in run.bridge.workers:
+        worker.kill()
+        time.sleep(AWAY / 2)
+        worker.start()
+        time.sleep(AWAY / 2)
+    return mark
+
+
+def cut_leader(run):
+    leader = run.cluster.leader(REQUESTS)
+    mark = run.ledger.mark()
+    run.cluster.cut(leader)
+    time.sleep(CUT)
+    run.cluster.mend(leader)
+    return mark
+
+
+@dataclass
+class Fault:
+    name: str
+    title: str
+    strike: Callable
+    message: Callable | None = None
+    partition_handling: str | None = None
+    # No connection is lost, so that nothing may come twice.
+    allows_duplicates: bool = True
+
+
+FAULTS = [
+    Fault("none", "no fault", nothing, allows_duplicates=False),
+    Fault("leader", "the leader of the request queue killed", kill_leader),
+    Fault("restart-each", "all nodes restarted one by one", restart_each),
+    Fault("freeze", f"the leader frozen for {FREEZE} s", freeze_leader),
+    Fault("kill-all", "all three nodes killed at once", kill_all),
+    Fault("alarm", f"memory alarm for {ALARM} s", memory_alarm, allows_duplicates=False),
+    Fault(
+        "reply-queue", f"a reply queue of 200 unread for {UNREAD} s", reply_queue, half_limited,
+        allows_duplicates=False),
+    Fault("workers", "each worker killed in turn", kill_workers),
+    Fault(
+        "partition-pause", f"the leader cut off for {CUT} s, pause_minority", cut_leader,
+        partition_handling="pause_minority"),
+    Fault(
+        "partition-heal", f"the leader cut off for {CUT} s, autoheal", cut_leader, partition_handling="autoheal"),
+]

@@ -1,0 +1,200 @@
+"""Faults of the broker, the workers and APNs that are drawn from a seed and overlap."""
+
+import random
+import signal
+import threading
+import time
+from contextlib import ExitStack
+
+from bridge import CALM
+from cluster import NODES
+from traffic import REPLIES
+
+# What the simulated APNs does until its next restart.
+SCRIPTS = [
+    CALM,
+    CALM + "chance 2%: rst REFUSED_STREAM\nafter 500 requests: goaway Shutdown\n",
+    CALM + "chance 1%: cut\n",
+    CALM + "chance 4%: status 503 ServiceUnavailable\n",
+    CALM + "chance 4%: status 500 InternalServerError\n",
+    CALM + "attempt 1, chance 10%: status 429 TooManyRequests\n",
+    CALM + "chance 1%: silence\n",
+    CALM + "after 10s: hold 6s\n",
+    "token *: delay 200ms..2s\n",
+]
+# Beginnings of device tokens with an outcome built into the simulator: dead, resent, cut, closed, ceded and late.
+TOKENS = {0: "dead", 40: "dec1", 80: "cab1e", 120: "c105e", 160: "cede", 200: "1a7e"}
+# Seconds between the beginnings of two faults, and the last ones without a new fault.
+INTERVAL = (2, 20)
+CALM_END = 30
+
+
+def varied_message(number):
+    beginning = TOKENS.get(number % 1000, "00")
+    return f"{beginning}{number:0{64 - len(beginning)}x}", REPLIES
+
+
+class RandomFaults:
+    """What strikes when, and for how long, depends on the seed alone. A node, a worker or the simulator that has a fault already
+    gets the next one afterwards."""
+
+    def __init__(self, run, seed, minutes, log):
+        self._run = run
+        self._random = random.Random(seed)
+        self._seconds = minutes * 60
+        self._log = log
+        self._nodes = {index: threading.Lock() for index in NODES}
+        self._workers = {index: threading.Lock() for index in range(len(run.bridge.workers))}
+        self._apns = threading.Lock()
+        self._begun = time.monotonic()
+        self._threads = []
+        self.counts = {}
+        self.errors = []
+
+    def _draw(self):
+        """The name of the next fault, and what does it."""
+        draw = self._random
+        node, other = draw.sample(NODES, 2)
+        worker = draw.randrange(len(self._workers))
+        script = draw.choice(SCRIPTS)
+        short, long = draw.uniform(1, 10), draw.uniform(10, 30)
+        choices = [
+            (4, f"kill node {node}, away for {short:.0f} s", lambda: self._kill_node(node, short)),
+            (3, f"restart node {node}", lambda: self._on_nodes([node], lambda: self._run.cluster.restart(node))),
+            (3, f"freeze node {node} for {long:.0f} s", lambda: self._freeze_node(node, long)),
+            (2, f"kill nodes {node} and {other}", lambda: self._kill_two(node, other, short)),
+            (1, "kill all nodes", self._kill_all),
+            (2, f"memory alarm of node {node} for {short:.0f} s", lambda: self._alarm(node, short)),
+            (1, f"cut node {node} off for {3 * long:.0f} s", lambda: self._cut(node, 3 * long)),
+            (4, f"kill worker {worker + 1}, away for {short:.0f} s", lambda: self._kill_worker(worker, short)),
+            (3, f"freeze worker {worker + 1} for {long:.0f} s", lambda: self._freeze_worker(worker, long)),
+            (2, f"drain worker {worker + 1}", lambda: self._drain_worker(worker)),
+            (4, f"kill APNs, away for {short:.0f} s, then {script!r}", lambda: self._kill_apns(short, script)),
+            (3, f"replace APNs, then {script!r}", lambda: self._replace_apns(script)),
+        ]
+        _, name, action = draw.choices(choices, [weight for weight, _, _ in choices])[0]
+        return name, action
+
+    def strike(self):
+        """Returns when the time is over and every fault has passed."""
+        while True:
+            pause = self._random.uniform(*INTERVAL)
+            name, action = self._draw()
+            if time.monotonic() + pause > self._begun + self._seconds - CALM_END:
+                break
+            time.sleep(pause)
+            kind = " ".join(word for word in name.split(",")[0].split(" for ")[0].split() if not word.isdigit())
+            self.counts[kind] = self.counts.get(kind, 0) + 1
+            thread = threading.Thread(target=self._perform, args=(name, action))
+            self._threads.append(thread)
+            thread.start()
+        for thread in self._threads:
+            thread.join()
+        with self._apns:
+            self._run.bridge.simulator.kill()
+            self._run.bridge.simulator.start()
+        time.sleep(max(0.0, self._begun + self._seconds - time.monotonic()))
+
+    def _perform(self, name, action):
+        try:
+            action()
+            self._say(f"{name}: over")
+        except Exception as error:  # A fault that could not be made is a finding; the others go on.
+            self.errors.append(f"{name}: {error}")
+            self._say(f"{name}: FAILED: {error}")
+
+    def _say(self, text):
+        self._log(f"{time.monotonic() - self._begun:7.1f} s  {text}")
+
+    # MARK: The broker
+
+    def _on_nodes(self, nodes, action):
+        with ExitStack() as stack:
+            for node in sorted(nodes):
+                stack.enter_context(self._nodes[node])
+            action()
+
+    def _kill_node(self, node, seconds):
+        def kill():
+            self._run.cluster.kill(node)
+            time.sleep(seconds)
+            self._run.cluster.start(node)
+
+        self._on_nodes([node], kill)
+
+    def _kill_two(self, node, other, seconds):
+        def kill():
+            self._run.cluster.kill(node)
+            self._run.cluster.kill(other)
+            time.sleep(seconds)
+            self._run.cluster.start(node)
+            self._run.cluster.start(other)
+
+        self._on_nodes([node, other], kill)
+
+    def _kill_all(self):
+        def kill():
+            self._run.cluster.kill_all()
+            self._run.cluster.start_all()
+
+        self._on_nodes(NODES, kill)
+
+    def _freeze_node(self, node, seconds):
+        def freeze():
+            self._run.cluster.freeze(node)
+            time.sleep(seconds)
+            self._run.cluster.thaw(node)
+
+        self._on_nodes([node], freeze)
+
+    def _alarm(self, node, seconds):
+        def alarm():
+            self._run.cluster.raise_alarm(node)
+            time.sleep(seconds)
+            self._run.cluster.clear_alarm(node)
+
+        self._on_nodes([node], alarm)
+
+    def _cut(self, node, seconds):
+        """Alone among the broker's faults: Mnesia cannot start a node that is cut off."""
+
+        def cut():
+            self._run.cluster.cut(node)
+            time.sleep(seconds)
+            self._run.cluster.mend(node)
+            self._run.cluster.wait_until_complete()
+
+        self._on_nodes(NODES, cut)
+
+    # MARK: The workers and APNs
+
+    def _kill_worker(self, index, seconds):
+        with self._workers[index]:
+            worker = self._run.bridge.workers[index]
+            worker.kill()
+            time.sleep(seconds)
+            worker.start()
+
+    def _freeze_worker(self, index, seconds):
+        with self._workers[index]:
+            worker = self._run.bridge.workers[index]
+            worker.signal(signal.SIGSTOP)
+            time.sleep(seconds)
+            worker.signal(signal.SIGCONT)
+
+    def _drain_worker(self, index):
+        with self._workers[index]:
+            worker = self._run.bridge.workers[index]
+            worker.stop()
+            worker.start()
+
+    def _kill_apns(self, seconds, script):
+        with self._apns:
+            self._run.bridge.simulator.kill()
+            time.sleep(seconds)
+            self._run.bridge.simulator.start(script)
+
+    def _replace_apns(self, script):
+        with self._apns:
+            self._run.bridge.simulator.stop()
+            self._run.bridge.simulator.start(script)

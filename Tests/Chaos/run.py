@@ -1,0 +1,179 @@
+"""One load through the bridge, and the sums at its end."""
+
+import time
+from dataclasses import dataclass, field
+
+from bridge import Bridge, BridgeError
+from traffic import (
+    CONFIRMED, DEAD, LIMITED, QUORUM, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer,
+    messages, take_all, with_channel)
+
+# Seconds.
+RESULTS_LIMIT = 240
+CONFIRMS_LIMIT = 60
+QUEUES_LIMIT = 60
+
+
+def calm_message(number):
+    return f"00{number:062x}", REPLIES
+
+
+@dataclass
+class Row:
+    """The sums of one run."""
+
+    fault: str
+    confirmed: int = 0
+    # Without a confirm, nacked or returned: the broker promised nothing about these.
+    unconfirmed: int = 0
+    answered: int = 0
+    dead: int = 0
+    queued: int = 0
+    lost: int = 0
+    duplicate_results: int = 0
+    duplicate_notifications: int = 0
+    metrics: dict = field(default_factory=dict)
+    outcomes: dict = field(default_factory=dict)
+    collected_again: int = 0
+    first: float | None = None
+    gap: float = 0.0
+    broken: list = field(default_factory=list)
+
+    @property
+    def handled_again(self):
+        """Notifications that ended, beyond one for each request: the request was delivered to another worker."""
+        return max(0, self.metrics.get("ended", 0) - self.answered)
+
+    @property
+    def published_again(self):
+        """Results whose confirm was lost with the connection."""
+        return max(0, self.duplicate_results - self.handled_again)
+
+    HEAD = (
+        "| fault | confirmed | not confirmed | with a result | dead letters | still queued | lost | duplicate results | "
+        "of these handled again | published again | duplicate notifications | redeliveries recognised | "
+        "first result | longest gap | verdict |\n|---|" + "--:|" * 13 + "---|")
+
+    def __str__(self):
+        first = "–" if self.first is None else f"{self.first:.1f} s"
+        cells = [
+            self.fault, self.confirmed, self.unconfirmed, self.answered, self.dead, self.queued, self.lost,
+            self.duplicate_results, min(self.handled_again, self.duplicate_results), self.published_again,
+            self.duplicate_notifications, self.metrics.get("recognised", 0), first, f"{self.gap:.1f} s",
+            "BROKEN" if self.broken else "kept",
+        ]
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+class Run:
+    """Producers and collectors on each node, two workers, and the simulator."""
+
+    def __init__(self, name, folder, cluster, binary, rate, message=calm_message):
+        self.name = name
+        self.cluster = cluster
+        self.bridge = Bridge(folder, binary, cluster.urls)
+        self.ledger = Ledger(folder.name)
+        self._collectors = []
+        self._producers = []
+        try:
+            self.bridge.apply_topology()
+            with_channel(cluster.urls, self._declare)
+            self.bridge.start()
+            self.collect([REPLIES, RESULTS, DEAD])
+            self._producers = [
+                Producer(url, rate / len(cluster.urls), self.ledger, message) for url in cluster.urls]
+        except BaseException:
+            self.end()
+            raise
+
+    @staticmethod
+    def _declare(channel):
+        channel.queue_declare(REPLIES, durable=True, arguments=QUORUM)
+        channel.queue_declare(
+            LIMITED, durable=True, arguments={**QUORUM, "x-max-length": 200, "x-overflow": "reject-publish"})
+
+    def collect(self, queues):
+        self._collectors += [Collector(url, self.ledger, queues) for url in self.cluster.urls]
+
+    def wait_for(self, condition, limit):
+        """Whether it came true in time."""
+        deadline = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def finish(self, mark=None):
+        """Ends the load and the workers, and draws up the sums. Every law that is broken is a line in `broken`."""
+        row = Row(self.name)
+        if mark and not self.wait_for(lambda: mark.first is not None, RESULTS_LIMIT):
+            row.broken.append(f"no result of a request published after the fault within {RESULTS_LIMIT} s")
+        for producer in self._producers:
+            producer.stop(CONFIRMS_LIMIT)
+        for producer in self._producers:
+            producer.join(CONFIRMS_LIMIT + 30)
+            if producer.is_alive():
+                row.broken.append(f"{producer.name} does not end")
+        self.wait_for(lambda: not self.ledger.missing(), RESULTS_LIMIT)
+        if mark:
+            row.first, row.gap = mark.first, mark.gap
+        self._end_bridge(row)
+        self._account(row)
+        return row
+
+    def _end_bridge(self, row):
+        for worker in self.bridge.workers:
+            if not worker.is_running:
+                row.broken.append(f"a worker ended by itself: {worker.tail()}")
+                continue
+            try:
+                worker.stop()
+            except BridgeError as error:
+                row.broken.append(str(error))
+        self.wait_for(
+            lambda: with_channel(
+                self.cluster.urls,
+                lambda channel: not any(messages(channel, queue) for queue in (REPLIES, RESULTS, DEAD))),
+            QUEUES_LIMIT)
+        for collector in self._collectors:
+            collector.stop()
+        for collector in self._collectors:
+            collector.join(30)
+        try:
+            self.bridge.simulator.stop()
+            row.duplicate_notifications = self.bridge.simulator.seen()["duplicates"]
+        except (BridgeError, KeyError) as error:
+            row.broken.append(f"the simulator: {error}")
+
+    def _account(self, row):
+        queued = {}
+        for queue in [REQUESTS, *self.bridge.retry_queues, REPLIES, RESULTS, LIMITED, DEAD]:
+            queued[queue] = with_channel(self.cluster.urls, lambda channel, queue=queue: take_all(channel, queue))
+            if queued[queue]:
+                row.broken.append(f"{len(queued[queue])} messages are left in {queue}")
+        ledger = self.ledger
+        requests = {name for queue in [REQUESTS, *self.bridge.retry_queues] for name in queued[queue]}
+        lost = ledger.lost(requests)
+        if lost:
+            names = ", ".join(lost[:20]) + (" …" if len(lost) > 20 else "")
+            row.broken.append(f"{len(lost)} confirmed requests are lost: {names}")
+        if ledger.strangers:
+            row.broken.append(f"{len(ledger.strangers)} messages of no request, the first {ledger.strangers[0]}")
+        row.confirmed, row.lost = ledger.count(CONFIRMED), len(lost)
+        row.unconfirmed = ledger.count(UNKNOWN) + ledger.count(REFUSED)
+        row.answered, row.dead, row.queued = ledger.answered, ledger.dead, len(requests)
+        row.duplicate_results, row.collected_again = ledger.duplicates, ledger.redelivered
+        row.metrics, row.outcomes = dict(self.bridge.metrics()), dict(ledger.outcomes)
+        if row.confirmed == 0:
+            row.broken.append("nothing was published")
+
+    def end(self):
+        """Ends what still runs."""
+        for producer in self._producers:
+            producer.stop(0)
+        for collector in self._collectors:
+            collector.stop()
+        self.bridge.kill()
+        for thread in [*self._producers, *self._collectors]:
+            thread.join(30)

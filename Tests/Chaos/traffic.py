@@ -1,0 +1,349 @@
+"""What is published and what comes back: producers with confirms, collectors of results, and the ledger of both."""
+
+import json
+import threading
+import time
+from array import array
+from collections import Counter
+
+import pika
+import pika.exceptions
+
+REQUESTS = "push.requests"
+REPLIES = "chaos.replies"
+# A reply queue with room for 200 results.
+LIMITED = "chaos.limited"
+RESULTS = "push.results"
+DEAD = "push.dead"
+TOPIC = "com.example.chaos"
+QUORUM = {"x-queue-type": "quorum"}
+# What pika raises when a connection ends or does not come about, in any of its phases.
+CONNECTION_ERRORS = (pika.exceptions.AMQPError, OSError)
+
+SENT, CONFIRMED, REFUSED, UNKNOWN = range(4)
+
+
+def parameters(url):
+    """Patience in seconds is short, so that a frozen node holds nobody up for long."""
+    result = pika.URLParameters(url)
+    result.heartbeat = 6
+    result.socket_timeout = 3
+    result.stack_timeout = 5
+    result.blocked_connection_timeout = None
+    return result
+
+
+class Ledger:
+    """The state of each request by its number. A message id is RUN-NUMBER."""
+
+    def __init__(self, run):
+        self.run = run
+        self.states = bytearray()
+        self._sent_at = array("d")
+        self._results = bytearray()
+        self._dead = bytearray()
+        self._lock = threading.Lock()
+        self.outcomes = Counter()
+        # Results that came again to a collector because its acknowledgement was lost: no doing of the worker.
+        self.redelivered = 0
+        self.strangers = []
+        # Requests that no queue took although the queue is there.
+        self.returned = 0
+        self._mark = None
+
+    def add(self):
+        """The number of a new request."""
+        with self._lock:
+            self.states.append(SENT)
+            self._sent_at.append(time.monotonic())
+            self._results.append(0)
+            self._dead.append(0)
+            return len(self.states) - 1
+
+    def settle(self, numbers, state):
+        with self._lock:
+            for number in numbers:
+                self.states[number] = state
+
+    def message_id(self, number):
+        return f"{self.run}-{number}"
+
+    def _number(self, message_id):
+        run, _, number = (message_id or "").rpartition("-")
+        if run == self.run and number.isdigit() and int(number) < len(self.states):
+            return int(number)
+        self.strangers.append(message_id)
+        return None
+
+    def add_result(self, message_id, outcome, is_redelivered):
+        now = time.monotonic()
+        with self._lock:
+            if (number := self._number(message_id)) is None:
+                return
+            if self._mark:
+                self._mark.add(now, number)
+            if is_redelivered and self._results[number]:
+                self.redelivered += 1
+                return
+            self.outcomes[outcome] += 1
+            self._results[number] = min(255, self._results[number] + 1)
+
+    def add_dead_letter(self, message_id):
+        with self._lock:
+            if (number := self._number(message_id)) is not None:
+                self._dead[number] = 1
+
+    def mark(self):
+        """The fault begins now."""
+        with self._lock:
+            self._mark = Mark(time.monotonic(), len(self.states))
+            return self._mark
+
+    # MARK: Sums
+
+    def count(self, state):
+        return self.states.count(state)
+
+    @property
+    def answered(self):
+        """Requests with a result."""
+        return len(self._results) - self._results.count(0)
+
+    @property
+    def dead(self):
+        return self._dead.count(1)
+
+    @property
+    def duplicates(self):
+        """Results beyond the first of each request."""
+        return sum(self._results) - self.answered
+
+    def missing(self):
+        """The numbers of confirmed requests without a result and without a dead letter."""
+        with self._lock:
+            return [
+                number for number, state in enumerate(self.states)
+                if state == CONFIRMED and not self._results[number] and not self._dead[number]]
+
+    def lost(self, queued):
+        """The message ids of confirmed requests that are nowhere; `queued` are the message ids in queues."""
+        return [name for name in map(self.message_id, self.missing()) if name not in queued]
+
+
+class Mark:
+    """When the results began to come again after a fault."""
+
+    def __init__(self, begun, number):
+        self.begun = begun
+        self._number = number
+        self._last = begun
+        # Seconds: the longest time without a result, and that until the first result of a request published since.
+        self.gap = 0.0
+        self.first = None
+
+    def add(self, now, number):
+        self.gap = max(self.gap, now - self._last)
+        self._last = now
+        if self.first is None and number >= self._number:
+            self.first = now - self.begun
+
+
+class Producer(threading.Thread):
+    """Publishes to one node with confirms, and connects again for as long as it takes. What was not confirmed when a connection
+    ended is not published again, so that each request is in the queue once at most."""
+
+    TICK = 0.01
+    # Requests without a confirm.
+    WINDOW = 500
+
+    def __init__(self, url, rate, ledger, message):
+        super().__init__(name=f"producer {url}")
+        self._url = url
+        self._rate = rate
+        self._ledger = ledger
+        self._message = message
+        self._is_stopping = threading.Event()
+        self._deadline = None
+        self._connection = None
+        self._channel = None
+        self._unconfirmed = {}
+        self._returned = set()
+        self._last_tag = 0
+        self._due = 0.0
+        self.start()
+
+    def stop(self, patience):
+        """Publishes nothing more, and waits for the outstanding confirms for so many seconds."""
+        self._deadline = time.monotonic() + patience
+        self._is_stopping.set()
+
+    def run(self):
+        while not self._is_stopping.is_set():
+            self._connection = pika.SelectConnection(
+                parameters(self._url), on_open_callback=self._opened,
+                on_open_error_callback=lambda connection, _: connection.ioloop.stop(),
+                on_close_callback=lambda connection, _: connection.ioloop.stop(),
+            )
+            try:
+                self._connection.ioloop.start()
+            finally:
+                self._channel = None
+                self._ledger.settle(self._unconfirmed.values(), UNKNOWN)
+                self._unconfirmed = {}
+            self._is_stopping.wait(0.3)
+
+    def _opened(self, connection):
+        connection.channel(on_open_callback=self._channel_opened)
+
+    def _channel_opened(self, channel):
+        self._channel = channel
+        self._last_tag = 0
+        self._due = time.monotonic()
+        self._returned.clear()
+        channel.add_on_return_callback(self._was_returned)
+        channel.add_on_close_callback(self._channel_closed)
+        channel.confirm_delivery(self._confirmed)
+        self._tick()
+
+    def _was_returned(self, _channel, _method, properties, _body):
+        # Its acknowledgement follows.
+        self._returned.add(properties.message_id)
+        self._ledger.returned += 1
+
+    def _channel_closed(self, _channel, _reason):
+        self._channel = None
+        if self._connection.is_open:
+            self._connection.close()
+
+    def _confirmed(self, frame):
+        method = frame.method
+        state = CONFIRMED if isinstance(method, pika.spec.Basic.Ack) else REFUSED
+        tags = [method.delivery_tag]
+        if method.multiple:
+            tags = [tag for tag in self._unconfirmed if tag <= method.delivery_tag]
+        for number in [self._unconfirmed.pop(tag) for tag in tags]:
+            is_returned = self._ledger.message_id(number) in self._returned
+            self._ledger.settle([number], REFUSED if is_returned else state)
+
+    def _tick(self):
+        if self._channel is None:
+            return
+        now = time.monotonic()
+        if self._is_stopping.is_set():
+            if not self._unconfirmed or now > self._deadline:
+                self._connection.close()
+                return
+        else:
+            # Nothing is caught up on after a pause.
+            self._due = max(self._due, now - 0.1)
+            while self._due <= now and len(self._unconfirmed) < self.WINDOW:
+                self._publish()
+                self._due += 1 / self._rate
+        self._connection.ioloop.call_later(self.TICK, self._tick)
+
+    def _publish(self):
+        number = self._ledger.add()
+        self._last_tag += 1
+        self._unconfirmed[self._last_tag] = number
+        token, reply_to = self._message(number)
+        body = {
+            "device-token": token, "apns-topic": TOPIC, "apns-push-type": "alert",
+            "payload": {"aps": {"alert": f"{number}"}},
+        }
+        properties = pika.BasicProperties(
+            content_type="application/json", delivery_mode=2, message_id=self._ledger.message_id(number),
+            reply_to=reply_to,
+        )
+        self._channel.basic_publish("", REQUESTS, json.dumps(body).encode(), properties, mandatory=True)
+
+
+class Collector(threading.Thread):
+    """Takes results and dead letters through one node, and connects again for as long as it takes."""
+
+    # Deliveries without an acknowledgement.
+    PREFETCH = 200
+
+    def __init__(self, url, ledger, queues):
+        super().__init__(name=f"collector {url}")
+        self._url = url
+        self._ledger = ledger
+        self._queues = queues
+        self._is_stopping = threading.Event()
+        self._tag = 0
+        self._taken = 0
+        self.start()
+
+    def stop(self):
+        self._is_stopping.set()
+
+    def run(self):
+        while not self._is_stopping.is_set():
+            try:
+                self._collect()
+            except CONNECTION_ERRORS:
+                self._is_stopping.wait(0.3)
+
+    def _collect(self):
+        connection = pika.BlockingConnection(parameters(self._url))
+        try:
+            channel = connection.channel()
+            channel.basic_qos(prefetch_count=self.PREFETCH)
+            channel.add_on_cancel_callback(lambda _: connection.close())
+            for queue in self._queues:
+                channel.basic_consume(queue, self._take)
+            self._tag = self._taken = 0
+            while not self._is_stopping.is_set():
+                connection.process_data_events(time_limit=0.1)
+                self._acknowledge(channel)
+        finally:
+            if connection.is_open:
+                connection.close()
+
+    def _take(self, channel, method, properties, body):
+        if method.routing_key == DEAD:
+            self._ledger.add_dead_letter(properties.message_id)
+        else:
+            self._ledger.add_result(properties.correlation_id, json.loads(body)["outcome"], method.redelivered)
+        self._tag = method.delivery_tag
+        self._taken += 1
+        if self._taken >= self.PREFETCH // 4:
+            self._acknowledge(channel)
+
+    def _acknowledge(self, channel):
+        if self._taken:
+            channel.basic_ack(self._tag, multiple=True)
+            self._taken = 0
+
+
+def with_channel(urls, action, limit=60):
+    """Runs `action` with a channel of the first node that answers, and again if the connection ends in it."""
+    deadline = time.monotonic() + limit
+    while True:
+        for url in urls:
+            try:
+                connection = pika.BlockingConnection(parameters(url))
+                try:
+                    return action(connection.channel())
+                finally:
+                    if connection.is_open:
+                        connection.close()
+            except CONNECTION_ERRORS:
+                if time.monotonic() > deadline:
+                    raise
+        time.sleep(0.5)
+
+
+def messages(channel, queue):
+    """How many messages are ready in a queue, asked of its leader."""
+    return channel.queue_declare(queue, passive=True).method.message_count
+
+
+def take_all(channel, queue):
+    """The message ids in a queue, which is empty afterwards."""
+    found = []
+    while True:
+        method, properties, _ = channel.basic_get(queue)
+        if method is None:
+            return found
+        found.append(properties.message_id)
+        channel.basic_ack(method.delivery_tag)
