@@ -23,8 +23,8 @@ def nothing(run):
 
 def kill_leader(run):
     leader = run.cluster.leader(REQUESTS)
-    mark = run.ledger.mark()
     run.cluster.kill(leader)
+    mark = run.ledger.mark()
     time.sleep(AWAY)
     run.cluster.start(leader)
     return mark
@@ -41,23 +41,23 @@ def restart_each(run):
 
 def freeze_leader(run):
     leader = run.cluster.leader(REQUESTS)
-    mark = run.ledger.mark()
     run.cluster.freeze(leader)
+    mark = run.ledger.mark()
     time.sleep(FREEZE)
     run.cluster.thaw(leader)
     return mark
 
 
 def kill_all(run):
-    mark = run.ledger.mark()
     run.cluster.kill_all()
+    mark = run.ledger.mark()
     run.cluster.start_all()
     return mark
 
 
 def memory_alarm(run):
-    mark = run.ledger.mark()
     run.cluster.raise_alarm(1)
+    mark = run.ledger.mark()
     time.sleep(ALARM)
     run.cluster.clear_alarm(1)
     return mark
@@ -76,9 +76,10 @@ def reply_queue(run):
 
 
 def kill_workers(run):
-    mark = run.ledger.mark()
+    mark = None
     for worker in run.bridge.workers:
         worker.kill()
+        mark = mark or run.ledger.mark()
         time.sleep(AWAY / 2)
         worker.start()
         time.sleep(AWAY / 2)
@@ -87,8 +88,8 @@ def kill_workers(run):
 
 def cut_leader(run):
     leader = run.cluster.leader(REQUESTS)
-    mark = run.ledger.mark()
     run.cluster.cut(leader)
+    mark = run.ledger.mark()
     time.sleep(CUT)
     run.cluster.mend(leader)
     return mark

@@ -2,9 +2,11 @@
 
     relay.py FOLDER     FOLDER is that of `deploy/broker cluster`; ends with its standard input
 
-Node V reaches node P at 127.0.(20+V).(10+P), both for P's epmd (Erlang's port mapper) and for P itself. The lines `cut 2` and
-`mend 2` on standard input are the orders. A cut is that of a packet filter that drops everything: nothing arrives, and no
-connection is closed.
+Node V reaches P's epmd (Erlang's port mapper) at 127.0.(20+V).(10+P), which gives it a port of the relay in place of P's own:
+a node does not start where anything listens on a port of that number. The lines `cut 2` and `mend 2` on standard input are the
+orders. A cut is that of a packet filter that drops everything: nothing arrives, and no connection is closed.
+
+Source of epmd's answer: https://www.erlang.org/doc/apps/erts/erl_dist_protocol.html
 """
 
 import asyncio
@@ -14,6 +16,8 @@ from pathlib import Path
 NODES = (1, 2, 3)
 # Seconds.
 PORTS_LIMIT = 60
+# PORT2_RESP with the result 0; the port follows.
+PORT_ANSWER = bytes([119, 0])
 
 
 class Relay:
@@ -35,10 +39,11 @@ class Relay:
 
     async def run(self):
         for peer in NODES:
-            for port in await self._ports(peer):
-                for viewer in NODES:
-                    if viewer != peer:
-                        await self._listen(viewer, peer, port)
+            epmd, distribution = await self._ports(peer)
+            for viewer in NODES:
+                if viewer != peer:
+                    port = await self._listen(viewer, peer, 0, distribution)
+                    await self._listen(viewer, peer, epmd, epmd, port)
         reader = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -51,18 +56,23 @@ class Relay:
                     self._cut.discard(int(node))
                 self._changed.notify_all()
 
-    async def _listen(self, viewer, peer, port):
+    async def _listen(self, viewer, peer, port, onward_port, answered_port=None):
+        """Returns the port; `answered_port` takes the place of the port in each answer of epmd."""
+
         async def accept(reader, writer):
             await self._passage(viewer, peer)
             try:
-                onward = await asyncio.open_connection(f"127.0.0.{10 + peer}", port)
+                onward = await asyncio.open_connection(f"127.0.0.{10 + peer}", onward_port)
             except OSError:
                 writer.close()
                 return
             await asyncio.gather(
-                self._pump(viewer, peer, reader, onward[1]), self._pump(viewer, peer, onward[0], writer))
+                self._pump(viewer, peer, reader, onward[1]),
+                self._pump(viewer, peer, onward[0], writer, answered_port))
 
-        self._servers.append(await asyncio.start_server(accept, f"127.0.{20 + viewer}.{10 + peer}", port))
+        server = await asyncio.start_server(accept, f"127.0.{20 + viewer}.{10 + peer}", port)
+        self._servers.append(server)
+        return server.sockets[0].getsockname()[1]
 
     async def _passage(self, viewer, peer):
         """Waits until neither of the two nodes is cut off."""
@@ -71,10 +81,12 @@ class Relay:
         async with self._changed:
             await self._changed.wait_for(lambda: self._cut.isdisjoint((viewer, peer)))
 
-    async def _pump(self, viewer, peer, reader, writer):
+    async def _pump(self, viewer, peer, reader, writer, answered_port=None):
         try:
             while data := await reader.read(1 << 16):
                 await self._passage(viewer, peer)
+                if answered_port and data[:2] == PORT_ANSWER:
+                    data = data[:2] + answered_port.to_bytes(2, "big") + data[4:]
                 writer.write(data)
                 await writer.drain()
         except OSError:

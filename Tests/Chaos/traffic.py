@@ -8,6 +8,7 @@ from collections import Counter
 
 import pika
 import pika.exceptions
+from pika.adapters.utils.connection_workflow import AMQPConnectorException
 
 REQUESTS = "push.requests"
 REPLIES = "chaos.replies"
@@ -18,7 +19,7 @@ DEAD = "push.dead"
 TOPIC = "com.example.chaos"
 QUORUM = {"x-queue-type": "quorum"}
 # What pika raises when a connection ends or does not come about, in any of its phases.
-CONNECTION_ERRORS = (pika.exceptions.AMQPError, OSError)
+CONNECTION_ERRORS = (pika.exceptions.AMQPError, AMQPConnectorException, OSError)
 
 SENT, CONFIRMED, REFUSED, UNKNOWN = range(4)
 
