@@ -2,7 +2,7 @@
 
 SOURCES := Package.swift Sources Tests docs/produce/examples/decoder/Package.swift docs/produce/examples/decoder/Sources
 
-.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak demo artefacts format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak chaos demo artefacts format lint ci
 
 build:
 	swift build
@@ -66,6 +66,12 @@ soak: COUNT ?= 10000000
 soak: RATE ?= 8000
 soak:
 	./deploy/soak $(COUNT) $(RATE)
+
+# Faults of a cluster, one by one: `make chaos RELEASE=4`, `make chaos FAULT=leader RATE=200`. At random: `make chaos
+# MINUTES=60 SEED=7`.
+chaos:
+	./deploy/chaos $(if $(RELEASE),--release $(RELEASE)) $(if $(FAULT),--fault $(FAULT)) $(if $(RATE),--rate $(RATE)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 demo:
 	./deploy/demo

@@ -16,8 +16,11 @@ from pathlib import Path
 NODES = (1, 2, 3)
 # Seconds.
 PORTS_LIMIT = 60
-# PORT2_RESP with the result 0; the port follows.
-PORT_ANSWER = bytes([119, 0])
+
+
+def port_answer(port):
+    """The beginning of PORT2_RESP with the result 0."""
+    return bytes([119, 0]) + port.to_bytes(2, "big")
 
 
 class Relay:
@@ -43,7 +46,8 @@ class Relay:
             for viewer in NODES:
                 if viewer != peer:
                     port = await self._listen(viewer, peer, 0, distribution)
-                    await self._listen(viewer, peer, epmd, epmd, port)
+                    answers = port_answer(distribution), port_answer(port)
+                    await self._listen(viewer, peer, epmd, epmd, answers)
         reader = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -56,8 +60,8 @@ class Relay:
                     self._cut.discard(int(node))
                 self._changed.notify_all()
 
-    async def _listen(self, viewer, peer, port, onward_port, answered_port=None):
-        """Returns the port; `answered_port` takes the place of the port in each answer of epmd."""
+    async def _listen(self, viewer, peer, port, onward_port, answers=None):
+        """Returns the port; the second of `answers` takes the place of the first one at the beginning of what comes back."""
 
         async def accept(reader, writer):
             await self._passage(viewer, peer)
@@ -68,7 +72,7 @@ class Relay:
                 return
             await asyncio.gather(
                 self._pump(viewer, peer, reader, onward[1]),
-                self._pump(viewer, peer, onward[0], writer, answered_port))
+                self._pump(viewer, peer, onward[0], writer, answers))
 
         server = await asyncio.start_server(accept, f"127.0.{20 + viewer}.{10 + peer}", port)
         self._servers.append(server)
@@ -81,12 +85,13 @@ class Relay:
         async with self._changed:
             await self._changed.wait_for(lambda: self._cut.isdisjoint((viewer, peer)))
 
-    async def _pump(self, viewer, peer, reader, writer, answered_port=None):
+    async def _pump(self, viewer, peer, reader, writer, answers=None):
         try:
             while data := await reader.read(1 << 16):
                 await self._passage(viewer, peer)
-                if answered_port and data[:2] == PORT_ANSWER:
-                    data = data[:2] + answered_port.to_bytes(2, "big") + data[4:]
+                # Other answers are those about commands such as rabbitmqctl, whose port is open at every address.
+                if answers and data.startswith(answers[0]):
+                    data = answers[1] + data[4:]
                 writer.write(data)
                 await writer.drain()
         except OSError:

@@ -40,26 +40,27 @@ class Row:
     broken: list = field(default_factory=list)
 
     @property
-    def handled_again(self):
-        """Notifications that ended, beyond one for each request: the request was delivered to another worker."""
-        return max(0, self.metrics.get("ended", 0) - self.answered)
+    def handled_twice(self):
+        """Requests that the broker delivered to a second worker after one had sent them: APNs accepted each once more. A killed
+        worker counts nothing, and neither does a killed simulator."""
+        return max(0, self.duplicate_notifications, self.metrics.get("ended", 0) - self.answered)
 
     @property
-    def published_again(self):
-        """Results whose confirm was lost with the connection."""
-        return max(0, self.duplicate_results - self.handled_again)
+    def published_twice(self):
+        """Results beyond these: the connection ended before the broker confirmed the first one."""
+        return max(0, self.duplicate_results - self.handled_twice)
 
     HEAD = (
-        "| fault | confirmed | not confirmed | with a result | dead letters | still queued | lost | duplicate results | "
-        "of these handled again | published again | duplicate notifications | redeliveries recognised | "
-        "first result | longest gap | verdict |\n|---|" + "--:|" * 13 + "---|")
+        "| fault | confirmed | not confirmed | with a result | dead letters | queued | lost | duplicate results | "
+        "handled twice | published twice | recognised | first result | longest gap | laws |\n"
+        "|---|" + "--:|" * 12 + "---|")
 
     def __str__(self):
         first = "–" if self.first is None else f"{self.first:.1f} s"
         cells = [
             self.fault, self.confirmed, self.unconfirmed, self.answered, self.dead, self.queued, self.lost,
-            self.duplicate_results, min(self.handled_again, self.duplicate_results), self.published_again,
-            self.duplicate_notifications, self.metrics.get("recognised", 0), first, f"{self.gap:.1f} s",
+            self.duplicate_results, self.handled_twice, self.published_twice, self.metrics.get("recognised", 0), first,
+            f"{self.gap:.1f} s",
             "BROKEN" if self.broken else "kept",
         ]
         return f"| {' | '.join(map(str, cells))} |"
