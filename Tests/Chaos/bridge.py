@@ -13,7 +13,7 @@ from cluster import ROOT
 from traffic import DEAD, REQUESTS, RESULTS, TOPIC
 
 # Seconds.
-START_LIMIT = 120
+START_LIMIT = 240
 DRAIN_LIMIT = 60
 CALM = "token *: delay 5ms..50ms\n"
 KEY = ("DEMO123456", "DEMOTEAM01")

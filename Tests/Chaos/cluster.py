@@ -77,7 +77,7 @@ class Cluster:
 
     # MARK: Questions
 
-    def control(self, index, *arguments, limit=60):
+    def control(self, index, *arguments, limit=120):
         """Runs rabbitmqctl for one node, or for any node that is up where `index` is None."""
         if index is None:
             index = next(node for node in NODES if node not in self._unavailable)
@@ -90,7 +90,7 @@ class Cluster:
                 return int(row["leader"].split("@")[0].removeprefix("harebell"))
         raise ClusterError(f"there is no queue {queue}")
 
-    def wait_until_complete(self, limit=120):
+    def wait_until_complete(self, limit=240):
         """Waits until each node sees the other two."""
         deadline = time.monotonic() + limit
         for index in NODES:
@@ -129,7 +129,8 @@ class Cluster:
         self._unavailable.update(NODES)
         self._broker("kill", self.folder)
 
-    def start_all(self):
+    def start_all(self, nodes=NODES):
+        """At the same time: Mnesia makes a node wait for the one that went last."""
         failures = []
 
         def start(index):
@@ -138,7 +139,7 @@ class Cluster:
             except (ClusterError, subprocess.TimeoutExpired) as error:
                 failures.append(error)
 
-        threads = [threading.Thread(target=start, args=(index,)) for index in NODES]
+        threads = [threading.Thread(target=start, args=(index,)) for index in nodes]
         for thread in threads:
             thread.start()
         for thread in threads:

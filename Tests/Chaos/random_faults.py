@@ -22,15 +22,16 @@ SCRIPTS = [
     CALM + "after 10s: hold 6s\n",
     "token *: delay 200ms..2s\n",
 ]
-# Beginnings of device tokens with an outcome built into the simulator: dead, resent, cut, closed, ceded and late.
-TOKENS = {0: "dead", 40: "dec1", 80: "cab1e", 120: "c105e", 160: "cede", 200: "1a7e"}
+# Beginnings of device tokens with an outcome built into the simulator, and one in how many requests has it. The last three meet
+# that outcome at each try, and one of them costs each other request on the connection.
+TOKENS = {"dead": 1000, "1a7e": 1001, "c105e": 1003, "dec1": 20000, "cede": 20001, "cab1e": 20003}
 # Seconds between the beginnings of two faults, and the last ones without a new fault.
 INTERVAL = (2, 20)
 CALM_END = 30
 
 
 def varied_message(number):
-    beginning = TOKENS.get(number % 1000, "00")
+    beginning = next((token for token, interval in TOKENS.items() if number % interval == 500), "00")
     return f"{beginning}{number:0{64 - len(beginning)}x}", REPLIES
 
 
@@ -127,8 +128,7 @@ class RandomFaults:
             self._run.cluster.kill(node)
             self._run.cluster.kill(other)
             time.sleep(seconds)
-            self._run.cluster.start(node)
-            self._run.cluster.start(other)
+            self._run.cluster.start_all([node, other])
 
         self._on_nodes([node, other], kill)
 
