@@ -96,6 +96,8 @@ class Worker(Process):
     def __init__(self, binary, log, configuration, port):
         super().__init__(binary, log, ["run", "--config", configuration])
         self._port = port
+        # Then its metrics are too low.
+        self.was_killed = False
         self._ended = Counter()
         self._latest = Counter()
 
@@ -116,6 +118,7 @@ class Worker(Process):
 
     def kill(self):
         self.metrics()
+        self.was_killed = True
         super().kill()
         self._carry()
 

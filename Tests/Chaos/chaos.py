@@ -7,7 +7,7 @@ Three nodes with quorum queues, a producer with confirms, two workers with two t
 loopback and in a temporary folder. A line for each run says how many requests the broker confirmed and what became of them.
 
 The laws: each confirmed request has a result or a dead letter, the queues are empty afterwards, nothing comes twice where no
-connection was lost, and the workers end in order. The exit status is 1 if one is broken. CHAOS_LOGS names a folder that gets
+connection was lost, no notification is sent again that was not delivered again, and the workers end in order. The exit status is 1 if one is broken. CHAOS_LOGS names a folder that gets
 the logs of the nodes, the workers and the simulator.
 """
 

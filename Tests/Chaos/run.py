@@ -166,6 +166,12 @@ class Run:
         row.answered, row.dead, row.queued = ledger.answered, ledger.dead, len(requests)
         row.duplicate_results, row.collected_again = ledger.duplicates, ledger.redelivered
         row.metrics, row.outcomes = dict(self.bridge.metrics()), dict(ledger.outcomes)
+        redeliveries = row.metrics.get("deliveries", 0) - row.answered
+        if not any(worker.was_killed for worker in self.bridge.workers) and (
+                row.duplicate_notifications > redeliveries + row.metrics.get("uncertain", 0)):
+            row.broken.append(
+                f"{row.duplicate_notifications} notifications were accepted twice, and only {redeliveries} requests were "
+                "delivered twice")
         if row.confirmed == 0:
             row.broken.append("nothing was published")
 
