@@ -120,9 +120,14 @@ def report(row):
         say(f"chaos: BROKEN: {law}")
 
 
+def terminate(*_):
+    say("chaos: SIGTERM: ending")
+    sys.exit(143)
+
+
 def main():
     options = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, terminate)
     folder = Path(tempfile.mkdtemp(prefix="harebell-chaos."))
     try:
         rows = at_random(folder, options) if options.minutes else one_by_one(folder, options)

@@ -97,6 +97,7 @@ class RandomFaults:
         time.sleep(max(0.0, self._begun + self._seconds - time.monotonic()))
 
     def _perform(self, name, action):
+        self._say(name)
         try:
             action()
             self._say(f"{name}: over")
