@@ -99,7 +99,10 @@ def at_random(folder, options):
             time.sleep(BEFORE)
             faults = RandomFaults(run, seed, options.minutes, say)
             mark = run.ledger.mark()
-            faults.strike()
+            try:
+                faults.strike()
+            finally:
+                faults.end()
             cluster.wait_until_complete()
             row = run.finish(mark)
         finally:

@@ -35,6 +35,10 @@ def varied_message(number):
     return f"{beginning}{number:0{64 - len(beginning)}x}", REPLIES
 
 
+class Interrupted(Exception):
+    """The run ends early."""
+
+
 class RandomFaults:
     """What strikes when, and for how long, depends on the seed alone. A node, a worker or the simulator that has a fault already
     gets the next one afterwards."""
@@ -49,6 +53,7 @@ class RandomFaults:
         self._apns = threading.Lock()
         self._begun = time.monotonic()
         self._threads = []
+        self._is_ending = threading.Event()
         self.counts = {}
         self.errors = []
 
@@ -83,7 +88,7 @@ class RandomFaults:
             name, action = self._draw()
             if time.monotonic() + pause > self._begun + self._seconds - CALM_END:
                 break
-            time.sleep(pause)
+            self._pause(pause)
             kind = " ".join(word for word in name.split(",")[0].split(" for ")[0].split() if not word.isdigit())
             self.counts[kind] = self.counts.get(kind, 0) + 1
             thread = threading.Thread(target=self._perform, args=(name, action))
@@ -94,13 +99,25 @@ class RandomFaults:
         with self._apns:
             self._run.bridge.simulator.kill()
             self._run.bridge.simulator.start()
-        time.sleep(max(0.0, self._begun + self._seconds - time.monotonic()))
+        self._pause(max(0.0, self._begun + self._seconds - time.monotonic()))
+
+    def end(self):
+        """Begins nothing more, and waits for what has begun, so that no node starts after the end of the run."""
+        self._is_ending.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _pause(self, seconds):
+        if self._is_ending.wait(seconds):
+            raise Interrupted
 
     def _perform(self, name, action):
         self._say(name)
         try:
             action()
             self._say(f"{name}: over")
+        except Interrupted:
+            pass
         except Exception as error:  # A fault that could not be made is a finding; the others go on.
             self.errors.append(f"{name}: {error}")
             self._say(f"{name}: FAILED: {error}")
@@ -114,12 +131,13 @@ class RandomFaults:
         with ExitStack() as stack:
             for node in sorted(nodes):
                 stack.enter_context(self._nodes[node])
+            self._pause(0)
             action()
 
     def _kill_node(self, node, seconds):
         def kill():
             self._run.cluster.kill(node)
-            time.sleep(seconds)
+            self._pause(seconds)
             self._run.cluster.start(node)
 
         self._on_nodes([node], kill)
@@ -128,7 +146,7 @@ class RandomFaults:
         def kill():
             self._run.cluster.kill(node)
             self._run.cluster.kill(other)
-            time.sleep(seconds)
+            self._pause(seconds)
             self._run.cluster.start_all([node, other])
 
         self._on_nodes([node, other], kill)
@@ -143,7 +161,7 @@ class RandomFaults:
     def _freeze_node(self, node, seconds):
         def freeze():
             self._run.cluster.freeze(node)
-            time.sleep(seconds)
+            self._pause(seconds)
             self._run.cluster.thaw(node)
 
         self._on_nodes([node], freeze)
@@ -151,7 +169,7 @@ class RandomFaults:
     def _alarm(self, node, seconds):
         def alarm():
             self._run.cluster.raise_alarm(node)
-            time.sleep(seconds)
+            self._pause(seconds)
             self._run.cluster.clear_alarm(node)
 
         self._on_nodes([node], alarm)
@@ -161,7 +179,7 @@ class RandomFaults:
 
         def cut():
             self._run.cluster.cut(node)
-            time.sleep(seconds)
+            self._pause(seconds)
             self._run.cluster.mend(node)
             self._run.cluster.wait_until_complete()
 
@@ -173,14 +191,14 @@ class RandomFaults:
         with self._workers[index]:
             worker = self._run.bridge.workers[index]
             worker.kill()
-            time.sleep(seconds)
+            self._pause(seconds)
             worker.start()
 
     def _freeze_worker(self, index, seconds):
         with self._workers[index]:
             worker = self._run.bridge.workers[index]
             worker.signal(signal.SIGSTOP)
-            time.sleep(seconds)
+            self._pause(seconds)
             worker.signal(signal.SIGCONT)
 
     def _drain_worker(self, index):
@@ -192,7 +210,7 @@ class RandomFaults:
     def _kill_apns(self, seconds, script):
         with self._apns:
             self._run.bridge.simulator.kill()
-            time.sleep(seconds)
+            self._pause(seconds)
             self._run.bridge.simulator.start(script)
 
     def _replace_apns(self, script):
