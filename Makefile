@@ -9,14 +9,14 @@ build:
 
 # How the binary to install is built: with the standard library inside it runs without a Swift toolchain, faster and in less
 # memory.
-RELEASE := -c release --static-swift-stdlib
+RELEASE_OPTIONS := -c release --static-swift-stdlib
 
 release:
-	swift build $(RELEASE) --product harebell
+	swift build $(RELEASE_OPTIONS) --product harebell
 
 # The benchmarks, built as the binary to install is, so that the counts are its own.
 benchmarks:
-	swift build $(RELEASE) --product benchmarks
+	swift build $(RELEASE_OPTIONS) --product benchmarks
 
 # What each step of a request's way costs, held against thresholds: `make bench`, `make bench ONLY=decode`.
 bench:

@@ -1,14 +1,12 @@
 """Faults of a cluster, the workers and APNs under load, and whether anything is lost.
 
-    deploy/chaos [--release 3|4] [--rate N] [--fault NAME]...         the listed faults one by one, or those that are named
-    deploy/chaos --minutes N [--seed N] [--release 3|4] [--rate N]    faults drawn at random, which overlap
+Three nodes with quorum queues, producers with confirms, two workers with two threads each, and the simulated APNs, all on
+loopback and in a temporary folder. Without --minutes the faults come one by one, with it at random, so that they overlap. A line
+for each run says how many requests the broker confirmed and what became of them; docs/internals/chaos.md explains the columns.
 
-Three nodes with quorum queues, a producer with confirms, two workers with two threads each, and the simulated APNs, all on
-loopback and in a temporary folder. A line for each run says how many requests the broker confirmed and what became of them.
-
-The laws: each confirmed request has a result or a dead letter, the queues are empty afterwards, nothing comes twice where no
-connection was lost, no notification is sent again that was not delivered again, and the workers end in order. The exit status is 1 if one is broken. CHAOS_LOGS names a folder that gets
-the logs of the nodes, the workers and the simulator.
+The exit status is 1 if a law is broken: each confirmed request has a result or a dead letter, the queues are empty afterwards,
+nothing comes twice where no connection was lost, no notification is sent again that was not delivered again, and the workers end
+in order. CHAOS_LOGS names a folder that gets the logs of the nodes, the workers and the simulator.
 """
 
 import argparse
@@ -37,7 +35,7 @@ def say(text):
 
 def arguments():
     parser = argparse.ArgumentParser(
-        prog="deploy/chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage="see below")
+        prog="deploy/chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--release", choices=("3", "4"), default="3", help="of RabbitMQ, as for deploy/broker")
     parser.add_argument("--rate", type=float, default=400, help="requests a second (400)")
