@@ -73,15 +73,15 @@ class Process:
         if self._process:
             self._process.wait(10)
 
-    def stop(self):
-        """SIGTERM. Fails if it does not end in order."""
+    def stop(self, statuses=(0,)):
+        """SIGTERM. Fails if it does not end with one of these."""
         self.signal(signal.SIGTERM)
         try:
             status = self._process.wait(DRAIN_LIMIT)
         except subprocess.TimeoutExpired as error:
             self.kill()
             raise BridgeError(f"{self._log.name}: still there {DRAIN_LIMIT} s after SIGTERM\n{self.tail()}") from error
-        if status != 0:
+        if status not in statuses:
             raise BridgeError(f"{self._log.name}: ended with exit status {status}\n{self.tail()}")
 
 
@@ -122,9 +122,9 @@ class Worker(Process):
         super().kill()
         self._carry()
 
-    def stop(self):
+    def stop(self, statuses=(0,)):
         self.metrics()
-        super().stop()
+        super().stop(statuses)
         self._carry()
 
     def _carry(self):
