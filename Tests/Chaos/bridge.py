@@ -15,7 +15,8 @@ from traffic import DEAD, REQUESTS, RESULTS, TOPIC
 # Seconds.
 START_LIMIT = 240
 DRAIN_LIMIT = 60
-CALM = "token *: delay 5ms..50ms\n"
+# A delay in the script would take the place of the built-in outcomes of other device tokens.
+CALM = "token 00*: delay 5ms..50ms\n"
 KEY = ("DEMO123456", "DEMOTEAM01")
 
 

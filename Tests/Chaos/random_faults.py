@@ -20,7 +20,7 @@ SCRIPTS = [
     CALM + "attempt 1, chance 10%: status 429 TooManyRequests\n",
     CALM + "chance 1%: silence\n",
     CALM + "after 10s: hold 6s\n",
-    "token *: delay 200ms..2s\n",
+    "token 00*: delay 200ms..2s\n",
 ]
 # Beginnings of device tokens with an outcome built into the simulator, and one in how many requests has it. The last three meet
 # that outcome at each try, and one of them costs each other request on the connection.
