@@ -61,7 +61,7 @@ struct ProviderExtensionsTests {
 
     @Test("A certificate from OpenSSL's own encoder reads the same")
     func foreign() throws {
-        // openssl req -x509, with the extensions as docs/start/simulator.md writes them.
+        // openssl req -x509, with the extensions as docs/internals/simulator.md writes them.
         let certificate = try Certificate(
             pem: """
                 -----BEGIN CERTIFICATE-----
