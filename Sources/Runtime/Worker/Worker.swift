@@ -330,7 +330,7 @@ package final class Worker {
 
     private static func name(_ lane: PublishLane) -> String { lane == .queues ? "publishing" : "direct-reply" }
 
-    private func connectionLost(_ which: String, _ error: AMQPError) {
+    func connectionLost(_ which: String, _ error: AMQPError) {
         guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
         logFailure(
             report, "the \(which) connection \(report == .lost ? "is lost" : "cannot be opened")",

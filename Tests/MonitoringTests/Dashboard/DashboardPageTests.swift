@@ -1,3 +1,4 @@
+import Admin
 import Core
 import TLS
 import Testing
