@@ -87,6 +87,7 @@ struct BrokerJudge {
                         + step.counts(messages, consumers),
                     hint: "RabbitMQ never changes what exists: empty it and delete it, then \(apply)")
             ] + deadLetters(of: step, differences, server) + limit(of: step, differences, server)
+                + mirroring(of: step, differences, server)
         case .hidden:
             return [
                 ConnectionFinding(
@@ -106,9 +107,16 @@ struct BrokerJudge {
 
     /// Whether what is put into a queue does not come out again as planned.
     private func isHarmful(_ differences: [Inequivalence], to step: TopologyPlan.Step) -> Bool {
-        guard case .queue(let queue, _) = step, queue.arguments["x-message-ttl"] != nil else { return false }
+        guard case .queue(let queue, _) = step else { return false }
+        if queues.contains(queue.name), isStream(differences) { return true }
+        guard queue.arguments["x-message-ttl"] != nil else { return false }
         let needed = ["x-message-ttl", "x-dead-letter-exchange", "x-dead-letter-routing-key"]
         return differences.contains { needed.contains($0.name) }
+    }
+
+    /// A worker does not consume streams: they neither redeliver requests nor remove finished ones.
+    private func isStream(_ differences: [Inequivalence]) -> Bool {
+        differences.contains { $0.name == "x-queue-type" && $0.current == "stream" }
     }
 
     private func deadLetters(
@@ -167,6 +175,7 @@ struct BrokerJudge {
         }
         switch limit {
         case .classic:
+            if isStream(differences) { return [] }
             return found(.note, "only quorum queues have one: a request that kills its worker comes back for ever")
         case .unlimited: return found(.ok, "none, unless a policy sets one")
         case .returns(let count, isDefault: true):
@@ -180,6 +189,22 @@ struct BrokerJudge {
                 hint: "only RabbitMQ 4 takes -1 for no limit; leave x-delivery-limit out")
         case .returns(let count, isDefault: false): return found(.ok, count)
         }
+    }
+
+    /// Source: the release notes of RabbitMQ 4.0 (classic queue mirroring was removed).
+    private func mirroring(
+        of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
+    ) -> [ConnectionFinding] {
+        guard case .queue(let queue, _) = step, queues.contains(queue.name),
+            let version = Self.number(of: server), version.major < 4,
+            differences.contains(where: { $0.name == "x-queue-type" && $0.current == nil })
+        else { return [] }
+        return [
+            ConnectionFinding(
+                .warning, "mirroring of \(queue.name)",
+                "a policy may mirror this classic queue; RabbitMQ 4 ignores such policies and keeps one copy",
+                hint: "rabbitmqctl list_policies shows ha-mode; use a quorum queue before you upgrade")
+        ]
     }
 
     // MARK: Permissions

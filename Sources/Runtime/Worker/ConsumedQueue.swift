@@ -1,3 +1,5 @@
+import Core
+
 /// What a worker knows of one queue that it consumes.
 struct ConsumedQueue {
     var ramp: PrefetchRamp
@@ -5,4 +7,53 @@ struct ConsumedQueue {
     var isConsuming = false
     /// Whether its channel has delivered anything.
     var hasDelivered = false
+    var suspicion = StreamSuspicion()
+}
+
+/// Whether a queue is a stream, which keeps what is acknowledged and never redelivers.
+///
+/// A stream marks each delivery with `x-stream-offset`. Producers can forge that header, so deliveries wait until the
+/// broker has answered. Source: rabbitmq.com/docs/streams.
+struct StreamSuspicion {
+    struct Held {
+        let delivery: Delivery
+        /// The size of a body that was skipped.
+        let oversizeBody: UInt64?
+    }
+
+    private static let mark: StaticString = "x-stream-offset"
+
+    /// Deliveries that wait for the answer, in order.
+    private var held: [Held] = []
+    private var verdict: Verdict?
+
+    private enum Verdict { case stream, noStream }
+
+    /// Whether the broker has to be asked.
+    var isOpen: Bool { !held.isEmpty && verdict == nil }
+
+    /// - Returns: whether the delivery waits here, as all do that come after a suspect.
+    mutating func holds(_ delivery: Delivery, oversizeBody: UInt64?) -> Bool {
+        guard !held.isEmpty || verdict == nil && delivery.header(Self.mark) != nil else { return false }
+        held.append(Held(delivery: delivery, oversizeBody: oversizeBody))
+        return true
+    }
+
+    /// The queue is not a stream, as long as it exists.
+    ///
+    /// - Returns: what waited for that.
+    mutating func clear() -> [Held] {
+        defer { self = StreamSuspicion(held: [], verdict: .noStream) }
+        return held
+    }
+
+    /// What waits is never sent.
+    mutating func confirm() {
+        verdict = .stream
+    }
+
+    /// The broker cancelled the consumer: another queue may get this name.
+    mutating func queueEnded() {
+        if held.isEmpty { verdict = nil }
+    }
 }

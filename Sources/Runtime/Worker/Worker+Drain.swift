@@ -43,7 +43,7 @@ extension Worker {
             }
             drain.settled(at: now.instant)
             for publisher in publishers { publisher.close(at: now.instant) }
-            requesters.close(at: now.instant)
+            inquiries.close(at: now.instant)
             for case let pool? in pools.roster.pools { pool.drain(at: now.instant) }
             for decoder in decoders { decoder.stop() }
             let delivered = queues.indices.filter { queues[$0].hasDelivered && !drain.wasCutShort }
@@ -56,7 +56,7 @@ extension Worker {
         case .closing:
             // What APNs has not answered by the deadline is given up: its connections are not waited for.
             let isClosed =
-                consumer.isClosed && publishers.allSatisfy(\.isClosed) && requesters.isClosed
+                consumer.isClosed && publishers.allSatisfy(\.isClosed) && inquiries.isClosed
                 && decoders.allSatisfy(\.hasStopped)
                 && (drain.wasCutShort || pools.roster.pools.allSatisfy { $0?.isDrained ?? true })
             guard isClosed || drain.isOver(at: now.instant) else { return }

@@ -18,18 +18,23 @@ package final class Worker {
         case notReady
         /// The broker refuses us in a way that waiting does not mend, and we were never ready.
         case failed(AMQPError)
+        /// The configuration names a queue that is a stream.
+        case consumesStream(String)
     }
 
     let consumer: AMQPConnection
     /// One for each of ``PublishLane``; those for direct replies are opened when they are first needed.
     let publishers: [AMQPConnection]
-    /// Asks whether the requesters of direct replies are connected; opened when it is first needed.
-    let requesters: AMQPConnection
+    /// Asks whether requesters of direct replies are connected, and whether queues are streams; opened when it is first
+    /// needed.
+    let inquiries: AMQPConnection
+    /// What the broker is being asked.
+    var inquiry: Inquiry?
     var pools: WorkerPools
     let logThrottle: LogThrottle
     /// By what a connection is for.
     var failures: [String: FailureLog] = [:]
-    private var events = Deque<Event>()
+    var events = Deque<Event>()
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
     var intakeLevel = Intake.Level.full
@@ -59,7 +64,7 @@ package final class Worker {
         let consumer: AMQPConnection
         /// One for each of ``PublishLane``.
         let publishers: [AMQPConnection]
-        let requesters: AMQPConnection
+        let inquiries: AMQPConnection
         /// One for each of ``PipelineSettings/processes``.
         let decoders: [DecoderProcess]
         let log: LogThrottle
@@ -77,7 +82,7 @@ package final class Worker {
         consumer = parts.consumer
         precondition(parts.publishers.count == PublishLane.allCases.count, "each lane has a connection")
         publishers = parts.publishers
-        requesters = parts.requesters
+        inquiries = parts.inquiries
         pools = WorkerPools(make: parts.makePool)
         logThrottle = parts.log
         self.now = now
@@ -143,7 +148,8 @@ package final class Worker {
         takeReplies()
         advanceHandovers()
         takeConfirms()
-        checkRequesters()
+        takeAnswers()
+        inquire()
         advanceDrain()
         if isWorking { publishWaiting() }
         stepPools()
@@ -157,7 +163,7 @@ package final class Worker {
         }
         consider(consumer.nextDeadline)
         for publisher in publishers { consider(publisher.nextDeadline) }
-        consider(requesters.nextDeadline)
+        consider(inquiries.nextDeadline)
         consider(pools.agenda.nextDeadline)
         if isWorking {
             consider(intake.nextDeadline)
@@ -175,7 +181,7 @@ package final class Worker {
     package func expire(at now: Moment) {
         consumer.expire(at: now.instant)
         for publisher in publishers { publisher.expire(at: now.instant) }
-        requesters.expire(at: now.instant)
+        inquiries.expire(at: now.instant)
         step(at: now)
     }
 
@@ -191,16 +197,15 @@ package final class Worker {
             case .engine where !isWorking: break
             case .engine(.delivery(let delivery)):
                 arrived(delivery)
-                intake.received(delivery, at: now)
-                performActions()
+                take(delivery)
             case .engine(.oversize(let delivery, let size)):
                 arrived(delivery)
-                intake.receivedOversize(delivery, bodySize: size, at: now)
-                performActions()
+                take(delivery, oversizeBody: size)
             case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
             case .engine(.cancelled(let queue, let byBroker)):
                 queues[queue.index].isConsuming = false
                 if byBroker {
+                    queues[queue.index].suspicion.queueEnded()
                     log.warning(
                         "the broker cancelled the consumer; it is registered again shortly",
                         metadata: ["messaging.destination.name": "\(intake.settings.queues[queue.index].name)"])
@@ -210,12 +215,14 @@ package final class Worker {
                 // A queue that stays missing costs the others nothing.
                 if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
                 queues[queue.index].hasDelivered = false
+                queues[queue.index].suspicion = StreamSuspicion()
                 channelLost(intake.settings.queues[queue.index].name, error)
             case .engine(.opened): failures["consuming", default: FailureLog()].opened()
             case .disconnected(_, let error, _):
                 for index in queues.indices {
                     queues[index].isConsuming = false
                     queues[index].hasDelivered = false
+                    queues[index].suspicion = StreamSuspicion()
                 }
                 consumerLost()
                 brokerLost("consuming", error)
@@ -310,27 +317,6 @@ package final class Worker {
         }
     }
 
-    /// Asks the broker about the requesters of direct replies that it returned.
-    private func checkRequesters() {
-        while let event = requesters.nextEvent(at: now.instant) {
-            switch event {
-            case .engine(.replied(let reply)) where isWorking:
-                let isConnected = if case .refused = reply { false } else { true }
-                outbox.requesterChecked(isConnected: isConnected, at: now)
-                performActions()
-            case .disconnected(_, let error, _):
-                outbox.requesterCheckLost()
-                connectionLost("reply-checking", error)
-            case .engine(.opened): failures["reply-checking", default: FailureLog()].opened()
-            case .engine, .closed: break
-            }
-        }
-        guard isWorking, outbox.checksRequesters else { return }
-        requesters.start(at: now.instant)
-        guard requesters.isOpen, let name = outbox.nextRequester() else { return }
-        requesters.request(.inspectQueue(String(decoding: name, as: UTF8.self)), at: now.instant)
-    }
-
     private func brokerLost(_ which: String, _ error: AMQPError) {
         if !error.isTransient, !readiness.wasReady {
             events.append(.failed(error))
@@ -341,7 +327,7 @@ package final class Worker {
 
     private static func name(_ lane: PublishLane) -> String { lane == .queues ? "publishing" : "direct-reply" }
 
-    private func connectionLost(_ which: String, _ error: AMQPError) {
+    func connectionLost(_ which: String, _ error: AMQPError) {
         guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
         logFailure(
             report, "the \(which) connection \(report == .lost ? "is lost" : "cannot be opened")",

@@ -54,8 +54,8 @@ package enum WorkerFactory {
                 .publisher, name: "harebell \(lane.activity) \(WorkerName.text(index: index))", configuration.broker,
                 network: environment.brokerNetwork, seed: random.next())
         }
-        let requesters = try BrokerConnections.connection(
-            .control, name: "harebell check requesters \(WorkerName.text(index: index))", configuration.broker,
+        let inquiries = try BrokerConnections.connection(
+            .control, name: "harebell ask \(WorkerName.text(index: index))", configuration.broker,
             network: environment.brokerNetwork, seed: random.next())
         let decoders = settings.processes.map { process in
             DecoderProcess(
@@ -63,7 +63,7 @@ package enum WorkerFactory {
         }
         let parts = Worker.Parts(
             index: index, settings: settings, queues: queues, consumer: consumer, publishers: publishers,
-            requesters: requesters, decoders: decoders, log: log, seed: random.next()
+            inquiries: inquiries, decoders: decoders, log: log, seed: random.next()
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(
                 wanted.limits, context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(),

@@ -107,6 +107,14 @@ package final class WorkerThread: LoopOwner {
             case .ready: report(.ready)
             case .notReady: report(.notReady)
             case .failed(let error): report(.failed(.unavailable, message: Self.message(error)))
+            case .consumesStream(let queue):
+                report(
+                    .failed(
+                        .configuration,
+                        message: """
+                            queue \(queue) is a stream: streams neither redeliver requests nor remove finished ones. \
+                            Nothing of it was sent. Use a quorum queue
+                            """))
             }
         }
         if worker.hasEnded { loop.stop() }

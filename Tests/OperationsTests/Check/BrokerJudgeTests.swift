@@ -95,6 +95,20 @@ struct BrokerJudgeTests {
         #expect(found[0].text.hasSuffix("; 1 message, 2 consumers"))
     }
 
+    @Test("Only RabbitMQ 3 may mirror a classic queue", arguments: [("3.13.7", true), ("4.0.5", false)])
+    func mirrored(version: String, isPossible: Bool) throws {
+        let type = try difference("x-queue-type", "the value 'quorum' of type 'longstr'", "none")
+        let found = try findings("push.requests", [type], version: version)
+        #expect(found.contains { $0.subject == "mirroring of push.requests" } == isPossible)
+    }
+
+    @Test("A stream is wrong as a request queue, and a difference of type elsewhere a warning")
+    func stream() throws {
+        let type = try difference("x-queue-type", "'quorum'", "'stream'")
+        #expect(try findings("push.requests", [type]).map(\.severity) == [.wrong])
+        #expect(try findings("push.dead", [type]).map(\.severity) == [.warning])
+    }
+
     @Test(
         "A request queue without a dead-letter exchange loses what comes back too often, which depends on the version",
         arguments: [

@@ -20,6 +20,20 @@ struct ForgedHeaderTests {
         message?.decodedProperties?.headers?[name]
     }
 
+    @Test("A queue that is not a stream is consumed on after a forged stream offset, in the order of its messages")
+    func streamOffset() throws {
+        let world = try World()
+        for number in 0..<5 {
+            try world.request(Self.body, id: "m\(number)") {
+                if number == 1 { $0.headers = ["x-stream-offset": .int64(3)] }
+            }
+        }
+        try world.start()
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == Array(repeating: "accepted", count: 5))
+        #expect(world.sent == 5 && world.broker.unsettledCount == 0)
+    }
+
     /// What makes a message look as if it had waited in a retry queue.
     private static var parked: FieldTable {
         [
