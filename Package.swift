@@ -54,6 +54,7 @@ let package = Package(
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CHarebellDecoder"),
         .target(name: "CRevision", cSettings: [.define("HAREBELL_REVISION", to: "\"\(revision)\"")]),
         .systemLibrary(
@@ -77,7 +78,7 @@ let package = Package(
         library(
             "Decoding",
             [
-                "CHarebellDecoder", "Core", "System", "Settings", deque,
+                "CHarebellDecoder", "CZlib", "Core", "System", "Settings", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Layer 7: what a file says.
@@ -131,7 +132,8 @@ let package = Package(
         .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
-            name: "TestSupport", dependencies: ["Core", "System", "AMQP", "TLS", "HTTP2", "Simulator", "CRabbitMQ"],
+            name: "TestSupport",
+            dependencies: ["Core", "System", "AMQP", "TLS", "HTTP2", "Simulator", "CRabbitMQ", "CZlib"],
             path: "Tests/TestSupport",
             swiftSettings: rules),
         // A broker, whole workers and an APNs in memory, on virtual time.

@@ -148,7 +148,7 @@ public struct Delivery: Sendable {
     package var rawProperties: ArraySlice<UInt8> { bytes(content.layout.rawProperties) ?? [] }
     /// `content_type`, as the producer worded it.
     public var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
-    /// `content_encoding`. Nothing is unpacked: the body is as it came.
+    /// `content_encoding`; `nil` where the body was decompressed.
     public var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
     /// `correlation_id`.
     public var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
@@ -251,6 +251,18 @@ public struct Delivery: Sendable {
         var layout = content.layout
         layout.body = Self.place(body, in: &storage)
         layout.contentType = contentType.map { Self.place($0, in: &storage) } ?? .absent
+        return copy(storage: storage, layout: layout)
+    }
+
+    /// Whether there is a `content_encoding`, and not an empty one.
+    package var hasContentEncoding: Bool { !content.layout.contentEncoding.isEmpty }
+
+    /// The same message with the body that its own was decompressed to.
+    package func decompressed(to body: [UInt8]) -> Delivery {
+        var storage = content.storage
+        var layout = content.layout
+        layout.body = Self.place(body, in: &storage)
+        layout.contentEncoding = .absent
         return copy(storage: storage, layout: layout)
     }
 

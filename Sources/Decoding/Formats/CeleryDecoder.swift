@@ -86,11 +86,6 @@ struct CeleryDecoder: RefusingDecoder {
         if let type = delivery.contentType, !type.isEmpty, !ContentType(type).isJSON {
             throw DecodingFailure("content-type: expected application/json: set task_serializer to json")
         }
-        if let encoding = delivery.contentEncoding, !encoding.isEmpty,
-            !encoding.equals("utf-8"), !encoding.equals("UTF-8"), !encoding.equals("us-ascii")
-        {
-            throw DecodingFailure("content-encoding: expected utf-8")
-        }
         if case .text(let compression) = delivery.header("compression"), !compression.isEmpty {
             throw DecodingFailure("compression: expected none")
         }

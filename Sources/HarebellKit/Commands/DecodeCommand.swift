@@ -55,7 +55,14 @@ struct DecodeCommand: ConfiguredCommand {
         }
         let queue = queue ?? settings?.queues[0].name ?? "push.requests"
         let decoder = decoder ?? settings?.queues.first { $0.name == queue }?.decoder ?? "auto"
-        let delivery = try readDelivery(limit)
+        let received = try readDelivery(limit)
+        let delivery: Delivery
+        do throws(DecodingFailure) {
+            delivery = try received.decompressed(limit: limit)
+        } catch {
+            complain(error.detail)
+            throw Status.refused
+        }
         let preview: DecodingPreview
         do {
             preview = try DecodingPreview(

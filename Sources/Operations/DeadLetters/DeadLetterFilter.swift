@@ -46,8 +46,10 @@ package struct RequestReader: Sendable {
     private let decoders: [String: any Decoder]
     private let standard: any Decoder = AutoDecoder()
     private let apps: [Configuration.App]
+    private let maximumMessage: Int
 
     package init(_ configuration: Configuration) {
+        maximumMessage = configuration.broker.maximumMessage
         let known = DecoderSet(configuration)
         var decoders: [String: any Decoder] = [:]
         for queue in configuration.queues { decoders[queue.name] = known[queue.decoder] }
@@ -59,7 +61,9 @@ package struct RequestReader: Sendable {
     /// - Returns: `nil` if it is no request.
     package func request(of delivery: Delivery, from queue: String?) -> Request? {
         let decoder = queue.flatMap { decoders[$0] } ?? standard
-        guard case .request(let request) = decoder.decode(delivery, at: Self.afterAllWaiting) else { return nil }
+        guard let delivery = try? delivery.decompressed(limit: maximumMessage),
+            case .request(let request) = decoder.decode(delivery, at: Self.afterAllWaiting)
+        else { return nil }
         return request
     }
 

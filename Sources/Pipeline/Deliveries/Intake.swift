@@ -176,10 +176,16 @@ package struct Intake: ~Copyable {
 
     private mutating func decode(_ request: InFlightRequest, at now: Moment) {
         let queue = settings.queues[request.delivery.queue.index]
-        guard let process = queue.process else {
-            return take(queue.decoder.decode(request.delivery, at: now.wall), of: request, at: now)
+        let delivery: Delivery
+        do throws(DecodingFailure) {
+            delivery = try request.delivery.decompressed(limit: settings.maximumMessage)
+        } catch {
+            return take(.reject(error), of: request, at: now)
         }
-        actions.append(.ask(process, asked.insert(request), request.delivery))
+        guard let process = queue.process else {
+            return take(queue.decoder.decode(delivery, at: now.wall), of: request, at: now)
+        }
+        actions.append(.ask(process, asked.insert(request), delivery))
     }
 
     /// The answer of a decoder that could not give it at once.

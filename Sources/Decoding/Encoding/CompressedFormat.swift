@@ -1,0 +1,74 @@
+import CZlib
+
+/// A format of compressed data. Sources: RFC 1950 (zlib, which HTTP calls `deflate`), RFC 1952 (gzip).
+enum CompressedFormat {
+    case gzip
+    case zlib
+
+    enum Failure: Error {
+        case tooLarge
+        case truncated
+        case trailingData
+        /// With zlib's reason.
+        case damaged(String)
+    }
+
+    /// The base-two logarithm of the largest window, and 16 for gzip. Source: zlib.h, `inflateInit2`.
+    private var windowBits: Int32 {
+        switch self {
+        case .gzip: 15 + 16
+        case .zlib: 15
+        }
+    }
+
+    /// Bytes that are decompressed at once.
+    private static let chunk = 16_384
+
+    /// - Parameter limit: bytes of the result; decompression ends when there are more.
+    func decompress(_ data: ArraySlice<UInt8>, limit: Int) throws(Failure) -> [UInt8] {
+        var stream = unsafe z_stream()
+        let size = unsafe Int32(MemoryLayout<z_stream>.size)
+        guard unsafe inflateInit2_(&stream, windowBits, ZLIB_VERSION, size) == Z_OK else {
+            throw unsafe damaged(stream)
+        }
+        defer { unsafe inflateEnd(&stream) }
+        // zlib only reads the input.
+        var data = Array(data)
+        let count = data.count
+        return try unsafe data.withUnsafeMutableBufferPointer { input throws(Failure) in
+            unsafe stream.next_in = input.baseAddress
+            unsafe stream.avail_in = UInt32(count)
+            return try unsafe decompress(&stream, limit)
+        }
+    }
+
+    private func decompress(_ stream: inout z_stream, _ limit: Int) throws(Failure) -> [UInt8] {
+        var result: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: Self.chunk)
+        while true {
+            let code = unsafe chunk.withUnsafeMutableBufferPointer { output in
+                unsafe stream.next_out = output.baseAddress
+                unsafe stream.avail_out = UInt32(output.count)
+                return unsafe inflate(&stream, Z_NO_FLUSH)
+            }
+            result += unsafe chunk.prefix(chunk.count - Int(stream.avail_out))
+            guard result.count <= limit else { throw .tooLarge }
+            switch code {
+            case Z_OK: break
+            case Z_STREAM_END where unsafe stream.avail_in == 0: return result
+            // A gzip file may have several members.
+            case Z_STREAM_END where self == .gzip:
+                guard unsafe inflateReset(&stream) == Z_OK else { throw unsafe damaged(stream) }
+            case Z_STREAM_END: throw .trailingData
+            case Z_BUF_ERROR: throw .truncated
+            case Z_NEED_DICT: throw .damaged("it needs a dictionary")
+            default: throw unsafe damaged(stream)
+            }
+        }
+    }
+
+    private func damaged(_ stream: z_stream) -> Failure {
+        guard let reason = unsafe stream.msg else { return .damaged("zlib gives no reason") }
+        return .damaged(unsafe String(cString: reason))
+    }
+}

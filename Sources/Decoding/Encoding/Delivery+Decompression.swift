@@ -1,0 +1,35 @@
+package import Core
+
+extension Delivery {
+    /// The message with its body as it was before its `content_encoding`, which the copy does not have.
+    ///
+    /// Clients such as kombu write the character set into `content_encoding`: that encodes nothing. Source of the
+    /// names: RFC 9110, section 8.4.1.
+    ///
+    /// - Parameter limit: bytes that the body may have: `broker.maximum_message_bytes`.
+    package func decompressed(limit: Int) throws(DecodingFailure) -> Delivery {
+        guard hasContentEncoding, let encoding = contentEncoding else { return self }
+        let format: CompressedFormat
+        switch String(decoding: encoding, as: UTF8.self).lowercased() {
+        case "identity", "utf-8", "us-ascii": return self
+        case "gzip", "x-gzip": format = .gzip
+        case "deflate": format = .zlib
+        case let other:
+            throw DecodingFailure("content-encoding: \"\(other)\" is not one of gzip, deflate, identity")
+        }
+        do {
+            return decompressed(to: try format.decompress(body, limit: limit))
+        } catch {
+            switch error {
+            case .tooLarge:
+                throw DecodingFailure(
+                    "content-encoding: the body is larger than broker.maximum_message_bytes (\(limit)) allows after "
+                        + "decompression", limit: .body)
+            case .truncated: throw DecodingFailure("content-encoding: the body ends before its \(format) data does")
+            case .trailingData: throw DecodingFailure("content-encoding: the body goes on after its \(format) data")
+            case .damaged(let reason):
+                throw DecodingFailure("content-encoding: the body is not \(format) data: \(reason)")
+            }
+        }
+    }
+}

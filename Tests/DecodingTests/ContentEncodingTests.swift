@@ -1,0 +1,133 @@
+import Core
+import Operations
+import TestSupport
+import Testing
+
+@testable import Decoding
+
+/// Bodies that producers compress.
+@Suite("Content encodings")
+struct ContentEncodingTests {
+    private static let text = Array(#"{"device-token":"7000","payload":{"aps":{"alert":"Hello, hello, hello"}}}"#.utf8)
+    private static let limit = 100_000
+
+    private static func decompress(
+        _ body: [UInt8], _ encoding: String, limit: Int = limit
+    ) throws(DecodingFailure) -> Delivery {
+        var delivery = HandmadeDelivery(body: body)
+        _ = delivery.set(property: "content-encoding", encoding)
+        _ = delivery.set(property: "content-type", "application/json")
+        return try delivery.delivery.decompressed(limit: limit)
+    }
+
+    private static func complaint(_ body: [UInt8], _ encoding: String, limit: Int = limit) -> DecodingFailure? {
+        do throws(DecodingFailure) {
+            _ = try decompress(body, encoding, limit: limit)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("gzip and deflate give back the body, and keep the other properties", arguments: ["gzip", "x-gzip", "GZip"])
+    func gzip(encoding: String) throws {
+        let delivery = try Self.decompress(Compressor.gzip(Self.text), encoding)
+        #expect(Array(delivery.body) == Self.text)
+        #expect(delivery.contentEncoding == nil)
+        #expect(string(delivery.contentType) == "application/json")
+    }
+
+    @Test("deflate is the zlib format")
+    func deflate() throws {
+        #expect(Array(try Self.decompress(Compressor.zlib(Self.text), "deflate").body) == Self.text)
+        #expect(
+            Self.complaint(Compressor.gzip(Self.text), "deflate")?.detail.contains("incorrect header check") == true)
+    }
+
+    @Test(
+        "identity and character sets leave the body as it is",
+        arguments: ["identity", "IDENTITY", "", "utf-8", "us-ascii"])
+    func identity(encoding: String) throws {
+        #expect(Array(try Self.decompress(Self.text, encoding).body) == Self.text)
+    }
+
+    @Test("Other encodings are refused by name", arguments: ["br", "zstd", "gzip, gzip", "binary", "compress"])
+    func others(encoding: String) {
+        #expect(
+            Self.complaint(Self.text, encoding)?.detail
+                == "content-encoding: \"\(encoding)\" is not one of gzip, deflate, identity")
+    }
+
+    @Test("A body of several gzip members is all of them, and zlib has only one")
+    func members() throws {
+        let half = Self.text.count / 2
+        let first = Array(Self.text[..<half])
+        let second = Array(Self.text[half...])
+        let empty = Compressor.gzip([])
+        let members = Compressor.gzip(first) + empty + Compressor.gzip(second) + empty
+        #expect(Array(try Self.decompress(members, "gzip").body) == Self.text)
+        #expect(
+            Self.complaint(Compressor.zlib(first) + Compressor.zlib(second), "deflate")?.detail
+                == "content-encoding: the body goes on after its zlib data")
+    }
+
+    @Test("A body that is cut off anywhere, an empty one too, is refused")
+    func truncated() {
+        for (body, encoding) in [(Compressor.gzip(Self.text), "gzip"), (Compressor.zlib(Self.text), "deflate")] {
+            for length in 0..<body.count {
+                let complaint = Self.complaint(Array(body[..<length]), encoding)
+                #expect(complaint?.detail.hasPrefix("content-encoding: the body ends before its ") == true, "\(length)")
+            }
+        }
+    }
+
+    @Test("Data behind the last member, a wrong checksum, and what was never compressed are refused")
+    func damaged() {
+        for (body, words) in [
+            (Compressor.gzip(Self.text) + [0], "ends before"), (Compressor.gzip(Self.text) + Self.text, "header check"),
+            (Self.text, "incorrect header check"), (Array("BZh91AY&SY".utf8), "incorrect header check"),
+        ] {
+            let complaint = Self.complaint(body, "gzip")
+            #expect(complaint?.detail.contains(words) == true, "\(complaint?.detail ?? "accepted")")
+        }
+        var body = Compressor.gzip(Self.text)
+        body[body.count - 5] ^= 1
+        #expect(Self.complaint(body, "gzip")?.detail.hasSuffix("incorrect data check") == true)
+    }
+
+    @Test(
+        "A body may have exactly the limit after decompression, and a bomb ends there", arguments: ["gzip", "deflate"])
+    func limit(encoding: String) throws {
+        func compress(_ bytes: [UInt8]) -> [UInt8] {
+            encoding == "gzip" ? Compressor.gzip(bytes) : Compressor.zlib(bytes)
+        }
+        #expect(
+            try Self.decompress(compress([UInt8](repeating: 32, count: Self.limit)), encoding).body.count == Self.limit)
+        for size in [Self.limit + 1, 64 * 1_048_576] {
+            let bomb = compress([UInt8](repeating: 32, count: size))
+            #expect(bomb.count < Self.limit)
+            let complaint = try #require(Self.complaint(bomb, encoding))
+            #expect(complaint.limit == .body)
+            #expect(complaint.detail.contains("broker.maximum_message_bytes (\(Self.limit)) allows"))
+        }
+        // Many members, each of them small.
+        let member = Compressor.gzip([UInt8](repeating: 32, count: 10_000))
+        let members = Array(repeatElement(member, count: 11).joined())
+        #expect(Self.complaint(members, "gzip")?.limit == .body)
+    }
+
+    @Test("Damaged data never gives more than the limit, and what is whole is what was compressed")
+    func fuzz() {
+        let seeds = [Compressor.gzip(Self.text), Compressor.zlib(Self.text)]
+        let seed = Mutator.seed(52)
+        var mutator = Mutator(seed: seed, fragments: [[0x1F, 0x8B, 8], [0x78, 0xDA], [0, 0, 0xFF, 0xFF]])
+        for number in 0..<Mutator.inputs(3000) {
+            var body = seeds[number % 2]
+            mutator.damage(&body)
+            guard let whole = try? Self.decompress(body, number % 2 == 0 ? "gzip" : "deflate", limit: 500) else {
+                continue
+            }
+            #expect(whole.body.count <= 500, "seed \(seed), input \(number)")
+        }
+    }
+}
