@@ -100,6 +100,12 @@ package struct PipelineSettings: Sendable {
 }
 
 extension PipelineSettings {
+    /// Holds nothing longer than this.
+    package mutating func limitHold(to limit: Duration) {
+        hold = min(hold, limit)
+        longestDeferral = min(longestDeferral, limit)
+    }
+
     /// - Parameter worker: names this worker in dead letters
     package init(_ configuration: Configuration, worker: String) {
         let decoders = DecoderSet(configuration)

@@ -214,7 +214,7 @@ struct ConnectionTests {
             Issue.record("not told")
             return
         }
-        #expect(error.code == .consumerTimeout)
+        #expect(error.code == .consumerTimeout && error.consumerTimeout == nil)
         #expect(error.isTransient)
         #expect(setup.connection.held == 2)
         setup.advance(by: .seconds(2))

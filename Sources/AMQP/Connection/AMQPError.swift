@@ -64,6 +64,16 @@ extension AMQPError {
         }
     }
 
+    /// The broker's `consumer_timeout`, where it closed a channel for it: `… Timeout value used: 60000 ms. …`
+    package var consumerTimeout: Duration? {
+        guard code == .consumerTimeout else { return nil }
+        let words = message.split(separator: " ")
+        guard let place = words.firstIndex(of: "used:"), place + 2 < words.count, words[place + 2].hasPrefix("ms"),
+            let milliseconds = Int64(words[place + 1]), milliseconds > 0
+        else { return nil }
+        return .milliseconds(milliseconds)
+    }
+
     /// What `connection.close` or `channel.close` says.
     ///
     /// Source: AMQP 0-9-1, section 1.2 (constants); rabbitmq.com/docs/channels and /docs/consumers

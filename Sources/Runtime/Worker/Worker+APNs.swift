@@ -97,9 +97,7 @@ extension Worker {
         var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
         // The queues stay.
         settings.queues = intake.settings.queues
-        intake.settings = settings
-        dispatch.settings = settings
-        outbox.settings = settings
+        use(settings)
         pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
         handOver()

@@ -2,6 +2,7 @@ import AMQP
 import APNs
 import Core
 import Decoding
+import Logging
 import Pipeline
 
 /// What intake, dispatch and outbox ask for, done.
@@ -93,4 +94,33 @@ extension Worker {
     var isBlocked: Bool {
         publishers.contains(where: \.isBlocked)
     }
+
+    // MARK: Hold time
+
+    /// Adopts settings, within what the broker allows.
+    func use(_ settings: PipelineSettings) {
+        var settings = settings
+        if let longestHold { settings.limitHold(to: longestHold) }
+        intake.settings = settings
+        dispatch.settings = settings
+        outbox.settings = settings
+    }
+
+    /// The broker closed a channel because a delivery was held for its `consumer_timeout`.
+    func shortenHold(for timeout: Duration) {
+        // A request may be held twice: for its turn, and for a last try.
+        let limit = max(timeout / 3, Self.shortestHold)
+        guard longestHold.map({ limit < $0 }) ?? true else { return }
+        longestHold = limit
+        use(intake.settings)
+        log.warning(
+            "a request was held for the broker's consumer_timeout: requests are held for less from now on",
+            metadata: [
+                "consumer_timeout_seconds": "\(timeout.components.seconds)",
+                "hold_seconds": "\(limit.components.seconds)",
+            ])
+    }
+
+    /// So that connections can be opened within it.
+    private static let shortestHold = Duration.seconds(5)
 }

@@ -38,6 +38,8 @@ package final class Worker {
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
     var intakeLevel = Intake.Level.full
+    /// What the broker's `consumer_timeout` allows, once it has closed a channel for it.
+    var longestHold: Duration?
     var pace: TurnPace
     private var nextCount = Instant.distantPast
     private(set) var readiness = Readiness()
@@ -216,6 +218,7 @@ package final class Worker {
                 if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
                 queues[queue.index].hasDelivered = false
                 queues[queue.index].suspicion = StreamSuspicion()
+                if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
                 channelLost(intake.settings.queues[queue.index].name, error)
             case .engine(.opened): failures["consuming", default: FailureLog()].opened()
             case .disconnected(_, let error, _):

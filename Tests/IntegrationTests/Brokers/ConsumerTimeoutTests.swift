@@ -1,0 +1,91 @@
+import AMQP
+import Core
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// Requests that wait for a paused app, on a node with a short `consumer_timeout`. Source:
+    /// rabbitmq.com/docs/consumers (delivery acknowledgement timeout).
+    @Suite("Consumer timeout")
+    struct ConsumerTimeoutTests {
+        private static let refused = "com.example.refused"
+
+        /// The node looks for deliveries beyond the timeout every second, and not every minute.
+        private static func broker(timeout: Duration) throws -> PrivateBroker {
+            let milliseconds = timeout.components.seconds * 1000
+            return try PrivateBroker([
+                "advanced.config": """
+                [{rabbit, [{consumer_timeout, \(milliseconds)}, {channel_tick_interval, 1000}]}].
+                """
+            ])
+        }
+
+        private static func start(_ stage: Stage, hold: Int) throws -> ChildProcess {
+            let worker = try stage.start(
+                Stage.Settings(
+                    queues: [stage.quorumQueue], moreApps: stage.app(refused), more: "hold_seconds: \(hold)"))
+            // The first shows that an app can send, so that the second waits for its own app alone.
+            try stage.client.publish([stage.requests.message(0, to: stage.quorumQueue)])
+            try stage.client.consume([stage.resultQueue]) { _ in true }
+            try stage.client.publish([
+                stage.requests.message(1, to: stage.quorumQueue, body: Requests.body(1, topic: refused))
+            ])
+            return worker
+        }
+
+        private static func waitUntilParked(_ stage: Stage, _ worker: ChildProcess, within limit: Duration) throws {
+            try eventually("a parked request; \(worker.report)", within: limit) {
+                for queue in stage.retryQueues(of: stage.quorumQueue) {
+                    if try stage.client.count(queue) == 1 { return true }
+                }
+                return nil as Bool?
+            }
+        }
+
+        private static func end(_ worker: ChildProcess, _ stage: Stage) throws {
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try eventually("the request in its queue", within: .seconds(30)) {
+                try stage.client.count(stage.quorumQueue) == 1 ? true : nil
+            }
+            #expect(try stage.client.count(stage.deadLetterQueue) == 0)
+            #expect(try stage.client.count(stage.resultQueue) == 0)
+        }
+
+        private static func timeouts(_ worker: ChildProcess) -> Int {
+            worker.text(.errors).split(separator: "\n").count { $0.contains("timed out") }
+        }
+
+        @Test("With a timeout of a minute and a shorter hold time, a held request is parked before it")
+        func parked() throws {
+            let broker = try Self.broker(timeout: .seconds(60))
+            let stage = try Stage(broker: broker.url, script: "topic \(Self.refused): 403 TopicMismatch")
+            let worker = try Self.start(stage, hold: 20)
+            try Self.waitUntilParked(stage, worker, within: .seconds(45))
+            #expect(Self.timeouts(worker) == 0, "\(worker.report)")
+            try Self.end(worker, stage)
+        }
+
+        @Test("A timeout shorter than the hold time closes a channel once, then requests are parked before it")
+        func learned() throws {
+            let broker = try Self.broker(timeout: .seconds(15))
+            let stage = try Stage(broker: broker.url, script: "topic \(Self.refused): 403 TopicMismatch")
+            let worker = try Self.start(stage, hold: 300)
+            try worker.waitForLine(.errors, within: .seconds(60)) {
+                $0.contains("requests are held for less from now on")
+            }
+            // Twice: from the queue as it was redelivered, and again from the retry queue.
+            for _ in 0..<2 {
+                try Self.waitUntilParked(stage, worker, within: .seconds(30))
+                try eventually("the request back", within: .seconds(30)) {
+                    try stage.retryQueues(of: stage.quorumQueue).allSatisfy { try stage.client.count($0) == 0 }
+                        ? true : nil
+                }
+            }
+            #expect(Self.timeouts(worker) == 1, "\(worker.report)")
+            try Self.end(worker, stage)
+        }
+    }
+}
