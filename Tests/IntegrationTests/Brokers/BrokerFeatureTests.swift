@@ -1,0 +1,167 @@
+import AMQP
+import Core
+import Glibc
+import Simulator
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// What applications use of RabbitMQ around a worker.
+    @Suite("Features of RabbitMQ")
+    struct BrokerFeatureTests {
+        private static let count = 40
+
+        private static func collect(_ stage: Stage, _ count: Int = count) throws -> Conservation {
+            var conservation = Conservation(stage.requests, count: count)
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                try conservation.addResult(delivery)
+                return conservation.answered == count
+            }
+            return conservation
+        }
+
+        private static func end(_ worker: ChildProcess) throws {
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+        }
+
+        @Test("Of a priority queue the requests with the higher priority are sent first, and a dead letter keeps it")
+        func priorities() throws {
+            let stage = try Stage(script: "token 79*: 400 BadMessageId")
+            let queue = "\(stage.name).priority"
+            try stage.client.declare(queue, ["x-max-priority": .int32(5)])
+            let urgent = 30..<Self.count
+            try stage.client.publish(
+                (0..<Self.count).map { index in
+                    var message = stage.requests.message(
+                        index, to: queue, body: Requests.body(index, beginning: index == 0 ? "79" : "7"))
+                    message.properties.priority = urgent.contains(index) ? 5 : 1
+                    return message
+                })
+            let worker = try stage.start(Stage.Settings(queues: [queue], prefetch: 1))
+            let conservation = try Self.collect(stage)
+            #expect(conservation.outcomes == ["accepted": Self.count - 1, "rejected": 1])
+            let sent = stage.simulator.ledger.records.compactMap { Requests.index(ofDeviceToken: $0.deviceToken) }
+            #expect(sent.prefix(urgent.count).allSatisfy(urgent.contains), "\(sent)")
+            try Self.end(worker)
+            let letters = try stage.client.takeAll(stage.deadLetterQueue)
+            #expect(letters.count == 1)
+            #expect(try letters.map { try MessageProperties(decoding: $0.rawProperties).priority } == [1])
+            try stage.client.ask(.deleteQueue(queue))
+            try stage.removeQueues()
+        }
+
+        @Test("Requests that come through a topic exchange are sent, and a dead letter names exchange and routing key")
+        func topicExchange() throws {
+            let stage = try Stage(script: "token 79*: 400 BadMessageId")
+            let exchange = "\(stage.name).exchange"
+            try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "topic")))
+            try stage.client.ask(
+                .bindQueue(stage.quorumQueue, exchange: exchange, routingKey: "push.#", arguments: FieldTable()))
+            let worker = try stage.start()
+            try stage.client.publish(
+                (0..<Self.count).map { index in
+                    let message = stage.requests.message(
+                        index, to: "push.\(index).ios",
+                        body: Requests.body(index, beginning: index == 0 ? "79" : "7"))
+                    return Publication(
+                        exchange: ArraySlice(exchange.utf8), routingKey: message.routingKey,
+                        properties: message.properties, body: message.body)
+                })
+            #expect(try Self.collect(stage).outcomes == ["accepted": Self.count - 1, "rejected": 1])
+            try Self.end(worker)
+            let letters = try stage.client.takeAll(stage.deadLetterQueue)
+            #expect(letters.count == 1)
+            for (name, value) in [("harebell-exchange", exchange), ("harebell-routing-key", "push.0.ios")] {
+                let header = letters.first?.header(named: Array(name.utf8))
+                #expect(header == .text(ArraySlice(value.utf8)))
+            }
+            try stage.client.ask(.deleteExchange(exchange))
+            try stage.removeQueues()
+        }
+
+        @Test("The results for a reply queue that is gone go to `results`, and without it to the dead letters")
+        func replyQueueGone() throws {
+            for hasRoute in [true, false] {
+                let stage = try Stage()
+                let worker = try stage.start(
+                    Stage.Settings(
+                        queues: [stage.quorumQueue],
+                        more: "results: { routing_key: \(hasRoute ? stage.resultQueue : "null") }"))
+                try stage.client.publish(
+                    (0..<Self.count).map { index in
+                        var message = stage.requests.message(index, to: stage.quorumQueue)
+                        message.properties.replyTo = ArraySlice("\(stage.name).gone".utf8)
+                        return message
+                    })
+                if hasRoute {
+                    #expect(try Self.collect(stage).outcomes == ["accepted": Self.count])
+                } else {
+                    try eventually("a dead letter for each request; \(worker.report)", within: .seconds(30)) {
+                        try stage.client.count(stage.deadLetterQueue) == Self.count ? true : nil
+                    }
+                }
+                try Self.end(worker)
+                let letters = try stage.client.takeAll(stage.deadLetterQueue)
+                #expect(letters.count == (hasRoute ? 0 : Self.count))
+                #expect(letters.allSatisfy { $0.header("harebell-result") != nil })
+                #expect(stage.simulator.ledger.statistics.accepted == Self.count)
+                try stage.removeQueues()
+            }
+        }
+
+        @Test("Requests that a federated queue fetches from another broker are sent once, with one result each")
+        func federation() throws {
+            let upstream = try #require(TestEnvironment.broker)
+            let broker = try PrivateBroker(["enabled_plugins": "[rabbitmq_federation]."])
+            let stage = try Stage(broker: broker.url)
+            let producer = try BrokerClient(upstream)
+            try producer.declare(stage.quorumQueue, ["x-queue-type": .string("quorum")])
+            try broker.control("set_parameter", "federation-upstream", "up", "{\"uri\":\"\(upstream)\"}")
+            try broker.control(
+                "set_policy", "federated", "^\(stage.quorumQueue)$", "{\"federation-upstream\":\"up\"}",
+                "--apply-to", "queues")
+            let worker = try stage.start(Stage.Settings(queues: [stage.quorumQueue]))
+            try producer.publish((0..<Self.count).map { stage.requests.message($0, to: stage.quorumQueue) })
+            let conservation = try Self.collect(stage)
+            #expect(conservation.outcomes == ["accepted": Self.count] && conservation.duplicateResults == 0)
+            #expect(conservation.pushes(stage.simulator.ledger).contradictions == 0)
+            try Self.end(worker)
+            #expect(try stage.client.count(stage.deadLetterQueue) == 0)
+            try producer.ask(.deleteQueue(stage.quorumQueue))
+        }
+
+        @Test(
+            "With Khepri requests are sent and retried, and survive a restart of the broker",
+            .enabled(if: !TestEnvironment.brokerVersion.hasPrefix("3."), "RabbitMQ 4 only"))
+        func khepri() throws {
+            let broker = try PrivateBroker()
+            try broker.control("enable_feature_flag", "--experimental", "khepri_db")
+            let stage = try Stage(
+                broker: broker.url, script: "attempt 1, every 10 requests: 500 InternalServerError\ntoken *: delay 2ms")
+            let worker = try stage.start()
+            try stage.client.publish(
+                (0..<Self.count).map {
+                    stage.requests.message($0, to: $0.isMultiple(of: 2) ? stage.quorumQueue : stage.classicQueue)
+                })
+            #expect(try Self.collect(stage).outcomes == ["accepted": Self.count])
+            try broker.stop()
+            try broker.start()
+            _ = try stage.client.waitUntilUsable(stage.quorumQueue)
+            try stage.client.publish(
+                (Self.count..<2 * Self.count).map { stage.requests.message($0, to: stage.quorumQueue) })
+            var conservation = Conservation(stage.requests, count: 2 * Self.count)
+            try stage.client.consume([stage.resultQueue]) { delivery in
+                try conservation.addResult(delivery)
+                return conservation.answered == Self.count
+            }
+            try Self.end(worker)
+            #expect(conservation.duplicateResults == 0)
+            for queue in [stage.quorumQueue, stage.classicQueue, stage.deadLetterQueue] {
+                #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)")
+            }
+            let flags = try broker.control("list_feature_flags", "--silent", "name", "state")
+            #expect(flags.split(separator: "\n").contains { $0.hasPrefix("khepri_db") && $0.contains("enabled") })
+        }
+    }
+}
