@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Logging
 import Pipeline
 
 /// Questions to the broker on a connection that neither consumes nor publishes. One is open at a time.
@@ -48,8 +47,8 @@ extension Worker {
         while let event = inquiries.nextEvent(at: now.instant) {
             switch event {
             case .engine(.replied(let reply)): answered(reply)
+            case .engine(.opened): failures["inquiring", default: FailureLog()].opened()
             case .disconnected(_, let error, _): inquiryLost(error)
-            case .engine(.opened): failures[Self.inquiring, default: FailureLog()].opened()
             case .engine, .closed: break
             }
         }
@@ -83,11 +82,9 @@ extension Worker {
             events.append(.consumesStream(intake.settings.queues[queue.index].name))
         default:
             outbox.requesterCheckLost()
-            connectionLost(Self.inquiring, error)
+            connectionLost("inquiring", error)
         }
     }
-
-    private static let inquiring = "inquiring"
 
     /// What a stream answers to `basic.get`. Source: AMQP 0-9-1, section 1.2 (constants).
     private static let notImplemented: UInt16 = 540

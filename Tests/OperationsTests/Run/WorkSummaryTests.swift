@@ -1,6 +1,7 @@
 import Core
 import Runtime
 import SimulatedWorld
+import TestSupport
 import Testing
 
 @testable import Operations
