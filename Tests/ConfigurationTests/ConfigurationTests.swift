@@ -96,7 +96,7 @@ struct ConfigurationTests {
 
         @Test("A file without an app says that one is missing")
         func empty() {
-            let expected = ["harebell.yaml:1:1: apps is missing: The apps to send for, with one credential each."]
+            let expected = ["harebell.yaml:1:1: apps is missing: The apps, with one credential each."]
             #expect(errors("") == expected)
             #expect(errors("# nothing but a comment\n") == expected)
             #expect(errors("apps: []") == ["harebell.yaml:1:7: apps has 0 elements; expected 1 to 1000"])
@@ -354,8 +354,8 @@ struct ConfigurationTests {
                     "harebell.yaml:1:21: unknown key \"preFetch\" in queues[0]; did you mean \"prefetch\"?"
                 ])
             #expect(
-                errors("burst: 3\n" + app) == [
-                    "harebell.yaml:1:1: unknown key \"burst\"; did you mean apns.rate_limit.burst?"
+                errors("ping_idle_seconds: 3\n" + app) == [
+                    "harebell.yaml:1:1: unknown key \"ping_idle_seconds\"; did you mean apns.ping_idle_seconds?"
                 ])
             #expect(errors("zzz: 3\n" + app) == ["harebell.yaml:1:1: unknown key \"zzz\""])
             // The beginning of one key alone, and of several.
@@ -475,8 +475,8 @@ struct ConfigurationTests {
                 found == [
                     "harebell.yaml:1:10: workers: expected an integer, found text",
                     "harebell.yaml:3:1: duplicate key \"log\"; it stands on line 2 already",
-                    "harebell.yaml:5:5: queues[0].name is missing: The queue's name; with .retry.<seconds>s appended it "
-                        + "must still fit into 255 bytes.",
+                    "harebell.yaml:5:5: queues[0].name is missing: The queue's name; with the suffix .retry.<seconds>s it "
+                        + "must fit into 255 bytes.",
                     "harebell.yaml:6:5: duplicate key \"prefetch\" in queues[0]; it stands on line 5 already",
                     "harebell.yaml:7:5: duplicate key \"prefetch\" in queues[0]; it stands on line 5 already",
                     "harebell.yaml:9:5: duplicate key \"name\" in queues[1]; it stands on line 8 already",

@@ -56,9 +56,8 @@ package struct NamedTests {
 
     private func has(_ suite: String, _ function: String?) -> Bool {
         sources.contains { source in
-            guard ["struct", "enum", "final class"].contains(where: { source.contains("\($0) \(suite) ") }) else {
-                return false
-            }
+            let declarations = ["struct", "enum", "final class"].flatMap { ["\($0) \(suite) ", "\($0) \(suite):"] }
+            guard declarations.contains(where: source.contains) else { return false }
             return function.map { source.contains("func \($0)(") } ?? true
         }
     }
