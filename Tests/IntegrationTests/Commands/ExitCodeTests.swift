@@ -82,7 +82,7 @@ extension ProcessTests {
                 let process = try start(arguments, descriptors: descriptors)
                 let hasEnded = try eventually("its end or a try to connect; \(process.report)", within: .seconds(30)) {
                     if process.hasEnded { return true }
-                    return process.text(.errors).contains("the consuming connection is lost") ? false : nil
+                    return process.text(.errors).contains("the consuming connection cannot be opened") ? false : nil
                 }
                 guard hasEnded else { break }
                 #expect(process.exit == .exited(70), "\(descriptors): \(process.report)")
@@ -101,12 +101,12 @@ extension ProcessTests {
             for descriptors in 4..<64 {
                 let process = try start(arguments, descriptors: descriptors)
                 let isLost = try eventually("its end or a try to connect; \(process.report)", within: .seconds(30)) {
-                    if process.text(.errors).contains("the consuming connection is lost") { return true }
+                    if process.text(.errors).contains("the consuming connection cannot be opened") { return true }
                     return process.hasEnded ? false : nil
                 }
                 guard isLost else { continue }
                 let lines = process.text(.errors).split(separator: "\n")
-                complaints += lines.filter { $0.contains("the consuming connection is lost") }.map(String.init)
+                complaints += lines.filter { $0.contains("the consuming connection cannot be opened") }.map(String.init)
                 guard !complaints.contains(where: { $0.contains("cannot connect") }) else { break }
             }
             // With the fewest descriptors none is left for the resolver; with one more it finds the address.
