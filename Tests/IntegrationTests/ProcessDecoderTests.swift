@@ -90,7 +90,7 @@ extension ProcessTests {
             func write(_ program: String) throws -> String {
                 try directory.write(
                     """
-                    apps: [{ topic: a, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
+                    apps: [{ topic: \(Requests.topic), token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
                     decoders: [{ name: echo, process: { command: ["\(program)"] } }]
                     queues: [{ name: q, decoder: echo }]
                     """, to: "harebell.yaml")
