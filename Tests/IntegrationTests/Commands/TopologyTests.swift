@@ -143,7 +143,7 @@ extension ProcessTests {
                 let file = try stage.write(settings)
                 #expect(try topology(file, "--compare").exit == .exited(78))
                 let printed = try topology(file, "--definitions")
-                #expect(printed.exit == .exited(0) && printed.errors.isEmpty, "\(printed)")
+                #expect(printed.exit == .exited(0), "\(printed)")
                 try broker.control(
                     "import_definitions",
                     try stage.directory.write(printed.lines.joined(separator: "\n"), to: "definitions.json"))
