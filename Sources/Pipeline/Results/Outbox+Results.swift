@@ -40,11 +40,13 @@ extension Outbox {
                 environment: end.entry?.environment ?? end.notification?.environment, delivery: delivery,
                 format: settings.queues[delivery.queue.index].resultFormat)
             if let route {
-                let part = PartialResult(report: report, id: end.id, position: end.position, json: result.body)
                 if settings.resultsPer == .request {
-                    request.results.append(part)
+                    request.results.append(
+                        PartialResult(report: report, id: end.id, position: end.position, json: result.body))
                 } else {
-                    publish(result.publication(to: route), for: request, .result(note(on: [part])), at: now)
+                    let note = PendingPublication.ResultNote(
+                        report: report, id: end.id, unfailed: settings.callsForDeadLetter(report.outcome) ? 0 : 1)
+                    publish(result.publication(to: route), for: request, .result(note), at: now)
                 }
             }
             if let feedback {
