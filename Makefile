@@ -28,11 +28,12 @@ bench:
 # The built binary, which tells its own help.
 HAREBELL := .build/release/harebell
 
-# One page for each command, in .build/man: `man .build/man/harebell.1`.
+# One page for each command, dated SOURCE_DATE_EPOCH or today, in .build/man: `man .build/man/harebell.1`.
 man: release
 	swift build --product generate-manual
 	mkdir -p .build/man
-	.build/debug/generate-manual $(HAREBELL) --multi-page --output-directory .build/man
+	.build/debug/generate-manual $(HAREBELL) --multi-page --output-directory .build/man \
+		--date $(shell date --utc --date="@$${SOURCE_DATE_EPOCH:-$$(date +%s)}" +%F)
 
 # .build/completions/{harebell.bash,_harebell,harebell.fish}: each shell looks for a file of that name.
 completions: release
