@@ -3,7 +3,7 @@ package import Logging
 
 /// The notifications in flight, from their decoding to their outcome: which are sent, wait for their app, are tried
 /// again, or end.
-package struct Dispatch: ~Copyable {
+package struct Dispatch {
     package var settings: PipelineSettings
     /// As far as the dispatch counts.
     package internal(set) var counters: PipelineCounters
