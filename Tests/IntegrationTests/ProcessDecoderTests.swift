@@ -90,9 +90,11 @@ extension ProcessTests {
             func write(_ program: String) throws -> String {
                 try directory.write(
                     """
-                    apps: [{ topic: \(Requests.topic), token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
-                    decoders: [{ name: echo, process: { command: ["\(program)"] } }]
                     queues: [{ name: q, decoder: echo }]
+                    decoders: [{ name: echo, process: { command: ["\(program)"] } }]
+                    apps:
+                      - topic: \(Requests.topic)
+                        token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ }
                     """, to: "harebell.yaml")
             }
             func decode(_ body: String, _ program: String) throws -> ChildProcess {
