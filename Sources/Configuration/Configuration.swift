@@ -69,7 +69,7 @@ extension Configuration {
         package var prefetch: UInt16
         /// `x-single-active-consumer`: the broker gives everything to one consumer at a time.
         package var isSingleActive = false
-        /// How fast a worker sends what comes from it; `nil` for as fast as it can.
+        /// Limits how fast a worker thread sends its requests; `nil` for no limit.
         package var rateLimit: RateLimit?
     }
 

@@ -2,7 +2,7 @@ import APNs
 import Configuration
 package import Core
 
-/// How fast what comes from one queue is sent: a token bucket, and the line of those that wait for a permit.
+/// The rate limit of one queue: a token bucket, and the notifications that wait for a permit.
 struct QueuePace {
     private var limiter: RateLimiter
     var line = RequestLine()
@@ -44,7 +44,7 @@ extension Dispatch {
         return false
     }
 
-    /// Sends what has a permit now.
+    /// Sends the notifications that have a permit now.
     ///
     /// - Returns: how much of `budget` is left.
     mutating func takeTurns(_ budget: Int, at now: Moment) -> Int {
@@ -84,8 +84,8 @@ extension Dispatch {
         return true
     }
 
-    /// Nobody waits for a pace any more: what does goes back to its queue, or is parked where something of its request
-    /// has ended.
+    /// Withdraws the notifications that wait for a pace: they go back to their queue, or are parked where another
+    /// notification of their request has ended.
     package mutating func giveBackPaced(at now: Moment) {
         guard nextTurn != .distantFuture else { return }
         leave(.giveBack, notifications.handles.filter { waitsForPace($0, notifications[$0]) }, at: now)

@@ -12,7 +12,7 @@ package struct PipelineQueue: Sendable {
     package let resultFormat: Configuration.ResultFormat
     /// Which of ``PipelineSettings/processes`` reads its messages; `nil` where `decoder` does so here and now.
     package let process: Int?
-    /// How fast what comes from it is sent; `nil` for as fast as it can be.
+    /// Limits how fast its requests are sent; `nil` for no limit.
     package let rateLimit: Configuration.RateLimit?
 
     package init(

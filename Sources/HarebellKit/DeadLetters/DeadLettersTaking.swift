@@ -34,7 +34,7 @@ struct DeadLettersReplay: ConfiguredCommand {
     @Flag(help: "Say what would go where, and change nothing.")
     var dryRun = false
 
-    @Flag(help: "Do not ask. Needed without a filter where nobody can answer.")
+    @Flag(help: "Do not ask. Required without a filter where no terminal is attached.")
     var yes = false
 
     func validate() throws {

@@ -22,7 +22,7 @@ struct SimulatorLogLine {
         var fields: Logger.Metadata = [
             "apns-id": "\(record.apnsID)", "connection": "\(record.connection)", "stream": "\(record.stream)",
         ]
-        // The prefix tells which built-in token it is; all of it is nobody's business.
+        // The prefix identifies a built-in token; the rest is not logged.
         if !record.deviceToken.isEmpty { fields["device-token"] = "\(Self.text(record.deviceToken.prefix(8)))…" }
         for (name, value) in [
             ("method", record.fields.method), ("topic", record.fields.topic), ("push-type", record.fields.pushType),
