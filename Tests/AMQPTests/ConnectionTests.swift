@@ -272,23 +272,6 @@ struct ConnectionTests {
         #expect(isStalled(at: 126))
     }
 
-    @Test("A flush is over when each queue has answered both the new consumer and its end")
-    func flush() {
-        let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
-        for queue in ["a", "b"] { setup.broker.declare(queue) }
-        setup.start()
-        setup.connection.cancelConsumers(at: setup.network.now)
-        setup.settle()
-        _ = setup.takeEvents()
-        var flush = AcknowledgementFlush([0, 1], on: setup.connection, at: setup.network.now)
-        for isLast in [false, true] {
-            setup.settle()
-            for event in setup.takeEvents() { flush.took(event, on: setup.connection, at: setup.network.now) }
-            #expect(flush.isOver == isLast)
-        }
-        #expect(setup.broker.queues["a"]?.consumerCount == 0)
-    }
-
     @Test("Where a new connection gets nothing either, as behind a single active consumer, they get ever rarer")
     func behindActiveConsumer() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 1)]))

@@ -22,7 +22,9 @@ struct ConsumerMachineTests {
         let consuming = after(subscribing) { _ = $0.consumeOkReceived() }
         let lost = after(consuming) { _ = $0.cancelReceived() }
         return [
-            ("opening", opening), ("stopped", stopped), ("subscribing", subscribing), ("consuming", consuming),
+            ("opening", opening), ("stopped", stopped), ("subscribing", subscribing),
+            ("stopping", after(subscribing) { _ = $0.stop() }), ("replacing", after(subscribing) { _ = $0.renew() }),
+            ("consuming", consuming),
             ("cancelling", after(consuming) { _ = $0.stop() }), ("renewing", after(consuming) { _ = $0.renew() }),
             ("cancelled", lost),
             ("waiting", after(lost) { _ = $0.cancelOkReceived(retryAt: ConsumerMachineTests.later) }),
@@ -68,6 +70,19 @@ struct ConsumerMachineTests {
             var early = machine
             let action = early.deadlinePassed(at: Instant(nanoseconds: Self.later.nanoseconds - 1))
             #expect(action == .none && early == machine, "\(name)")
+        }
+    }
+
+    @Test("A consumer that is to end before its consume-ok is cancelled after it, and not announced")
+    func endsBeforeConsumeOk() {
+        for next in [Machine.Next.stop, .subscribe] {
+            var machine = Machine()
+            let actions = [
+                machine.channelOpened(isWanted: true), next == .stop ? machine.stop() : machine.renew(),
+                machine.consumeOkReceived(),
+            ]
+            #expect(actions == [.subscribe, .none, .cancel])
+            #expect(machine.state == .cancelling(then: next))
         }
     }
 

@@ -146,9 +146,10 @@ package final class AMQPConnection {
         engine?.cancelConsumers(at: now)
     }
 
-    package func resumeConsumers(at now: Instant) {
+    /// - Parameter queues: those whose consumers are meant; `nil` for all.
+    package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         isPaused = false
-        engine?.resumeConsumers(at: now)
+        engine?.resumeConsumers(of: queues, at: now)
     }
 
     package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {

@@ -73,12 +73,16 @@ extension AMQPEngine {
         for index in consumers.indices { perform(consumers[index].machine.stop(), onConsumer: index) }
     }
 
-    /// Registers all consumers again that are stopped or about to stop.
-    package func resumeConsumers(at now: Instant) {
+    /// Registers consumers again that are stopped or about to stop.
+    ///
+    /// - Parameter queues: those whose consumers are meant; `nil` for all.
+    package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         self.now = now
         consumesWhenOpen = true
         guard machine.isOpen else { return }
-        for index in consumers.indices { perform(consumers[index].machine.resume(), onConsumer: index) }
+        for index in consumers.indices where queues?.contains(QueueID(index)) ?? true {
+            perform(consumers[index].machine.resume(), onConsumer: index)
+        }
     }
 
     /// Changes how much a queue may have in flight: its consumer is registered anew, because the broker looks at the

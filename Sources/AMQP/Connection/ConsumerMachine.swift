@@ -9,7 +9,9 @@ package struct ConsumerMachine: Equatable {
         /// Its channel is not open yet.
         case opening
         case stopped
-        case subscribing
+        /// No `basic.cancel` is sent before the broker's consume-ok: RabbitMQ 4.0 ends the connection (541) when a
+        /// classic queue's consume-ok finds the consumer cancelled.
+        case subscribing(then: Next?)
         case consuming
         case cancelling(then: Next)
         case waiting(until: Instant)
@@ -65,7 +67,8 @@ package struct ConsumerMachine: Equatable {
     }
 
     package mutating func consumeOkReceived() -> Action {
-        guard state == .subscribing else { return .none }
+        guard case .subscribing(let next) = state else { return .none }
+        if let next { return cancel(then: next) }
         state = .consuming
         return .announceConsuming
     }
@@ -74,8 +77,11 @@ package struct ConsumerMachine: Equatable {
     ///
     /// It gets a client's `basic.cancel` and not a `cancel-ok`, which RabbitMQ before 4.3 takes for an error.
     package mutating func cancelReceived() -> Action {
-        guard state == .subscribing || state == .consuming else { return .none }
-        return cancel(then: .wait)
+        switch state {
+        case .subscribing(let next): cancel(then: next ?? .wait)
+        case .consuming: cancel(then: .wait)
+        case .opening, .stopped, .cancelling, .waiting, .closed: .none
+        }
     }
 
     package mutating func cancelOkReceived(retryAt: Instant) -> Action {
@@ -96,7 +102,8 @@ package struct ConsumerMachine: Equatable {
     /// What was delivered can still be settled.
     package mutating func stop() -> Action {
         switch state {
-        case .subscribing, .consuming: return cancel(then: .stop)
+        case .consuming: return cancel(then: .stop)
+        case .subscribing: state = .subscribing(then: .stop)
         case .cancelling: state = .cancelling(then: .stop)
         case .waiting: state = .stopped
         case .opening, .stopped, .closed: break
@@ -108,6 +115,8 @@ package struct ConsumerMachine: Equatable {
         switch state {
         case .stopped, .waiting: return subscribe()
         case .cancelling: state = .cancelling(then: .subscribe)
+        // Its settings may have changed before it was to stop.
+        case .subscribing(then: .stop): state = .subscribing(then: .subscribe)
         case .opening, .subscribing, .consuming, .closed: break
         }
         return .none
@@ -115,8 +124,12 @@ package struct ConsumerMachine: Equatable {
 
     /// The consumer's settings have changed: it is registered anew where it is registered.
     package mutating func renew() -> Action {
-        guard state == .subscribing || state == .consuming else { return .none }
-        return cancel(then: .subscribe)
+        switch state {
+        case .consuming: return cancel(then: .subscribe)
+        case .subscribing(then: nil): state = .subscribing(then: .subscribe)
+        case .opening, .stopped, .subscribing, .cancelling, .waiting, .closed: break
+        }
+        return .none
     }
 
     // MARK: Time
@@ -131,7 +144,7 @@ package struct ConsumerMachine: Equatable {
     }
 
     private mutating func subscribe() -> Action {
-        state = .subscribing
+        state = .subscribing(then: nil)
         return .subscribe
     }
 

@@ -26,7 +26,7 @@ package struct AcknowledgementFlush {
         consumer.flushAcknowledgements(at: now)
         // As little as possible comes along.
         for queue in awaited { consumer.setPrefetch(1, queue: queue, at: now) }
-        consumer.resumeConsumers(at: now)
+        consumer.resumeConsumers(of: awaited, at: now)
     }
 
     /// Takes every event of the connection.

@@ -1,0 +1,50 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+@Suite("AcknowledgementFlush")
+struct AcknowledgementFlushTests {
+    private typealias Setup = ConnectionTests.Setup
+
+    @Test("A flush is over when each queue has answered both the new consumer and its end")
+    func flush() {
+        let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
+        for queue in ["a", "b"] { setup.broker.declare(queue) }
+        setup.start()
+        setup.connection.cancelConsumers(at: setup.network.now)
+        setup.settle()
+        _ = setup.takeEvents()
+        var flush = AcknowledgementFlush([0, 1], on: setup.connection, at: setup.network.now)
+        for isLast in [false, true] {
+            setup.settle()
+            for event in setup.takeEvents() { flush.took(event, on: setup.connection, at: setup.network.now) }
+            #expect(flush.isOver == isLast)
+        }
+        #expect(setup.broker.queues["a"]?.consumerCount == 0)
+    }
+
+    @Test("A flush registers the consumers of its own queues alone")
+    func flushOfOne() throws {
+        let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
+        for queue in ["a", "b"] { setup.broker.declare(queue) }
+        setup.start()
+        setup.connection.cancelConsumers(at: setup.network.now)
+        setup.settle()
+        _ = setup.takeEvents()
+        try setup.broker.put([1], into: "b")
+        var flush = AcknowledgementFlush([0], on: setup.connection, at: setup.network.now)
+        while !flush.isOver {
+            setup.settle()
+            let events = setup.takeEvents()
+            guard !events.isEmpty else { break }
+            for event in events {
+                if case .engine(.consuming(let queue)) = event { #expect(queue == 0) }
+                flush.took(event, on: setup.connection, at: setup.network.now)
+            }
+        }
+        #expect(flush.isOver)
+        #expect(setup.takeDeliveries().isEmpty)
+    }
+}
