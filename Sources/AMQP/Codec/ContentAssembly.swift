@@ -63,12 +63,13 @@ struct ContentAssembly {
         return true
     }
 
-    /// The content header; false when it does not belong here.
-    mutating func headerReceived(_ frame: amqp_frame_t) -> Bool {
-        let properties = unsafe frame.payload.properties
-        guard progress == .awaitingHeader, unsafe Int32(properties.class_id) == AMQP_BASIC_CLASS else { return false }
-        let raw = unsafe properties.raw.buffer
-        missing = unsafe properties.body_size
+    /// The content header.
+    ///
+    /// - Returns: `false` when it does not belong here, or is malformed.
+    mutating func headerReceived(classID: UInt16, bodySize: UInt64, properties raw: UnsafeBufferPointer<UInt8>) -> Bool
+    {
+        guard progress == .awaitingHeader, Int32(classID) == AMQP_BASIC_CLASS else { return false }
+        missing = bodySize
         oversizeBody = missing > maximumBody ? missing : nil
         let bodySize = oversizeBody == nil ? Int(missing) : 0
         let rawStart = address.count
@@ -85,17 +86,13 @@ struct ContentAssembly {
         layout.body = Delivery.Field(bodyStart..<bodyStart + bodySize)
         headers = []
         timestamp = nil
-        if let decoded = unsafe properties.decoded?.assumingMemoryBound(to: amqp_basic_properties_t.self) {
-            let places = unsafe Places(raw: raw, start: rawStart)
-            unsafe locate(decoded, places)
-        }
+        do { try locate(rawStart..<bodyStart) } catch { return false }
         progress = missing == 0 ? .complete : .awaitingBody
         return true
     }
 
     /// A part of the body; false when there is more than the header said.
-    mutating func bodyReceived(_ fragment: amqp_bytes_t) -> Bool {
-        let bytes = unsafe fragment.buffer
+    mutating func bodyReceived(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard progress == .awaitingBody, UInt64(bytes.count) <= missing else { return false }
         missing -= UInt64(bytes.count)
         if oversizeBody == nil { unsafe storage.append(contentsOf: bytes) }
@@ -115,69 +112,21 @@ struct ContentAssembly {
         return content
     }
 
-    /// Turns the parser's pointers, which point into the raw properties, into places in the block.
-    private struct Places {
-        private let base: UInt
-        private let start: Int
-
-        @unsafe
-        init(raw: UnsafeBufferPointer<UInt8>, start: Int) {
-            base = UInt(bitPattern: raw.baseAddress)
-            self.start = start
-        }
-
-        @inline(__always)
-        func field(_ bytes: amqp_bytes_t) -> Delivery.Field {
-            guard unsafe bytes.len > 0 else { return Delivery.Field(start..<start) }
-            let lower = unsafe start + Int(UInt(bitPattern: bytes.bytes) - base)
-            return unsafe Delivery.Field(lower..<lower + bytes.len)
-        }
-    }
-
-    @inline(__always)
-    private mutating func locate(_ properties: UnsafePointer<amqp_basic_properties_t>, _ places: Places) {
-        let flags = unsafe PropertyFlags(rawValue: UInt16(truncatingIfNeeded: properties.pointee._flags))
-        if flags.contains(.contentType) { unsafe layout.contentType = places.field(properties.pointee.content_type) }
-        if flags.contains(.contentEncoding) {
-            unsafe layout.contentEncoding = places.field(properties.pointee.content_encoding)
-        }
-        if flags.contains(.correlationID) {
-            unsafe layout.correlationID = places.field(properties.pointee.correlation_id)
-        }
-        if flags.contains(.replyTo) { unsafe layout.replyTo = places.field(properties.pointee.reply_to) }
-        if flags.contains(.expiration) { unsafe layout.expiration = places.field(properties.pointee.expiration) }
-        if flags.contains(.messageID) { unsafe layout.messageID = places.field(properties.pointee.message_id) }
-        if flags.contains(.priority) { unsafe layout.priority = properties.pointee.priority }
-        if flags.contains(.timestamp) { unsafe timestamp = properties.pointee.timestamp }
-        if flags.contains(.type) { unsafe layout.type = places.field(properties.pointee.type) }
-        if flags.contains(.appID) { unsafe layout.appID = places.field(properties.pointee.app_id) }
-        if flags.contains(.headers) { unsafe locate(properties.pointee.headers, places) }
-    }
-
-    private mutating func locate(_ table: amqp_table_t, _ places: Places) {
-        let count = unsafe Int(table.num_entries)
-        guard count > 0 else { return }
-        headers.reserveCapacity(count)
-        for index in 0..<count {
-            let name = unsafe places.field(table.entries[index].key)
-            let value = unsafe table.entries[index].value
-            let header: Delivery.Header =
-                switch unsafe Unicode.Scalar(value.kind) {
-                case "S", "x": unsafe .text(name, places.field(value.value.bytes))
-                case "t": unsafe .boolean(name, value.value.boolean != 0)
-                case "b": unsafe .integer(name, Int64(value.value.i8))
-                case "B": unsafe .integer(name, Int64(value.value.u8))
-                case "s": unsafe .integer(name, Int64(value.value.i16))
-                case "u": unsafe .integer(name, Int64(value.value.u16))
-                case "I": unsafe .integer(name, Int64(value.value.i32))
-                case "i": unsafe .integer(name, Int64(value.value.u32))
-                case "l": unsafe .integer(name, value.value.i64)
-                case "L", "T": unsafe .integer(name, Int64(clamping: value.value.u64))
-                case "f": unsafe .number(name, Double(value.value.f32))
-                case "d": unsafe .number(name, value.value.f64)
-                default: .other(name)
-                }
-            headers.append(header)
-        }
+    private mutating func locate(_ place: Range<Int>) throws(PropertyReader.Malformed) {
+        var reader = PropertyReader(storage, place)
+        let flags = try reader.flags()
+        if flags.contains(.contentType) { layout.contentType = try reader.shortString() }
+        if flags.contains(.contentEncoding) { layout.contentEncoding = try reader.shortString() }
+        if flags.contains(.headers) { headers = try reader.headers() }
+        if flags.contains(.deliveryMode) { _ = try reader.number() as UInt8 }
+        if flags.contains(.priority) { layout.priority = try reader.number() }
+        if flags.contains(.correlationID) { layout.correlationID = try reader.shortString() }
+        if flags.contains(.replyTo) { layout.replyTo = try reader.shortString() }
+        if flags.contains(.expiration) { layout.expiration = try reader.shortString() }
+        if flags.contains(.messageID) { layout.messageID = try reader.shortString() }
+        if flags.contains(.timestamp) { timestamp = try reader.number() }
+        if flags.contains(.type) { layout.type = try reader.shortString() }
+        if flags.contains(.userID) { _ = try reader.shortString() }
+        if flags.contains(.appID) { layout.appID = try reader.shortString() }
     }
 }

@@ -150,7 +150,7 @@ extension FieldValue {
     }
 }
 
-/// Reads properties and tables that are held with the parser that reads frames, so that both are read alike.
+/// Reads properties and tables with librabbitmq, whole and with what is nested in them.
 enum HeldBytes {
     /// Lends `decode` the bytes and memory for what it makes of them; both end when it returns.
     static func read<Result>(

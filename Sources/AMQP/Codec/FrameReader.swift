@@ -1,66 +1,169 @@
 import CRabbitMQ
 import Core
 
-/// librabbitmq's parser: bytes in any portions become frames.
+/// Frames from bytes in any portions (AMQP 0-9-1, section 4.2.3); librabbitmq decodes their methods.
 ///
-/// What a frame points to lives until the handler returns. After bytes that are not AMQP the parser must not be fed
-/// again, so it is destroyed with the first error.
+/// librabbitmq's `amqp_handle_input` is not used, because it decodes the properties of each content header as well.
+/// Version 0.15 refuses headers that nest deeper than 100 levels: the connection would end at each delivery of such a
+/// message.
 @safe
 final class FrameReader {
-    private var state: amqp_connection_state_t?
+    @unsafe
+    struct Frame {
+        @unsafe
+        enum Payload {
+            case method(amqp_method_t)
+            /// Property flags and values as they are on the wire.
+            case contentHeader(classID: UInt16, bodySize: UInt64, properties: UnsafeBufferPointer<UInt8>)
+            case body(UnsafeBufferPointer<UInt8>)
+            case heartbeat
+            /// What a server that does not speak this version sends instead of a frame: its own protocol header.
+            case protocolHeader
+        }
+
+        let channel: UInt16
+        let payload: Payload
+    }
+
+    private static let headerSize = 7
+    private static let endSize = 1
+    private static let protocolHeaderSize = 8
+
+    /// A frame that has not arrived whole.
+    private var partial: [UInt8] = []
+    /// Bytes of the largest frame, header and end included.
+    private var maximumSize = Int(AMQPConfiguration.frameMax)
+    /// Whether no frame has arrived yet.
+    private var isFirst = true
+    private var isBroken = false
+    /// What the decoded fields of a method are kept in.
+    private var pool = unsafe amqp_pool_t()
 
     init() {
-        unsafe state = amqp_new_connection()
-        precondition(unsafe state != nil, "there is memory for a parser")
+        unsafe init_amqp_pool(&pool, 4096)
     }
 
     deinit {
-        destroy()
+        unsafe empty_amqp_pool(&pool)
     }
 
-    /// Adopts the negotiated frame size; only between two frames, as in a handler.
-    func tune(frameMax: UInt32, heartbeat: UInt16) {
-        guard let state = unsafe state else { return }
-        let status = unsafe amqp_tune_connection(state, 1, Int32(frameMax), Int32(heartbeat))
-        precondition(status == 0, "there is memory for a frame")
+    /// Adopts the negotiated frame size; 0 is no limit.
+    func tune(frameMax: UInt32) {
+        maximumSize = frameMax == 0 ? Int(Int32.max) : Int(frameMax)
     }
 
-    /// Hands every frame that is complete to `handle`, which says whether to go on.
-    func read(_ bytes: Span<UInt8>, _ handle: (amqp_frame_t) -> Bool) throws(AMQPError) {
-        guard let state = unsafe state else { return }
-        let status = unsafe bytes.withUnsafeBufferPointer { buffer in
-            unsafe Self.read(buffer, state, handle)
+    /// Hands every frame that is complete to `handle`, which says whether to go on. What a frame points to ends when
+    /// `handle` returns.
+    ///
+    /// Throws at bytes that are not AMQP, and then ignores all further bytes.
+    func read(_ bytes: Span<UInt8>, _ handle: (Frame) -> Bool) throws(AMQPError) {
+        guard !isBroken else { return }
+        do throws(AMQPError) {
+            try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
+                var rest = unsafe buffer[...]
+                guard try unsafe completePartial(from: &rest, handle) else { return }
+                while let size = try unsafe frameSize(rest), unsafe size <= rest.count {
+                    let frame = unsafe UnsafeBufferPointer(rebasing: rest.prefix(size))
+                    unsafe rest = rest.dropFirst(size)
+                    guard try unsafe take(frame, handle) else { return }
+                }
+                unsafe partial.append(contentsOf: rest)
+            }
+        } catch {
+            isBroken = true
+            throw error
         }
-        guard status < 0 else { return }
-        destroy()
-        let text = unsafe String(cString: amqp_error_string2(status))
-        throw AMQPError(
-            .badData, "the peer's bytes are not AMQP 0-9-1: \(text)", blame: .remote, isTransient: true)
     }
 
-    private static func read(
-        _ buffer: UnsafeBufferPointer<UInt8>, _ state: amqp_connection_state_t, _ handle: (amqp_frame_t) -> Bool
-    ) -> Int32 {
-        var offset = 0
-        while offset < buffer.count {
-            let rest = unsafe amqp_bytes_t(
-                len: buffer.count - offset, bytes: UnsafeMutableRawPointer(mutating: buffer.baseAddress! + offset))
-            var frame = unsafe amqp_frame_t()
-            let consumed = unsafe amqp_handle_input(state, rest, &frame)
-            guard consumed > 0 else { return consumed }
-            offset += Int(consumed)
-            guard unsafe frame.frame_type != 0 else { continue }
-            let goesOn = unsafe handle(frame)
-            unsafe amqp_maybe_release_buffers_on_channel(state, frame.channel)
-            guard goesOn else { return 0 }
+    /// - Returns: whether to go on with the rest, because no frame is in part any more.
+    private func completePartial(
+        from rest: inout Slice<UnsafeBufferPointer<UInt8>>, _ handle: (Frame) -> Bool
+    ) throws(AMQPError) -> Bool {
+        guard !partial.isEmpty else { return true }
+        while true {
+            let size = try unsafe partial.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
+                try unsafe frameSize(buffer[...])
+            }
+            let missing = (size ?? Self.headerSize) - partial.count
+            guard missing > 0 else { break }
+            guard unsafe !rest.isEmpty else { return false }
+            unsafe partial.append(contentsOf: rest.prefix(missing))
+            unsafe rest = rest.dropFirst(missing)
         }
-        return 0
+        // The handler may tune this reader.
+        var whole: [UInt8] = []
+        swap(&whole, &partial)
+        defer {
+            whole.removeAll(keepingCapacity: true)
+            swap(&whole, &partial)
+        }
+        return try unsafe whole.withUnsafeBufferPointer { (buffer) throws(AMQPError) in try unsafe take(buffer, handle)
+        }
     }
 
-    private func destroy() {
-        guard let state = unsafe state else { return }
-        unsafe amqp_destroy_connection(state)
-        unsafe self.state = nil
+    /// Bytes of the frame that begins here; `nil` while that cannot be known.
+    private func frameSize(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(AMQPError) -> Int? {
+        if isFirst, unsafe bytes.first == UInt8(ascii: "A") { return Self.protocolHeaderSize }
+        guard unsafe bytes.count >= Self.headerSize else { return nil }
+        let size = unsafe Self.headerSize + Int(UInt32(bigEndian: bytes, at: 3)) + Self.endSize
+        guard size <= maximumSize else { throw Self.notAMQP("a frame of \(size) bytes; agreed are \(maximumSize)") }
+        return size
+    }
+
+    /// - Returns: whether to go on.
+    private func take(_ frame: UnsafeBufferPointer<UInt8>, _ handle: (Frame) -> Bool) throws(AMQPError) -> Bool {
+        if isFirst, unsafe frame[0] == UInt8(ascii: "A") {
+            return unsafe handle(Frame(channel: 0, payload: .protocolHeader))
+        }
+        isFirst = false
+        guard unsafe frame[frame.count - 1] == UInt8(AMQP_FRAME_END) else {
+            throw Self.notAMQP("a frame has no end")
+        }
+        let channel = unsafe UInt16(bigEndian: frame[...], at: 1)
+        let content = unsafe UnsafeBufferPointer(
+            rebasing: frame[Self.headerSize..<frame.count - Self.endSize])
+        defer { unsafe recycle_amqp_pool(&pool) }
+        return unsafe handle(Frame(channel: channel, payload: try payload(ofType: frame[0], content)))
+    }
+
+    private func payload(
+        ofType type: UInt8, _ content: UnsafeBufferPointer<UInt8>
+    ) throws(AMQPError) -> Frame.Payload {
+        switch Int32(type) {
+        case AMQP_FRAME_METHOD:
+            guard content.count >= 4 else { throw Self.notAMQP("a method has no number") }
+            return unsafe .method(try method(UInt32(bigEndian: content[...], at: 0), content[4...]))
+        case AMQP_FRAME_HEADER:
+            guard content.count >= 12 else { throw Self.notAMQP("a content header is cut off") }
+            return unsafe .contentHeader(
+                classID: UInt16(bigEndian: content[...], at: 0), bodySize: UInt64(bigEndian: content[...], at: 4),
+                properties: UnsafeBufferPointer(rebasing: content[12...]))
+        case AMQP_FRAME_BODY: return unsafe .body(content)
+        case AMQP_FRAME_HEARTBEAT: return unsafe .heartbeat
+        default: throw Self.notAMQP("a frame of type \(type)")
+        }
+    }
+
+    private func method(
+        _ number: UInt32, _ arguments: Slice<UnsafeBufferPointer<UInt8>>
+    ) throws(AMQPError) -> amqp_method_t {
+        let base = unsafe UnsafeMutableRawPointer(mutating: UnsafeBufferPointer(rebasing: arguments).baseAddress)
+        var decoded: UnsafeMutableRawPointer?
+        let status = unsafe amqp_decode_method(
+            number, &pool, amqp_bytes_t(len: arguments.count, bytes: base), &decoded)
+        guard status == 0 else { throw unsafe Self.notAMQP(String(cString: amqp_error_string2(status))) }
+        return unsafe amqp_method_t(id: number, decoded: decoded)
+    }
+
+    private static func notAMQP(_ what: String) -> AMQPError {
+        AMQPError(.badData, "the peer's bytes are not AMQP 0-9-1: \(what)", blame: .remote, isTransient: true)
+    }
+}
+
+extension FixedWidthInteger {
+    /// The big-endian number at an offset from the beginning.
+    fileprivate init(bigEndian bytes: Slice<UnsafeBufferPointer<UInt8>>, at offset: Int) {
+        self = unsafe bytes.dropFirst(offset).prefix(Self.bitWidth / 8).reduce(0) { $0 << 8 | Self($1) }
     }
 }
 

@@ -3,24 +3,25 @@ import Core
 
 extension AMQPEngine {
     /// Takes one frame; what it points to is copied before this returns.
-    func frameReceived(_ frame: amqp_frame_t) {
+    func frameReceived(_ frame: FrameReader.Frame) {
         let channel = unsafe Int(frame.channel)
         guard channel <= channels.count else { return unexpected("a frame for a channel that is not open") }
-        switch unsafe Int32(frame.frame_type) {
-        case AMQP_FRAME_METHOD where channel == 0: unsafe handle(InboundMethod(frame.payload.method), on: 0)
-        case AMQP_FRAME_METHOD: unsafe methodReceived(frame.payload.method, on: channel)
-        case AMQP_FRAME_HEADER:
-            guard channel > 0, unsafe channels[channel - 1].assembly.headerReceived(frame) else {
-                return unexpected("a content header")
-            }
+        switch unsafe frame.payload {
+        case .method(let method) where channel == 0: unsafe handle(InboundMethod(method), on: 0)
+        case .method(let method): unsafe methodReceived(method, on: channel)
+        case .contentHeader(let classID, let bodySize, let properties):
+            guard channel > 0,
+                unsafe channels[channel - 1].assembly.headerReceived(
+                    classID: classID, bodySize: bodySize, properties: properties)
+            else { return unexpected("a content header") }
             takeContent(channel - 1)
-        case AMQP_FRAME_BODY:
-            guard channel > 0, unsafe channels[channel - 1].assembly.bodyReceived(frame.payload.body_fragment) else {
+        case .body(let bytes):
+            guard channel > 0, unsafe channels[channel - 1].assembly.bodyReceived(bytes) else {
                 return unexpected("a body frame")
             }
             takeContent(channel - 1)
-        case AMQP_FRAME_HEARTBEAT: break
-        default: fail(mismatch(underlying: nil))
+        case .heartbeat: break
+        case .protocolHeader: fail(mismatch(underlying: nil))
         }
     }
 

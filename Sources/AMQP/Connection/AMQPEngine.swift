@@ -262,7 +262,7 @@ package final class AMQPEngine: Engine {
 
     func didTune(frameMax: UInt32, heartbeat seconds: UInt16) {
         handshake.frameMax = frameMax
-        layers.reader.tune(frameMax: frameMax, heartbeat: seconds)
+        layers.reader.tune(frameMax: frameMax)
         if seconds > 0 { timers.startHeartbeats(.seconds(seconds), at: now) }
     }
 

@@ -1,0 +1,80 @@
+import Core
+
+/// Finds the properties of a message and its headers, without a copy and without going into nested tables.
+///
+/// Source: AMQP 0-9-1, sections 4.2.5.5 (tables) and 4.2.6.1 (property flags); rabbitmq.com/amqp-0-9-1-errata (the
+/// types of a table's values).
+struct PropertyReader: ~Copyable {
+    struct Malformed: Error {}
+
+    private let bytes: [UInt8]
+    private var position: Int
+    private var end: Int
+
+    /// - Parameter range: where the property flags and values are among the bytes.
+    init(_ bytes: [UInt8], _ range: Range<Int>) {
+        self.bytes = bytes
+        position = range.lowerBound
+        end = range.upperBound
+    }
+
+    /// The property flags.
+    mutating func flags() throws(Malformed) -> PropertyFlags {
+        let flags = PropertyFlags(rawValue: try number())
+        var more = flags.rawValue
+        // The lowest bit announces another word; no property of `basic` has its flag there.
+        while more & 1 != 0 { more = try number() }
+        return flags
+    }
+
+    mutating func shortString() throws(Malformed) -> Delivery.Field {
+        try field(Int(try number() as UInt8))
+    }
+
+    mutating func number<Number: FixedWidthInteger>() throws(Malformed) -> Number {
+        let range = try field(Number.bitWidth / 8).range
+        var number: Number = 0
+        for index in range { number = number << 8 | Number(truncatingIfNeeded: bytes[index]) }
+        return number
+    }
+
+    /// A table's entries; what is nested stays unread.
+    mutating func headers() throws(Malformed) -> [Delivery.Header] {
+        let table = try field(Int(try number() as UInt32)).range
+        let outerEnd = end
+        (position, end) = (table.lowerBound, table.upperBound)
+        var headers: [Delivery.Header] = []
+        while position < end { headers.append(try header(try shortString())) }
+        end = outerEnd
+        return headers
+    }
+
+    private mutating func header(_ name: Delivery.Field) throws(Malformed) -> Delivery.Header {
+        switch Unicode.Scalar(try number() as UInt8) {
+        case "S", "x": return .text(name, try field(Int(try number() as UInt32)))
+        case "t": return .boolean(name, try number() as UInt8 != 0)
+        case "b": return .integer(name, Int64(try number() as Int8))
+        case "B": return .integer(name, Int64(try number() as UInt8))
+        case "s": return .integer(name, Int64(try number() as Int16))
+        case "u": return .integer(name, Int64(try number() as UInt16))
+        case "I": return .integer(name, Int64(try number() as Int32))
+        case "i": return .integer(name, Int64(try number() as UInt32))
+        case "l": return .integer(name, try number())
+        case "L", "T": return .integer(name, Int64(clamping: try number() as UInt64))
+        case "f": return .number(name, Double(Float(bitPattern: try number())))
+        case "d": return .number(name, Double(bitPattern: try number()))
+        // A scale and an integer.
+        case "D": _ = try field(5)
+        case "A", "F": _ = try field(Int(try number() as UInt32))
+        case "V": break
+        default: throw Malformed()
+        }
+        return .other(name)
+    }
+
+    private mutating func field(_ size: Int) throws(Malformed) -> Delivery.Field {
+        guard size <= end - position else { throw Malformed() }
+        defer { position += size }
+        return Delivery.Field(position..<position + size)
+    }
+}
