@@ -61,9 +61,12 @@ package struct Dispatch {
         outlook.pool(number, isConnected: isConnected)
     }
 
+    /// Mutating, as ``isSuspended`` is: a worker asks both in every turn, and would copy the whole value to read it.
     package var nextDeadline: Instant? {
-        let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook, nextTurn)
-        return earliest == .distantFuture ? nil : earliest
+        mutating get {
+            let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook, nextTurn)
+            return earliest == .distantFuture ? nil : earliest
+        }
     }
 
     /// The most that one turn does of what is due; the rest is due in the next.

@@ -16,7 +16,7 @@ struct RequesterCheckTests: ~Copyable {
         outbox = Outbox(
             PipelineSettings(try World.configuration(), worker: "w"), actions,
             log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() })
-        outbox.publisher(.queues, isOpen: true)
+        _ = outbox.publisher(.queues, isOpen: true)
     }
 
     private static func moment(_ seconds: Int64) -> Moment {

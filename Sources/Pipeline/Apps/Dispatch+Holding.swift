@@ -20,7 +20,7 @@ extension Dispatch {
     private var longestStandstill: Duration { longestWait - lookInterval }
 
     /// Whether nothing is consumed because no app can send.
-    package var isSuspended: Bool { outlook.standstill.isSuspended }
+    package var isSuspended: Bool { mutating get { outlook.standstill.isSuspended } }
 
     /// Something waits from now on.
     mutating func waits(_ entry: InFlightNotification, at now: Moment) {

@@ -43,12 +43,18 @@ extension Outbox {
     /// Long enough to connect once.
     private static let replyPatienceInDrain = Duration.seconds(5)
 
+    /// Whether direct replies wait that could go elsewhere.
+    private var holdsReplies: Bool {
+        guard outlets[PublishLane.queues.rawValue].isOpen else { return false }
+        return requesters.waitingSince != nil || PublishLane.directReplies.contains { outlets[$0.rawValue].waiting > 0 }
+    }
+
     /// When the next direct reply has waited too long for its connection, or to be asked about; `nil` while none waits,
     /// or nothing else could be done with it.
     var nextOverdueReply: Instant? {
-        guard outlets[PublishLane.queues.rawValue].isOpen else { return nil }
+        guard holdsReplies else { return nil }
         var earliest: Instant?
-        for lane in PublishLane.allCases where lane != .queues {
+        for lane in PublishLane.directReplies {
             let outlet = outlets[lane.rawValue]
             for since in [outlet.unpublished.first?.waitingSince, outlet.suspects.waitingSince] {
                 guard let since else { continue }
@@ -61,12 +67,12 @@ extension Outbox {
 
     /// Sends direct replies elsewhere that have waited too long for their connection, or to be asked about.
     mutating func giveUpOverdueReplies(at now: Moment) {
-        guard outlets[PublishLane.queues.rawValue].isOpen else { return }
+        guard holdsReplies else { return }
         func isOverdue(_ since: Instant?) -> Bool {
             since.map { $0 + replyPatience <= now.instant } ?? false
         }
         while isOverdue(requesters.waitingSince) { divertReplies(requesters.popOldest(), at: now) }
-        for lane in PublishLane.allCases where lane != .queues {
+        for lane in PublishLane.directReplies {
             let index = lane.rawValue
             var overdue: [PendingPublication] = []
             while isOverdue(outlets[index].unpublished.first?.waitingSince),

@@ -81,13 +81,11 @@ extension Outbox {
     }
 
     /// Whether a publishing connection takes publishes now.
-    package mutating func publisher(_ lane: PublishLane, isOpen: Bool) {
+    ///
+    /// - Returns: whether something waits for it.
+    package mutating func publisher(_ lane: PublishLane, isOpen: Bool) -> Bool {
         outlets[lane.rawValue].isOpen = isOpen
-    }
-
-    /// Whether something waits for a publishing connection.
-    package func waits(for lane: PublishLane) -> Bool {
-        outlets[lane.rawValue].waiting > 0
+        return outlets[lane.rawValue].waiting > 0
     }
 
     /// The confirm of a publish will carry this number.

@@ -15,6 +15,8 @@ package enum PublishLane: Int, CaseIterable, Sendable {
     case provenReplies
     /// Direct replies to other requesters.
     case unprovenReplies
+
+    static let directReplies = [PublishLane.provenReplies, .unprovenReplies]
 }
 
 /// Requesters of direct replies that the broker has accepted.

@@ -68,16 +68,16 @@ package final class LogThrottle: Sendable {
 
     /// Tells the time; reports what was suppressed in windows that have ended.
     package func advance(to now: Instant) {
-        let ended = state.withLock { state -> [Kind] in
+        let ended = state.withLock { state -> [Kind]? in
             state.now = now
-            guard let nextEnd = state.nextEnd, nextEnd <= now else { return [] }
+            guard let nextEnd = state.nextEnd, nextEnd <= now else { return nil }
             let ended = state.kinds.filter { $0.value.ends <= now }
             for key in ended.keys { state.kinds[key] = nil }
             state.nextEnd = state.kinds.values.map(\.ends).min()
             state.nextReport = state.kinds.values.filter { $0.suppressed > 0 }.map(\.ends).min()
             return Array(ended.values)
         }
-        report(ended)
+        if let ended { report(ended) }
     }
 
     /// Reports what was suppressed so far.

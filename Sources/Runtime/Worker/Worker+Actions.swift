@@ -70,12 +70,14 @@ extension Worker {
         // What one lane cannot take may go to one before it.
         for lane in PublishLane.allCases.reversed() {
             let publisher = publishers[lane.rawValue]
-            while publisher.canPublish, let pending = outbox.nextPublication(on: lane, at: now) {
+            while outbox.publisher(lane, isOpen: publisher.canPublish) {
+                guard publisher.canPublish, let pending = outbox.nextPublication(on: lane, at: now) else {
+                    publisher.start(at: now.instant)
+                    break
+                }
                 publish(pending, on: publisher)
                 performActions()
             }
-            outbox.publisher(lane, isOpen: publisher.canPublish)
-            if lane != .queues, outbox.waits(for: lane) { publisher.start(at: now.instant) }
         }
     }
 
