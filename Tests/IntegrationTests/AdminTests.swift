@@ -221,9 +221,17 @@ extension ProcessTests {
             #expect(page.status == 200)
             #expect(page.body.hasPrefix("<!doctype html>"))
             #expect(!page.body.contains("sesame"))
+            // The port that the worker has found.
+            settings.admin = "{ listen: \"0.0.0.0:\(port)\", token_file: \(file) }"
+            let probe = ["ready", "--config", try stage.write(settings, to: "probe.yaml")]
+            let ready = try ChildProcess.run(stage.binary, probe)
+            #expect(ready.contains("\"ready\":true") && !ready.contains("sesame"))
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             #expect(!worker.report.contains("sesame"))
+            let late = try ChildProcess(stage.binary, probe)
+            #expect(try late.waitForExit() == .exited(69), "\(late.report)")
+            #expect(late.text(.errors).contains("0.0.0.0:\(port): Connection refused"), "\(late.report)")
             try stage.removeQueues()
         }
 

@@ -15,8 +15,8 @@ struct RootCommand: ParsableCommand {
             """,
         version: VersionReport.text,
         subcommands: [
-            RunCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self, ChannelsCommand.self,
-            DecodeCommand.self, DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self, LoadCommand.self,
-            SchemaCommand.self, ConfigCommand.self,
+            RunCommand.self, ReadyCommand.self, CheckCommand.self, TopologyCommand.self, SendCommand.self,
+            ChannelsCommand.self, DecodeCommand.self, DeadLettersCommand.self, TokenCommand.self, SimulateCommand.self,
+            LoadCommand.self, SchemaCommand.self, ConfigCommand.self,
         ])
 }

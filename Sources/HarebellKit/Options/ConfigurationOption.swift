@@ -52,7 +52,8 @@ struct ConfigurationOption: ParsableArguments {
         return (document, inspection)
     }
 
-    private func read(
+    /// Likewise without its warnings.
+    func read(
         _ registry: DecoderRegistry, more: (ConfigurationError) -> ConfigurationError = { $0 }
     ) throws -> ConfigurationDocument {
         let file = try file()

@@ -54,6 +54,13 @@ extension ProcessTests {
             }
         }
 
+        @Test("the readiness of a worker without an admin server is 78")
+        func noAdminServer() throws {
+            let process = try ChildProcess(binary, ["ready", "--config", try configuration()])
+            #expect(try process.waitForExit() == .exited(78), "\(process.report)")
+            #expect(process.text(.errors).hasPrefix("admin is null"), "\(process.report)")
+        }
+
         @Test("a machine that has no descriptor left is 70, whichever command wants one")
         func noDescriptors() throws {
             let file = try configuration()

@@ -1,0 +1,80 @@
+package import Configuration
+package import Core
+
+/// Asks the admin server of a running worker for `/readyz`. The response to HTTP/1.0 ends with its connection.
+///
+/// Source: RFC 1945, sections 5 and 6.
+package final class ReadinessCheck: Engine, Run {
+    /// Health checks commonly allow 5 s.
+    private static let patience = Duration.seconds(4)
+    /// Bytes of a response: about 1,000 for each app.
+    private static let maximumSize = 4 * 1024 * 1024
+    private static let statusStart = "HTTP/1.1 ".utf8.count
+
+    package struct Failure: Error {
+        package let message: String
+    }
+
+    private let endpoint: Endpoint
+    private let deadline: Instant
+    private var request: [UInt8]
+    private var response = ByteQueue()
+    /// The status and the body.
+    package private(set) var result: Result<(status: Int, body: String), Failure>?
+
+    package init(_ admin: Configuration.Admin, network: any Network, at now: Instant) {
+        endpoint = admin.listen
+        deadline = now + Self.patience
+        let authorization = admin.token.map { "Authorization: Bearer \($0.reveal())\r\n" } ?? ""
+        request = Array("GET /readyz HTTP/1.0\r\nHost: localhost\r\n\(authorization)\r\n".utf8)
+        network.connect(self, to: endpoint, timeout: Self.patience)
+    }
+
+    package var isFinished: Bool { result != nil }
+
+    package var nextDeadline: Instant? { isFinished ? nil : deadline }
+
+    package func step(at now: Moment) {
+        expire(at: now.instant)
+    }
+
+    package func stop(at now: Moment) {
+        fail("stopped")
+    }
+
+    // MARK: Engine
+
+    package func transportOpened(at now: Instant) {}
+
+    package func drain(into output: inout ByteQueue) {
+        output.append(request)
+        request = []
+    }
+
+    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        guard response.count + bytes.count <= Self.maximumSize else { return fail("\(endpoint) sends too much") }
+        response.append(bytes)
+    }
+
+    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+        if let failure { return fail(failure.message) }
+        let response = response.copy()
+        let end = Array("\r\n\r\n".utf8)
+        guard let head = response.indices.first(where: { response[$0...].starts(with: end) }),
+            response.starts(with: "HTTP/1.".utf8),
+            let status = Int(String(decoding: response.dropFirst(Self.statusStart).prefix(3), as: UTF8.self))
+        else { return fail("\(endpoint) does not respond as the admin server of a worker: check admin.listen") }
+        let body = String(decoding: response[(head + end.count)...], as: UTF8.self)
+        result = result ?? .success((status, body))
+    }
+
+    package var wantsDisconnect: Bool { isFinished }
+
+    package func expire(at now: Instant) {
+        if now >= deadline { fail("\(endpoint) did not respond within \(Self.patience)") }
+    }
+
+    private func fail(_ message: String) {
+        result = result ?? .failure(Failure(message: message))
+    }
+}
