@@ -42,6 +42,8 @@ extension Configuration {
         package var endpoints: [Secret]
         /// Takes the place of the password in every endpoint.
         package var password: Secret?
+        /// Where ``password`` is read from, now and again.
+        package var passwordFile: FilePath?
         package var tls: TLSFiles
         package var heartbeat: Duration
         package var connectTimeout: Duration

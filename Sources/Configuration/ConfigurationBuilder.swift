@@ -71,7 +71,7 @@ struct ConfigurationBuilder {
         guard let endpoints = values.texts("broker.endpoints") else { preconditionFailure("endpoints have been read") }
         return Configuration.Broker(
             endpoints: endpoints.map(Secret.init),
-            password: secret("broker.password_file"),
+            password: secret("broker.password_file"), passwordFile: path("broker.password_file"),
             tls: Configuration.TLSFiles(
                 caFile: path("broker.tls.ca_file"), certificateFile: path("broker.tls.certificate_file"),
                 privateKeyFile: path("broker.tls.private_key_file"), serverName: values.text("broker.tls.server_name")),

@@ -1,4 +1,4 @@
-import System
+package import System
 
 /// Reads the files that a configuration is made of and names.
 package enum ConfigurationFiles {
@@ -7,7 +7,7 @@ package enum ConfigurationFiles {
 
     package struct Failure: Error, Equatable {
         /// The system's sentence, or why the content is of no use.
-        let message: String
+        package let message: String
 
         package init(message: String) {
             self.message = message
@@ -24,6 +24,11 @@ package enum ConfigurationFiles {
             case .system, .notRegular: throw Failure(message: error.description)
             }
         }
+    }
+
+    /// The secret that a file holds now.
+    package static func secret(in file: FilePath) -> Result<Secret, Failure> {
+        Result { () throws(Failure) in try secret(read(file.path)) }
     }
 
     /// A file that holds one secret; line ends after it do not belong to it.

@@ -1,3 +1,6 @@
+package import Core
+import Decoding
+
 /// A value that is never printed: descriptions, interpolations, dumps and mirrors show `<secret>`.
 package struct Secret: Sendable, Hashable {
     private let text: String
@@ -16,4 +19,26 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     package var description: String { "<secret>" }
     package var debugDescription: String { description }
     package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A password that is a JSON Web Token (RFC 7519). The broker verifies it; here only its end is read.
+package struct AccessToken: Sendable, Equatable {
+    /// `exp`; `nil` where the token has none.
+    package let expires: WallTime?
+
+    package init?(_ secret: Secret) {
+        let parts = secret.reveal().utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, Self.object(parts[0]) != nil, let claims = Self.object(parts[1]) else { return nil }
+        // Beyond this the arithmetic with milliseconds would end.
+        expires = claims["exp"]?.integer.flatMap { seconds in
+            (0...Int64.max / 1_000_000).contains(seconds) ? WallTime(milliseconds: seconds * 1000) : nil
+        }
+    }
+
+    private static func object(_ part: Substring.UTF8View) -> JSONPart? {
+        guard let text = Base64.url.decode(String(Substring(part))), let value = try? JSONPart(text[...]),
+            value.raw.first == UInt8(ascii: "{")
+        else { return nil }
+        return value
+    }
 }

@@ -44,6 +44,8 @@ package struct Observation: Sendable {
     /// Whether one app that is not usable makes the process unready.
     package var needsEveryApp: Bool
     package var credentials: [Credential]
+    /// Seconds until the broker's password expires; `nil` where it does not.
+    package var passwordExpiresIn: Int64?
     package var admin: AdminStatistics
     /// Whether orders about dead letters are taken.
     package var takesOrders: Bool
@@ -54,12 +56,13 @@ package struct Observation: Sendable {
 
     package init(
         workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], admin: AdminStatistics,
-        takesOrders: Bool = false,
+        takesOrders: Bool = false, passwordExpiresIn: Int64? = nil,
         orders: DeadLetterOrderTally = DeadLetterOrderTally(), process: ProcessUsage = ProcessUsage(), at: Moment
     ) {
         self.workers = workers
         self.needsEveryApp = needsEveryApp
         self.credentials = credentials
+        self.passwordExpiresIn = passwordExpiresIn
         self.admin = admin
         self.takesOrders = takesOrders
         self.orders = orders

@@ -52,6 +52,8 @@ VALUES = {
     "apns-id": ["123e4567-e89b-12d3-a456-426655440000", "123E4567-E89B-12D3-A456-426655440000"],
     "apns-priority": [1, 5, 10],
     "apns-expiration": [0, 1, 4102444800, 2**63 - 1],
+    # Times that have passed: a request does not wait for them.
+    "not-before": [0, 1, 1700000000],
     "apns-collapse-id": ["a", "score 42", "x" * 64, "\u00e9"],
     "environment": ["production"],
 }
@@ -65,6 +67,7 @@ DAMAGE = {
     "apns-id": ["", "x", 1, "123e4567e89b12d3a456426655440000", []],
     "apns-priority": [0, 7, -5, 255, "10", 1.5, True, 10, 5],
     "apns-expiration": [-1, 1.5, "1", True, [], 2**63],
+    "not-before": [-1, 1.5, "1", True, [], 253402300800, 2**63, 0, 1700000000],
     "apns-collapse-id": ["", " a", "a ", "a\tb", "x" * 65, "\u007f", 1, []],
     "environment": ["staging", "Production", 1, [], ""],
     "payload": [{}, [], "x", 1, True, {"aps": {}}, {"aps": 1}, {"aps": {"alert": None}}, {"x": 1}],
@@ -93,7 +96,7 @@ def valid_request(source):
         ])
         return request
     request["payload"] = copy.deepcopy(source.choice(PAYLOADS[4:] if kind == "broadcast" else PAYLOADS))
-    for name in ("apns-id", "apns-priority", "apns-expiration", "environment"):
+    for name in ("apns-id", "apns-priority", "apns-expiration", "not-before", "environment"):
         if source.random() < 0.3:
             request[name] = source.choice(VALUES[name])
     if kind == "broadcast":

@@ -7,6 +7,7 @@ enum InboundMethod {
     case openOk
     case close(code: UInt16, text: String)
     case closeOk
+    case secretUpdated
     case blocked(reason: String)
     case unblocked
     case channelOpenOk
@@ -55,6 +56,7 @@ extension InboundMethod {
             let method = unsafe decoded(amqp_connection_close_t.self)
             self = unsafe .close(code: method.reply_code, text: method.reply_text.text)
         case AMQP_CONNECTION_CLOSE_OK_METHOD: self = .closeOk
+        case SecretUpdate.answer: self = .secretUpdated
         case AMQP_CONNECTION_BLOCKED_METHOD:
             self = unsafe .blocked(reason: decoded(amqp_connection_blocked_t.self).reason.text)
         case AMQP_CONNECTION_UNBLOCKED_METHOD: self = .unblocked

@@ -37,6 +37,8 @@ package struct AMQPConfiguration {
     package var tls: TLSContext?
     /// The name in the broker's certificate, where it is not the address's host.
     package var serverName: String?
+    /// Whether the password expires, so that an open connection needs each new one as well.
+    package var renewsPassword = false
     /// Shown in the broker's management.
     package var connectionName = "harebell"
     package var productVersion = "0"

@@ -43,7 +43,7 @@ package final class AMQPConnection {
     /// Where the current epoch is connected to.
     package private(set) var address: BrokerAddress
     private var configuration: AMQPConfiguration
-    private let addresses: [BrokerAddress]
+    private var addresses: [BrokerAddress]
     /// Brokers that were not tried in this round.
     private var untried: [BrokerAddress] = []
     private let network: any Network
@@ -96,6 +96,27 @@ package final class AMQPConnection {
         connect()
     }
 
+    /// Replaces the password in all addresses.
+    ///
+    /// - Parameter expires: whether it is a token. An open connection goes on with the new one at once; any other
+    ///   password is for the next login.
+    package func setPassword(_ password: String, expires: Bool, at now: Instant) {
+        configuration.renewsPassword = expires
+        for index in addresses.indices { addresses[index].password = password }
+        for index in untried.indices { untried[index].password = password }
+        address.password = password
+        switch state {
+        case .active: if let engine { renewPassword(of: engine, at: now) }
+        // The old one may be why it waits.
+        case .waiting: connect()
+        case .idle, .closing, .closed: break
+        }
+    }
+
+    private func renewPassword(of engine: AMQPEngine, at now: Instant) {
+        if configuration.renewsPassword { engine.updateSecret(address.password, at: now) }
+    }
+
     package var nextDeadline: Instant? {
         if case .waiting(let until) = state { until } else { nil }
     }
@@ -109,7 +130,12 @@ package final class AMQPConnection {
         guard let event = engine?.nextEvent() else { return nil }
         switch event {
         case .closed(let error): return ended(error, at: now)
-        case .opened: openedAt = now
+        case .opened:
+            openedAt = now
+            // It was replaced during the handshake.
+            if let engine, engine.configuration.address.password != address.password {
+                renewPassword(of: engine, at: now)
+            }
         case .delivery: configuration.stallTimeout = stallTimeout
         default: break
         }

@@ -2,6 +2,19 @@ import CRabbitMQ
 package import Core
 
 extension AMQPEngine {
+    /// Replaces the password that the broker goes by, while the connection is open; ``Event/secretUpdated`` answers. A
+    /// broker that refuses it closes the connection.
+    package func updateSecret(_ secret: String, at now: Instant) {
+        self.now = now
+        guard machine.isOpen, configuration.address.mechanism == .plain else { return }
+        do throws(AMQPError) {
+            try SecretUpdate.write(secret, frameMax: Int(handshake.frameMax), to: &output)
+            handshake.secretsUnderWay += 1
+        } catch {
+            fail(error)
+        }
+    }
+
     /// Asks the broker something; ``Event/replied(_:)`` answers, in the order of the requests. Control connections
     /// only.
     package func request(_ request: ControlRequest, at now: Instant) {

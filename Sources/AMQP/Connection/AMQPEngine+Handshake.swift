@@ -46,7 +46,8 @@ extension AMQPEngine {
         case .openOk: perform(machine.openOkReceived())
         case .close(let code, let text):
             perform(machine.closeReceived())
-            fail(.closed(replyCode: code, text: text, name: replyName(code)))
+            let error = AMQPError.closed(replyCode: code, text: text, name: replyName(code))
+            fail(handshake.secretsUnderWay > 0 && [403, 530].contains(code) ? .secretRefused(error) : error)
         case .closeOk: perform(machine.closeOkReceived())
         case .blocked(let reason):
             machine.blockedReceived()
@@ -54,6 +55,10 @@ extension AMQPEngine {
         case .unblocked:
             machine.unblockedReceived()
             events.append(.unblocked)
+        case .secretUpdated:
+            guard channel == 0, handshake.secretsUnderWay > 0 else { return unexpected("an answer to no new password") }
+            handshake.secretsUnderWay -= 1
+            events.append(.secretUpdated)
         case .channelOpenOk:
             if consumers.isEmpty || !machine.isOpen { perform(machine.channelOpenOkReceived()) }
             if channel > 0, !consumers.isEmpty { consumerChannelOpened(Int(channel) - 1) }

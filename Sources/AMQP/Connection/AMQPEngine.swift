@@ -22,6 +22,8 @@ package final class AMQPEngine: Engine {
         /// The broker takes no publishes for now (memory, disk): its reason.
         case blocked(String)
         case unblocked
+        /// The broker took the password of ``AMQPEngine/updateSecret(_:at:)``.
+        case secretUpdated
         /// A consumer ended. When the broker ended it, it is registered again after a while; what was delivered can
         /// still be settled.
         case cancelled(queue: QueueID, byBroker: Bool)
@@ -43,6 +45,8 @@ package final class AMQPEngine: Engine {
         var frameMax = AMQPConfiguration.frameMin
         /// What the broker's offer and our configuration allow.
         var agreed = Agreement(frameMax: UInt32(AMQPConfiguration.frameMin), heartbeat: 0)
+        /// Passwords that were sent since, and are not answered.
+        var secretsUnderWay = 0
     }
 
     /// What the broker's offer and our configuration allow.

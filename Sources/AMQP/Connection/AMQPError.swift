@@ -29,6 +29,8 @@ package struct AMQPError: ComponentError {
 extension ErrorCode<AMQPError> {
     /// User, password or permission.
     package static var accessRefused: Self { Self(rawValue: "ACCESS_REFUSED") }
+    /// A password for a connection that was open.
+    package static var secretRefused: Self { Self(rawValue: "SECRET_REFUSED") }
     package static var notFound: Self { Self(rawValue: "NOT_FOUND") }
     package static var resourceLocked: Self { Self(rawValue: "RESOURCE_LOCKED") }
     package static var preconditionFailed: Self { Self(rawValue: "PRECONDITION_FAILED") }
@@ -72,6 +74,13 @@ extension AMQPError {
             let milliseconds = Int64(words[place + 1]), milliseconds > 0
         else { return nil }
         return .milliseconds(milliseconds)
+    }
+
+    /// Whether the password does for a new connection, its login tells.
+    static func secretRefused(_ error: AMQPError) -> AMQPError {
+        AMQPError(
+            .secretRefused, "the broker refused the new password: check broker.password_file", blame: .remote,
+            isTransient: true, underlying: error, replyCode: error.replyCode)
     }
 
     /// What `connection.close` or `channel.close` says.

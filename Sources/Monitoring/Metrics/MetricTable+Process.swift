@@ -17,8 +17,8 @@ extension Metric {
     static let prefetchInForce = Metric(
         "harebell_prefetch_in_force", .gauge, by: ["queue"], "Deliveries that all worker threads may be given now.",
         advice: """
-            Less than `harebell_prefetch` for a moment after a start, while returned messages are tried one by one; \
-            0, or 1 for a probe, while no app can send.
+            Less than `harebell_prefetch` after a start, and while returned messages are tried one by one; 0 or 1 \
+            while no app can send.
             """)
     static let queuePermits = Metric(
         "harebell_queue_permits", .gauge, by: ["queue"],
@@ -30,7 +30,7 @@ extension Metric {
     static let messages = Metric(
         "harebell_queue_messages", .gauge, by: ["queue"],
         "Messages that wait in a queue, as it said when it was last asked: every 5 s at most, while somebody looks.",
-        advice: "Growing: more workers, or see what holds these up. What is unsettled here is not among them.")
+        advice: "Growing: more workers, or see what holds these up. Unsettled ones are not among them.")
     static let standstill = Metric(
         "harebell_standstill", .gauge, "Worker threads that consume nothing because no app can send.",
         advice: "Alert above 0: APNs cannot be reached, or refuses every app. The backlog stays in its queue.")
@@ -61,10 +61,7 @@ extension Metric {
     static let suppressedLogLines = Metric(
         "harebell_log_lines_suppressed_total", .counter,
         "Log lines of worker threads that were left out because of their number.",
-        advice: """
-            Of one message 30 lines a minute are written; then one line says how many were `suppressed`. Find out \
-            which peer causes it.
-            """)
+        advice: "At most 30 lines of one message are written in a minute. Find out which peer causes it.")
     // MARK: The admin server
 
     static let admin = [adminConnections, adminRefusals, adminRequests, deadLetterOrders]
@@ -79,17 +76,16 @@ extension Metric {
     static let adminRequests = Metric(
         "harebell_admin_requests_total", .counter, by: ["page", "status"], "Requests that the admin server answered.",
         advice: """
-            `page` is one of the [addresses](../operate/observability.md), or `other`. Many 401: somebody has a wrong \
-            token, Prometheus perhaps, or guesses. What is no request, or too long for one, is not among them.
+            `page` is one of the [addresses](../operate/observability.md), or `other`. Many 401: a client has a \
+            wrong token, or guesses. Invalid requests are not counted.
             """)
     static let deadLetterOrders = Metric(
         "harebell_dead_letter_orders_total", .counter, by: ["order", "end"],
         "Orders about dead letters that were taken over HTTP, by how they ended.",
         advice: """
-            `order` is `look`, `replay` or `stop`, \
-            `end` as in [dead letters](../operate/dead-letters.md#over-http). The log \
-            has each replay, with what it was to choose and from which address it came. `aborted`: what was replayed \
-            came back.
+            `order` is `look`, `replay` or `stop`, `end` as in [dead letters](../operate/dead-letters.md#over-http). \
+            The log has each replay, with its filter and the client's address. `aborted`: what was replayed came \
+            back.
             """)
 
     // MARK: Process
@@ -104,8 +100,7 @@ extension Metric {
     static let cpu = Metric(
         "process_cpu_seconds_total", .counter, "Time that the process has had of processors, user and system.",
         advice: """
-            A worker thread uses one processor at most. Near `harebell_workers` a second: more workers or processes \
-            help, where there are processors left.
+            A worker thread uses at most one processor. Near `harebell_workers` a second: add workers or processes.
             """)
     static let residentMemory = Metric(
         "process_resident_memory_bytes", .gauge, "Memory of the process that is in RAM.",

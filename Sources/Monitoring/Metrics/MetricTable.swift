@@ -20,9 +20,9 @@ extension Metric {
         "harebell_notifications_total", .counter, by: ["topic", "environment", "push_type", "outcome", "reason"],
         "Notifications that have ended.",
         advice: """
-            `topic` and `environment` are the app's as configured, empty where none was meant; `reason` is APNs's, \
-            empty where it gave none and `unknown` where Apple documents it nowhere (the log has \
-            it). Alert on the share of `undelivered`, and of `rejected` and `invalid`: those are faults of producers.
+            `topic` and `environment` are the app's, empty without one; `reason` is APNs's, or `unknown` if Apple \
+            does not document it (see the log). Alert on the shares of `undelivered`, `rejected` and `invalid`; the \
+            last two are faults of producers.
             """)
     static let ignored = Metric(
         "harebell_ignored_total", .counter,
@@ -45,8 +45,8 @@ extension Metric {
     static let decoderWaiting = Metric(
         "harebell_decoder_waiting", .gauge, by: ["decoder"], "Messages that a decoder's process has not answered yet.",
         advice: """
-            At most `harebell_prefetch` of its queues. Near it all the time: the program is what limits. It has a \
-            process for each worker thread, so that more workers help.
+            At most `harebell_prefetch` of its queues. Near it all the time: the program is what limits. More \
+            workers help: each has its own process.
             """)
     static let decoderRestarts = Metric(
         "harebell_decoder_restarts_total", .counter, by: ["decoder"],
@@ -80,8 +80,8 @@ extension Metric {
     static let queueWait = Metric(
         "harebell_queue_wait_seconds", .histogram, "From a message's AMQP timestamp to its arrival.",
         advice: """
-            Only of messages that have a `timestamp`; that is in whole seconds, so each is up to one second too long; \
-            what was parked began before that. Add workers when it grows while `harebell_limiter_wait_seconds` does not.
+            Only of messages with a `timestamp`, which is in whole seconds: up to one second too long. Add workers \
+            when it grows while `harebell_limiter_wait_seconds` does not.
             """)
     static let limiterWait = Metric(
         "harebell_limiter_wait_seconds", .histogram, "From when a notification is ready until it is sent.",
@@ -99,15 +99,15 @@ extension Metric {
         retries, duplicatesAvoided, uncertain, deadLetters, returned, refusedPublishes, refusedRequests,
         divertedResults,
         refusingQueues, fittedPublishes, quarantined, unsettled, oldestUnsettled, unconfirmed, consuming, publishing,
-        brokerBlocked,
+        brokerBlocked, secretExpiry, secretRenewals,
     ]
 
     static let retries = Metric(
         "harebell_retries_total", .counter, by: ["kind"], "Notifications that were sent once more.",
         advice: """
-            `resend`: APNs had certainly not worked on it, sent again at once. `backoff`: after short trouble, with a \
-            pause. `parked`: after long trouble, by way of a retry queue. `token`: with another provider token, or on \
-            a fresh connection, after one was refused. Many of `backoff` are trouble at APNs or on the way to it.
+            `resend`: APNs had certainly not processed it; sent again at once. `backoff`: after a pause. `parked`: \
+            through a retry queue. `token`: with a new provider token or connection after a refused one. Many \
+            `backoff` mean trouble at APNs or on the way to it.
             """)
     static let duplicatesAvoided = Metric(
         "harebell_duplicates_avoided_total", .counter,
@@ -140,7 +140,7 @@ extension Metric {
     static let divertedResults = Metric(
         "harebell_diverted_results_total", .counter,
         "Results that went to `results`, or to the dead letters, because their reply queue kept refusing them.",
-        advice: "The producer does not see these results in its reply queue. Tell the producer that the queue is full.")
+        advice: "Tell the producer that its reply queue is full.")
     static let refusingQueues = Metric(
         "harebell_queue_refusing", .gauge, by: ["destination"],
         "Worker threads for which a queue of the configuration refuses publishes.",
@@ -177,6 +177,14 @@ extension Metric {
     static let brokerBlocked = Metric(
         "harebell_broker_blocked", .gauge, "1 while the broker blocks publishing.",
         advice: "Its memory or disk alarm is on: see `rabbitmq-diagnostics alarms`. Results wait; nothing is lost.")
+    static let secretExpiry = Metric(
+        "harebell_broker_secret_expiry_seconds", .gauge,
+        "Until the token in `broker.password_file` expires; negative afterwards.",
+        advice: "Only of a token with an `exp`. Near 0: what writes the file has stopped.")
+    static let secretRenewals = Metric(
+        "harebell_broker_secret_renewals_total", .counter, by: ["result"],
+        "Tokens that open connections with the broker sent.",
+        advice: "`renewed` or `refused`. A connection that is refused logs in again with the same token.")
 
     // MARK: Connections with APNs
 
@@ -228,9 +236,8 @@ extension Metric {
     static let limitHits = Metric(
         "harebell_limit_hits_total", .counter, by: ["limit"], "How often a limit of the connections was met.",
         advice: """
-            `no_permit`, `no_stream`, `no_window` and `no_connection` count turns at whose end something waited for \
-            that: the one that grows says what limits. The other names are those of \
-            [APNs](../internals/apns.md), "Limits".
+            `no_permit`, `no_stream`, `no_window` and `no_connection` count turns that ended with something waiting \
+            for it: the one that grows is the limit. The others are in [APNs](../internals/apns.md), "Limits".
             """)
     static let connects = Metric(
         "harebell_connects_total", .counter, "Attempts to connect to APNs.",
@@ -272,9 +279,8 @@ extension Metric {
         "harebell_app_paused", .gauge, by: ["topic", "environment", "cause"],
         "1 while APNs refuses an app, or a topic of one.",
         advice: """
-            `cause` is APNs's reason, or `device-tokens` where so many are refused that the environment must be \
-            wrong; 0 with an empty `cause` while all is well. Alert on 1: mend the credential, the topic or the \
-            environment, then SIGHUP.
+            `cause` is APNs's reason, or `device-tokens` if APNs refuses too many of them; empty at 0. Alert on 1: \
+            correct the credential, topic or environment, then send SIGHUP.
             """)
     static let held = Metric(
         "harebell_held", .gauge, by: ["topic", "environment"], "Notifications that wait for a paused app or topic.",
@@ -286,10 +292,5 @@ extension Metric {
     static let providerTokenAge = Metric(
         "harebell_provider_token_age_seconds", .gauge, by: ["topic", "environment"],
         "Since the app's provider token was signed.",
-        advice:
-            """
-            Renewed when it is used after 50 minutes; APNs refuses those older than 60. Above 3600 nothing was \
-            sent for long.
-            """
-    )
+        advice: "Renewed at the first use after 50 minutes; APNs refuses tokens older than 60.")
 }

@@ -149,6 +149,10 @@ package struct MetricsPage {
         write(.consuming, perQueue: { $0.queues[$1].isConsuming ? 1 : 0 })
         write(.publishing, sum: { $0.isPublisherOpen ? 1 : 0 })
         write(.brokerBlocked, .integer(snapshots.contains(where: \.isBlocked) ? 1 : 0))
+        write(.secretExpiry, seen.passwordExpiresIn.map { .integer(Int($0)) })
+        text.begin(.secretRenewals)
+        text.sample(["renewed"], .count(snapshots.reduce(0) { $0 + $1.secretRenewals.renewed }))
+        text.sample(["refused"], .count(snapshots.reduce(0) { $0 + $1.secretRenewals.refused }))
     }
 
     private mutating func writeConnections() {

@@ -68,7 +68,8 @@ extension Application {
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             admin: admin.server?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
-            orders: deadLetters.orders, process: admin.process.read(), at: now)
+            passwordExpiresIn: file.password?.secondsLeft(at: now.wall), orders: deadLetters.orders,
+            process: admin.process.read(), at: now)
     }
 }
 

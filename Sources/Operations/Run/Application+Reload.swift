@@ -22,9 +22,32 @@ extension Application {
         reload(at: now)
     }
 
+    /// Reads the broker's password again; what is new goes to every connection.
+    ///
+    /// - Parameter isComplete: whether the file is known to be written to its end.
+    func lookAtPassword(isComplete: Bool = false, at now: Moment) {
+        guard var watch = file.password else { return }
+        let finding = watch.looked(ConfigurationFiles.secret(in: watch.file), isComplete: isComplete, at: now)
+        file.password = watch
+        var fields: Logger.Metadata = ["file": "\(watch.file)"]
+        if let end = watch.token?.expires { fields["expires"] = "\(end.inUTC)" }
+        switch finding {
+        case .renewed?:
+            plan.renew(watch.secret)
+            workers.post(.renewPassword(watch.secret))
+            log.notice("the broker's password is another one: connections use it from now on", metadata: fields)
+        case .unreadable(let reason)?:
+            log.error("broker.password_file: cannot read \(watch.file): \(reason). The password before stays in use")
+        case .expiresSoon?:
+            log.warning("broker.password_file: the token expires, and the file holds no other one", metadata: fields)
+        case nil: break
+        }
+    }
+
     /// Reads the configuration file, and all that it names, again.
     func reload(at now: Moment) {
         guard !shutdown.isDraining else { return log.warning("draining: the configuration is not read again") }
+        lookAtPassword(isComplete: true, at: now)
         // What changes while it is read is read once more.
         let before = Self.stamps(plan.configuration.files(file.path))
         defer {

@@ -29,6 +29,8 @@ package final class Application: LoopOwner {
     struct ConfigurationFile {
         let path: String
         var watch: FileWatch
+        /// `nil` where the broker's password is not in a file.
+        var password: SecretWatch?
     }
 
     /// How far the process is with its end.
@@ -88,7 +90,8 @@ package final class Application: LoopOwner {
         let watch = FileWatch(
             interval: plan.configuration.reloadInterval, reading: Self.stamps(plan.configuration.files(file)),
             at: loop.now.instant)
-        self.file = ConfigurationFile(path: file, watch: watch)
+        self.file = ConfigurationFile(
+            path: file, watch: watch, password: SecretWatch(plan.configuration.broker, at: loop.now))
         service = ServiceNotifier(manager, log, at: loop.now.instant)
     }
 
@@ -184,7 +187,8 @@ package final class Application: LoopOwner {
     package var nextDeadline: Instant? {
         [
             certificates.nextDeadline, shutdown.deadline, service.nextSignOfLife,
-            shutdown.isDraining ? nil : file.watch.nextLook, workers.watch.nextDeadline, workers.summary.nextDue,
+            shutdown.isDraining ? nil : file.watch.nextLook, file.password?.nextLook, workers.watch.nextDeadline,
+            workers.summary.nextDue,
         ]
         .compactMap(\.self).min()
     }
@@ -195,6 +199,7 @@ package final class Application: LoopOwner {
         showLife(at: now.instant)
         logWork(at: now.instant)
         lookAtFiles(at: now)
+        if let look = file.password?.nextLook, look <= now.instant { lookAtPassword(at: now) }
     }
 
     package func endTurn(at now: Moment) {

@@ -15,6 +15,7 @@ package enum BrokerConnections {
             return address
         }
         var configuration = AMQPConfiguration(address: addresses[0], role: role)
+        configuration.renewsPassword = broker.password.flatMap(AccessToken.init) != nil
         configuration.connectionName = name
         configuration.productVersion = Version.text
         configuration.heartbeat = broker.heartbeat

@@ -15,7 +15,7 @@ package struct AppPlan: Sendable {
         package let pools: PipelineApp.Pools
     }
 
-    package let configuration: Configuration
+    package private(set) var configuration: Configuration
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [PoolPlan]
@@ -50,6 +50,11 @@ package struct AppPlan: Sendable {
         }
         self.apps = apps
         self.pools = pools
+    }
+
+    /// Goes over to another password of the broker.
+    package mutating func renew(_ password: Secret) {
+        configuration.broker.password = password
     }
 
     /// The apps' certificates.

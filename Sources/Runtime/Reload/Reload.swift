@@ -9,6 +9,8 @@ package struct Reload {
 
     package init(_ new: Configuration, after old: Configuration) {
         configuration = new
+        // ``SecretWatch`` renews it.
+        if new.broker.passwordFile == old.broker.passwordFile { configuration.broker.password = old.broker.password }
         keep(\.broker, of: old, "broker")
         keep(\.queues, of: old, "queues")
         keep(\.decoders, of: old, "decoders")

@@ -48,6 +48,7 @@ extension Worker {
             switch event {
             case .engine(.replied(let reply)): answered(reply)
             case .engine(.opened): failures["inquiring", default: FailureLog()].opened()
+            case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _): inquiryLost(error)
             case .engine, .closed: break
             }

@@ -1,4 +1,5 @@
 package import AMQP
+package import Configuration
 package import Core
 import Decoding
 import DequeModule
@@ -32,6 +33,8 @@ package final class Worker {
     var inquiry: Inquiry?
     var pools: WorkerPools
     let logThrottle: LogThrottle
+    /// New passwords that the broker took or refused, one for each connection.
+    var secretRenewals = SecretRenewals()
     /// By what a connection is for.
     var failures: [String: FailureLog] = [:]
     var events = Deque<Event>()
@@ -221,6 +224,7 @@ package final class Worker {
                 if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
                 channelLost(intake.settings.queues[queue.index].name, error)
             case .engine(.opened): failures["consuming", default: FailureLog()].opened()
+            case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _):
                 for index in queues.indices {
                     queues[index].isConsuming = false
@@ -284,6 +288,14 @@ package final class Worker {
         consumer.messages(queue: queue)
     }
 
+    /// Has every connection log in with another password; where it is a token, open connections go on with it.
+    package func renewPassword(_ password: Secret, at now: Moment) {
+        let isToken = AccessToken(password) != nil
+        for connection in [consumer, inquiries] + publishers {
+            connection.setPassword(password.reveal(), expires: isToken, at: now.instant)
+        }
+    }
+
     private func expireRamps() {
         for index in queues.indices where queues[index].ramp.expire(at: now.instant) && intakeLevel == .full {
             consumer.setPrefetch(queues[index].ramp.prefetch, queue: QueueID(index), at: now.instant)
@@ -309,6 +321,7 @@ package final class Worker {
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked): log.notice("the broker takes publishes again")
+            case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _):
                 if lane == .queues { readiness.isPublisherOpen = false }
                 outbox.publisherLost(lane, error, at: now)
@@ -331,6 +344,7 @@ package final class Worker {
     private static func name(_ lane: PublishLane) -> String { lane == .queues ? "publishing" : "direct-reply" }
 
     func connectionLost(_ which: String, _ error: AMQPError) {
+        if error.code == .secretRefused { secretRenewals.refused += 1 }
         guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
         logFailure(
             report, "the \(which) connection \(report == .lost ? "is lost" : "cannot be opened")",

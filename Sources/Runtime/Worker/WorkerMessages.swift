@@ -1,3 +1,4 @@
+package import Configuration
 import Core
 package import Pipeline
 import TLS
@@ -12,6 +13,8 @@ package enum WorkerCommand: Sendable {
     case stop
     /// Go over to another configuration, for which everything is ready.
     case reload(AppPlan, AppPlan.Contexts)
+    /// Log in with another password from now on.
+    case renewPassword(Secret)
 }
 
 /// What a worker tells the control thread.

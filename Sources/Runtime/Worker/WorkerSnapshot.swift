@@ -68,6 +68,7 @@ package struct WorkerSnapshot: Sendable {
     package let refusing: RefusingDestinations
     /// The broker takes no publishes.
     package let isBlocked: Bool
+    package let secretRenewals: SecretRenewals
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [Pool]
@@ -89,6 +90,12 @@ package struct WorkerSnapshot: Sendable {
         for pool in pools { sum.add(pool.statistics.counters) }
         return sum
     }
+}
+
+/// What the broker said to new passwords on open connections.
+package struct SecretRenewals: Sendable {
+    package var renewed: UInt64 = 0
+    package var refused: UInt64 = 0
 }
 
 extension [WorkerSnapshot] {
@@ -125,7 +132,7 @@ extension Worker {
             },
             isSuspended: dispatch.isSuspended, remembered: intake.remembered, orphans: intake.orphaned,
             suspects: outbox.suspects, isPublisherOpen: readiness.isPublisherOpen,
-            refused: outbox.refused, refusing: outbox.refusing, isBlocked: isBlocked,
+            refused: outbox.refused, refusing: outbox.refusing, isBlocked: isBlocked, secretRenewals: secretRenewals,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications.index]
                 return WorkerSnapshot.App(

@@ -78,6 +78,7 @@ package final class WorkerThread: LoopOwner {
             report(.told(worker.snapshot(at: loop.now)))
             worker.countMessages(at: loop.now)
         case .stop: worker.stop()
+        case .renewPassword(let password): worker.renewPassword(password, at: loop.now)
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }
     }

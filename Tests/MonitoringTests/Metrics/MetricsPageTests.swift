@@ -31,7 +31,7 @@ struct MetricsPageTests {
     }
 
     private func page(_ world: World) throws -> PrometheusPage {
-        try PrometheusPage(String(decoding: MetricsPage.render(observation(world)), as: UTF8.self))
+        try PrometheusPage(observation(world))
     }
 
     @Test("The page has every metric of the table once, in its order, with its labels, also before anything happened")
@@ -135,6 +135,29 @@ struct MetricsPageTests {
         let page = try page(world)
         #expect(page.sum("harebell_limiter_wait_seconds_bucket", ["le": "2.5"]) == 0)
         #expect(page.sum("harebell_limiter_wait_seconds_count") == 2)
+    }
+
+    @Test("A token that open connections took or refused is counted, and its end shows")
+    func secrets() throws {
+        let world = try World()
+        try world.start()
+        let token = ["{}", "{}", "x"].map { Base64.url.encode(Array($0.utf8)) }.joined(separator: ".")
+        for isRight in [true, false] {
+            world.broker.users["guest"] = isRight ? token : "another"
+            try #require(world.worker).renewPassword(Secret(token), at: world.moment)
+            world.settle()
+        }
+        var seen = observation(world)
+        #expect(try PrometheusPage(seen).samples(of: "harebell_broker_secret_expiry_seconds").isEmpty)
+        seen.passwordExpiresIn = 12
+        let page = try PrometheusPage(seen)
+        #expect(page.sum("harebell_broker_secret_expiry_seconds") == 12)
+        // The connections that consume and publish; the others are not open.
+        #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "renewed"]) == 2)
+        #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "refused"]) == 2)
+        #expect(world.broker.engines.isEmpty)
+        world.broker.users["guest"] = token
+        #expect(world.pass(atMost: .seconds(60)) { world.broker.engines.count == 2 })
     }
 
     @Test("A paused app has its cause, and what it holds; the others have none")
@@ -330,5 +353,11 @@ struct MetricsPageTests {
     func documentation() throws {
         let page = try Self.file("docs/reference/metrics.md")
         #expect(page.hasSuffix("\n\n" + MetricsReference.markdown))
+    }
+}
+
+extension PrometheusPage {
+    fileprivate init(_ observation: Observation) throws {
+        try self.init(String(decoding: MetricsPage.render(observation), as: UTF8.self))
     }
 }

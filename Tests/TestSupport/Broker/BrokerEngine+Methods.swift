@@ -48,6 +48,14 @@ extension BrokerEngine {
             }
             writeMethod(channel: 0, 10, 41) { $0.append(short: "") }
             phase = .open
+        case (70, .open):
+            guard let secret = fields.long(), fields.name() != nil else { return nil }
+            secrets.append(String(decoding: secret, as: UTF8.self))
+            guard broker.users[user] == secrets.last else {
+                closeConnection(code: 530, text: "NOT_ALLOWED - New secret was refused by one of the backends")
+                return true
+            }
+            writeMethod(channel: 0, 10, 71) { _ in }
         case (50, _):
             writeMethod(channel: 0, 10, 51) { _ in }
             phase = .closed
@@ -69,6 +77,7 @@ extension BrokerEngine {
             }
             return
         }
+        user = parts[1]
         writeMethod(channel: 0, 10, 30) { frame in
             frame.append(broker.channelMax)
             frame.append(broker.frameMax)

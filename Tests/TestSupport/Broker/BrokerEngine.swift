@@ -55,6 +55,10 @@ package final class BrokerEngine: Engine {
     /// `connection_name` and other things that the client said about itself, as raw field-table content.
     package internal(set) var clientProperties: [UInt8] = []
     package internal(set) var heartbeat: Duration = .zero
+    /// Who logged in.
+    var user = ""
+    /// The passwords that `connection.update-secret` brought, right or wrong.
+    package internal(set) var secrets: [String] = []
     /// Tags of publishes that wait to be confirmed.
     package internal(set) var heldConfirms: [UInt64] = []
     package internal(set) var heartbeatsReceived = 0

@@ -1,6 +1,6 @@
 // Made from docs/reference/schemas by deploy/checks/schemas.py --types.
 
-/** The body of a request in JSON (content type application/json or application/vnd.harebell.request+json). A key with null counts as missing; unknown keys are ignored. Limits that JSON Schema cannot express: a payload has at most 4096 bytes (5120 for voip and for broadcasts) and 64 levels of brackets, and apns-collapse-id at most 64 bytes of UTF-8. */
+/** The body of a request in JSON (content type application/json or application/vnd.harebell.request+json). A key with null counts as missing; unknown keys are ignored. Limits that JSON Schema cannot express: a payload has at most 4096 bytes (5120 for voip and for broadcasts) and 64 levels of brackets, apns-collapse-id at most 64 bytes of UTF-8, and not-before is at most 30 days ahead. */
 export interface HarebellRequest {
   /** The device token, in hexadecimal digits. */
   'device-token'?: string | null
@@ -18,6 +18,8 @@ export interface HarebellRequest {
   'apns-priority'?: 1 | 5 | 10 | null
   /** Seconds since 1970 (UTC) after which the notification is not delivered; 0 for now or never. */
   'apns-expiration'?: number | null
+  /** Sent at this time, in seconds since 1970 (UTC), and not earlier; at most 30 days ahead. */
+  'not-before'?: number | null
   /** A newer notification with the same ID replaces this one. */
   'apns-collapse-id'?: string | null
   /** Chooses among the apps of one topic. */

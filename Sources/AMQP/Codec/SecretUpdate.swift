@@ -1,0 +1,32 @@
+import Core
+
+/// `connection.update-secret`, an extension of RabbitMQ: another password for an open connection, which counts where
+/// the password is a token that expires.
+///
+/// Source: rabbitmq.com/docs/specification (amqp0-9-1.xml).
+enum SecretUpdate {
+    private static let request: UInt32 = 0x000A_0046
+    static let answer: UInt32 = 0x000A_0047
+    /// The broker logs it.
+    private static let reason = Array("token renewed".utf8)[...]
+
+    static func write(_ secret: String, frameMax: Int, to output: inout ByteQueue) throws(AMQPError) {
+        let secret = Array(secret.utf8)[...]
+        let size = 4 + 4 + secret.count + 1 + reason.count
+        guard size + PublicationWriter.frameOverhead <= frameMax else {
+            throw AMQPError(
+                .secretRefused, "the new password has \(secret.count) bytes; a frame takes \(frameMax)",
+                blame: .local, isTransient: true)
+        }
+        unsafe output.append(upTo: size + PublicationWriter.frameOverhead) { buffer in
+            var writer = unsafe PackedWriter(buffer)
+            writer.beginFrame(.method, channel: 0, size: size)
+            writer.append(bigEndian: request)
+            writer.append(bigEndian: UInt32(secret.count))
+            writer.append(secret)
+            writer.append(short: reason)
+            writer.endFrame()
+            return writer.count
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+@Suite("Passwords that are replaced")
+struct SecretTests {
+    @Test("The broker takes a new password on the open connection, which goes on", arguments: [1, 3, 11, Int.max])
+    func taken(chunk: Int) throws {
+        let broker = Broker()
+        broker.declare("q")
+        let pair = Pair(.publisher, broker: broker, chunk: chunk)
+        broker.users["guest"] = "token 2"
+        pair.engine.updateSecret("token 2", at: pair.now)
+        // Its confirm comes with the answer in one read.
+        try pair.publish(bytes("first"), to: "q")
+        pair.settle()
+        broker.users["guest"] = "token 3"
+        pair.engine.updateSecret("token 3", at: pair.now)
+        pair.settle()
+        try pair.publish(pattern(200_000), to: "q")
+        pair.settle()
+        #expect(pair.server.secrets == ["token 2", "token 3"])
+        #expect(pair.takeEvents().names == ["opened", "secretUpdated", "confirmed", "secretUpdated", "confirmed"])
+        #expect(broker.messages(in: "q").count == 2)
+        #expect(broker.violations.isEmpty)
+    }
+
+    @Test("A consumer gets large messages after an answer as before it")
+    func consuming() throws {
+        let broker = Broker()
+        broker.declare("work")
+        let pair = Pair(.consumer([ConsumerQueue(name: "work", prefetch: 5)]), broker: broker, chunk: 1000)
+        pair.engine.updateSecret("guest", at: pair.now)
+        try broker.put(pattern(150_000), into: "work")
+        pair.settle()
+        #expect(pair.takeDeliveries().map { Array($0.body) } == [pattern(150_000)])
+    }
+
+    @Test("A refused password ends the connection with an error that does not show it")
+    func refused() throws {
+        let pair = Pair(.publisher)
+        pair.engine.updateSecret("wrong", at: pair.now)
+        pair.settle()
+        let error = try #require(pair.takeError())
+        #expect(error.code == .secretRefused)
+        #expect(error.replyCode == 530 && error.isTransient)
+        #expect("\(error)".contains("New secret was refused"))
+        #expect(!"\(error)".contains("wrong"))
+    }
+
+    @Test("One that no frame takes is refused before it is sent")
+    func tooLong() throws {
+        let broker = Broker()
+        broker.frameMax = 4096
+        let pair = Pair(.publisher, broker: broker)
+        // 13 bytes of reason with 1 of its length, 8 before the secret, 8 of the frame: one more than there is.
+        pair.engine.updateSecret(String(repeating: "x", count: 4096 - 29), at: pair.now)
+        #expect(!pair.engine.isOpen)
+        pair.settle()
+        let error = try #require(pair.takeError())
+        #expect(error.code == .secretRefused && error.blame == .local)
+        #expect(pair.server.secrets.isEmpty)
+    }
+
+    @Test("An answer to nothing, and one on another channel, end the connection")
+    func unexpected() throws {
+        for channel: UInt8 in 0...1 {
+            let pair = Pair(.publisher)
+            pair.server.send(raw: [1, 0, channel, 0, 0, 0, 4, 0, 10, 0, 71, 0xCE])
+            pair.settle()
+            #expect(try #require(pair.takeError()).code == .unexpectedFrame)
+        }
+    }
+
+    @Test("A connection keeps its epoch; after a refusal it logs in with the same password")
+    func reconnects() throws {
+        let setup = ConnectionTests.Setup(.publisher)
+        setup.start()
+        setup.broker.users["guest"] = "good"
+        setup.connection.setPassword("good", expires: true, at: setup.network.now)
+        setup.settle()
+        #expect(setup.connection.isOpen && setup.connection.epoch == 1)
+        setup.connection.setPassword("bad", expires: true, at: setup.network.now)
+        setup.advance(by: .seconds(30))
+        let codes = setup.takeEvents().compactMap { event in
+            if case .disconnected(_, let error, _) = event { error.code } else { nil }
+        }
+        #expect(codes.first == .secretRefused && codes.count > 1)
+        #expect(codes.dropFirst().allSatisfy { $0 == .accessRefused })
+        // The right one is tried at once.
+        setup.connection.setPassword("good", expires: true, at: setup.network.now)
+        setup.settle()
+        #expect(setup.connection.isOpen)
+    }
+
+    @Test("A token that is replaced during the handshake follows it; another password is for the next login")
+    func handshake() throws {
+        for expires in [true, false] {
+            let setup = ConnectionTests.Setup(.publisher)
+            setup.network.latency = .milliseconds(100)
+            setup.start()
+            // The broker has checked the login.
+            setup.advance(by: .milliseconds(350))
+            #expect(!setup.connection.isOpen)
+            setup.broker.users["guest"] = "next"
+            setup.connection.setPassword("next", expires: expires, at: setup.network.now)
+            setup.advance(by: .seconds(2))
+            let server = try #require(setup.broker.engines.first)
+            #expect(server.secrets == (expires ? ["next"] : []))
+            setup.broker.closeAll()
+            setup.advance(by: .seconds(5))
+            #expect(setup.connection.isOpen)
+        }
+    }
+}
