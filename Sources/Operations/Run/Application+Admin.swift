@@ -68,7 +68,7 @@ extension Application {
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             admin: admin.server?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
-            orders: deadLetters.orders, process: admin.process.read(), at: now)
+            orders: deadLetters.orders, spans: traces?.counts ?? SpanCounts(), process: admin.process.read(), at: now)
     }
 }
 

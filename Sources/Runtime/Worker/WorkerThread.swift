@@ -78,6 +78,7 @@ package final class WorkerThread: LoopOwner {
             report(.told(worker.snapshot(at: loop.now)))
             worker.countMessages(at: loop.now)
         case .stop: worker.stop()
+        case .tookSpans: worker.tracer?.tookBatch()
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }
     }
@@ -116,6 +117,9 @@ package final class WorkerThread: LoopOwner {
                             Nothing of it was sent. Use a quorum queue
                             """))
             }
+        }
+        if let tracer = worker.tracer, let batch = tracer.takeBatch(isLast: worker.hasEnded, at: now.instant) {
+            report(.spans(batch))
         }
         if worker.hasEnded { loop.stop() }
     }
