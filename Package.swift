@@ -109,7 +109,7 @@ let package = Package(
         // Layer 10: what those see who watch.
         library(
             "Monitoring",
-            ["Core", "System", "TLS", "APNs", "Admin", "Decoding", "Pipeline", "Runtime"],
+            ["Core", "System", "TLS", "APNs", "Admin", "Decoding", "Pipeline", "Runtime", deque],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
         // Layer 11: what the commands do.
         library(

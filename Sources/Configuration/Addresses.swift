@@ -12,6 +12,15 @@ package enum Addresses {
         return endpoint(authority, defaultPort: 443)
     }
 
+    /// `http://host[:port]` or `https://…`, an optional slash at the end; the port is OTLP's where it is missing.
+    static func collector(_ text: String) -> (endpoint: Endpoint, usesTLS: Bool)? {
+        let usesTLS = text.hasPrefix("https://")
+        guard usesTLS || text.hasPrefix("http://") else { return nil }
+        var authority = text.dropFirst(usesTLS ? "https://".count : "http://".count)
+        if authority.hasSuffix("/") { authority = authority.dropLast() }
+        return endpoint(authority, defaultPort: 4318).map { ($0, usesTLS) }
+    }
+
     /// `http://[user[:password]@]host:port`, an optional slash at the end; user and password are percent-encoded.
     static func proxy(_ text: String) -> ProxyAddress? {
         guard text.lowercased().hasPrefix("http://") else { return nil }

@@ -33,6 +33,8 @@ package struct Configuration: Sendable, Equatable {
     package var hold: Duration
     /// `nil` turns the admin server off.
     package var admin: Admin?
+    /// `nil` turns tracing off.
+    package var tracing: Tracing?
     package var log: Log
 }
 
@@ -212,6 +214,20 @@ extension Configuration {
         /// How many apps have to be usable for the process to be ready.
         package enum ReadyWhen: String, Sendable, CaseIterable {
             case any, all
+        }
+    }
+
+    /// Where spans go, and of how many requests.
+    package struct Tracing: Sendable, Equatable {
+        package var endpoint: Endpoint
+        package var usesTLS: Bool
+        /// Of the requests without a parent, 0 to 1.
+        package var sampleRatio: Double
+
+        package init(endpoint: Endpoint, usesTLS: Bool, sampleRatio: Double) {
+            self.endpoint = endpoint
+            self.usesTLS = usesTLS
+            self.sampleRatio = sampleRatio
         }
     }
 

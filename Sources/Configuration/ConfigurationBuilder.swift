@@ -63,7 +63,7 @@ struct ConfigurationBuilder {
             drainDeadline: seconds("drain_deadline_seconds"),
             reloadInterval: values.integer("reload_seconds") == 0 ? nil : seconds("reload_seconds"),
             hold: seconds("hold_seconds"),
-            admin: admin(),
+            admin: admin(), tracing: tracing(),
             log: log())
     }
 
@@ -152,6 +152,13 @@ struct ConfigurationBuilder {
         guard let listen = values.text("admin.listen").flatMap(Addresses.listener) else { return nil }
         return Configuration.Admin(
             listen: listen, token: secret("admin.token_file"), readyWhen: choice("admin.ready_when"))
+    }
+
+    private func tracing() -> Configuration.Tracing? {
+        guard let (endpoint, usesTLS) = values.text("tracing.endpoint").flatMap(Addresses.collector),
+            let ratio = values.number("tracing.sample_ratio")
+        else { return nil }
+        return Configuration.Tracing(endpoint: endpoint, usesTLS: usesTLS, sampleRatio: ratio)
     }
 
     private func log() -> Configuration.Log {

@@ -45,6 +45,7 @@ extension Setting.Kind {
         case .text: "text"
         case .file: "file"
         case .integer: "integer"
+        case .number: "number"
         case .boolean: "true or false"
         case .choice: "choice"
         case .integers: "list of integers"
@@ -58,6 +59,7 @@ extension Setting.Kind {
         case .sections(let count): "\(count.words) sections"
         case .text(let bytes): "\(bytes.words) bytes"
         case .integer(let range): range.words
+        case .number(let range): range.words
         case .choice(let names): names.joined(separator: ", ")
         case .integers(let range, let count): "\(count.words) of \(range.words)"
         case .texts(let bytes, let count): "\(count.words) of \(bytes.words) bytes"
@@ -65,7 +67,7 @@ extension Setting.Kind {
     }
 }
 
-extension ClosedRange<Int> {
+extension ClosedRange {
     fileprivate var words: String {
         "\(lowerBound) to \(upperBound)"
     }

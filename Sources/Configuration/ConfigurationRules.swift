@@ -255,6 +255,9 @@ struct ConfigurationRules {
         } else if values.text("admin.token_file") != nil, values["admin.listen"] == .off {
             warning("admin.token_file", "has no effect while admin.listen is null")
         }
+        if let endpoint = values.text("tracing.endpoint"), Addresses.collector(endpoint) == nil {
+            error("tracing.endpoint", "expected http://host:port or https://host:port, without a path")
+        }
         if let timeout = values.integer("apns.request_timeout_seconds"),
             let deadline = values.integer("drain_deadline_seconds"), timeout > deadline
         {

@@ -246,6 +246,13 @@ extension Setting {
         Setting(
             "admin.ready_when", .choice(Configuration.Admin.ReadyWhen.allCases.map(\.rawValue)), default: "any",
             "Whether /readyz needs any app to be usable, or all of them."),
+        Setting("tracing", .section, default: "null", "Traces for OpenTelemetry; null turns them off."),
+        Setting(
+            "tracing.endpoint", .text(bytes: 1...255), default: "http://127.0.0.1:4318",
+            "The collector, as http://host:port or https://host:port: OTLP over HTTP, encoded as JSON."),
+        Setting(
+            "tracing.sample_ratio", .number(0...1), default: "1.0",
+            "The share of requests to trace among those without a traceparent; the others follow its sampled flag."),
         Setting("log", .section, default: "{}", "The log on standard error."),
         Setting(
             "log.level", .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

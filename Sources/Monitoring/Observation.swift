@@ -50,6 +50,7 @@ package struct Observation: Sendable {
     /// Whether orders about dead letters are taken.
     package var takesOrders: Bool
     package var orders: DeadLetterOrderTally
+    package var spans: SpanCounts
     package var process: ProcessUsage
     /// When all this was so.
     package var at: Moment
@@ -57,7 +58,8 @@ package struct Observation: Sendable {
     package init(
         workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], admin: AdminStatistics,
         takesOrders: Bool = false, passwordExpiresIn: Int64? = nil,
-        orders: DeadLetterOrderTally = DeadLetterOrderTally(), process: ProcessUsage = ProcessUsage(), at: Moment
+        orders: DeadLetterOrderTally = DeadLetterOrderTally(), spans: SpanCounts = SpanCounts(),
+        process: ProcessUsage = ProcessUsage(), at: Moment
     ) {
         self.workers = workers
         self.needsEveryApp = needsEveryApp
@@ -66,6 +68,7 @@ package struct Observation: Sendable {
         self.admin = admin
         self.takesOrders = takesOrders
         self.orders = orders
+        self.spans = spans
         self.process = process
         self.at = at
     }

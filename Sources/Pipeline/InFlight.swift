@@ -24,6 +24,8 @@ package final class InFlightRequest {
     let namedKey: RedeliveryKey?
     /// Results that are published together.
     var results: [PartialResult] = []
+    /// `nil` unless the request is traced.
+    var trace: RequestTrace?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
 

@@ -13,6 +13,7 @@ public struct Setting: Sendable {
         /// The path of a file; a relative one starts at the configuration file's folder.
         case file
         case integer(ClosedRange<Int>)
+        case number(ClosedRange<Double>)
         case boolean
         case choice([String])
         /// A list of `count` integers.

@@ -114,8 +114,11 @@ package struct SettingReader {
             guard let text = text(of: node, setting, path, bytes: 1...4095) else { return }
             values.set(path, .text(text))
         case .integer(let range):
-            guard let integer = integer(of: node, setting, path, range: range) else { return }
+            guard let integer = number(of: node, setting, path, range: range, { Int($0) }) else { return }
             values.set(path, .integer(integer))
+        case .number(let range):
+            guard let number = number(of: node, setting, path, range: range, Double.init) else { return }
+            values.set(path, .number(number))
         case .boolean:
             guard let scalar = node.scalar else { return mismatch(node, setting, path) }
             guard let text = expand(scalar, path) else { return }
@@ -152,7 +155,7 @@ package struct SettingReader {
         case .integers(let range, let count):
             checkCount(sequence.count, count, path)
             let integers = elements(of: sequence, path) { reader, element, path in
-                reader.integer(of: element, setting, path, range: range)
+                reader.number(of: element, setting, path, range: range) { Int($0) }
             }
             if !integers.contains(nil) { values.set(path, .integers(integers.compactMap(\.self))) }
         case .texts(let bytes, let count):
@@ -161,7 +164,7 @@ package struct SettingReader {
                 reader.text(of: element, setting, path, bytes: bytes)
             }
             values.set(path, elements: texts)
-        case .section, .text, .file, .integer, .boolean, .choice:
+        case .section, .text, .file, .integer, .number, .boolean, .choice:
             preconditionFailure("\(setting.path) has no elements")
         }
     }
@@ -197,24 +200,24 @@ package struct SettingReader {
         return text
     }
 
-    private mutating func integer(of node: YAMLNode, _ setting: Setting, _ path: String, range: ClosedRange<Int>)
-        -> Int?
-    {
+    private mutating func number<Number>(
+        of node: YAMLNode, _ setting: Setting, _ path: String, range: ClosedRange<Number>, _ parse: (String) -> Number?
+    ) -> Number? {
         guard let scalar = node.scalar, scalar.style == .plain || Substitution.isNeeded(in: scalar.string) else {
             mismatch(node, setting, path)
             return nil
         }
         guard let text = expand(scalar, path) else { return nil }
-        guard let integer = Int(text) else {
+        guard let number = parse(text) else {
             mismatch(node, setting, path)
             return nil
         }
-        guard range.contains(integer) else {
+        guard range.contains(number) else {
             report(
                 path, "\(path): \(scalar.string) is out of range; expected \(range.lowerBound) to \(range.upperBound)")
             return nil
         }
-        return integer
+        return number
     }
 
     private mutating func expand(_ scalar: YAMLNode.Scalar, _ path: String) -> String? {
@@ -311,6 +314,7 @@ extension Setting.Kind {
         case .text: "text"
         case .file: "a file's path"
         case .integer: "an integer"
+        case .number: "a number"
         case .boolean: "true or false"
         case .choice(let names): "one of \(names.joined(separator: ", "))"
         case .integers: "a list of integers"

@@ -5,6 +5,7 @@ package struct SettingValues: Sendable {
     package enum Value: Equatable, Sendable {
         case text(String)
         case integer(Int)
+        case number(Double)
         case boolean(Bool)
         case texts([String])
         case integers([Int])
@@ -56,6 +57,7 @@ package struct SettingValues: Sendable {
         switch values[path] {
         case .text(let text): return text
         case .integer(let integer): return "\(integer)"
+        case .number(let number): return "\(number)"
         case .boolean(let boolean): return "\(boolean)"
         case .off: return "null"
         case .texts, .integers, .section, .sections, nil: return ""
@@ -138,6 +140,10 @@ package struct SettingValues: Sendable {
 
     package func integer(_ path: String) -> Int? {
         if case .integer(let integer) = values[path] { integer } else { nil }
+    }
+
+    package func number(_ path: String) -> Double? {
+        if case .number(let number) = values[path] { number } else { nil }
     }
 
     package func boolean(_ path: String) -> Bool? {

@@ -86,6 +86,7 @@ struct ConfigurationTests {
             #expect(found.admin?.listen == Endpoint(host: "127.0.0.1", port: 9464))
             #expect(found.admin?.token == nil)
             #expect(found.admin?.readyWhen == .any)
+            #expect(found.tracing == nil)
             #expect(found.log == Configuration.Log(level: .info, format: .text, showPayloads: false))
             #expect(found.apps.count == 1)
             #expect(found.apps[0].endpoint == Endpoint(host: "api.push.apple.com", port: 443))
@@ -224,6 +225,7 @@ struct ConfigurationTests {
                 workers: 2
                 drain_deadline_seconds: 5
                 admin: { listen: "[::1]:0", ready_when: all }
+                tracing: { endpoint: "https://collector.example:4319/", sample_ratio: 0.25 }
                 log: { level: debug, format: json, show_payloads: true }
                 """)
             #expect(
@@ -275,6 +277,10 @@ struct ConfigurationTests {
             #expect(found.drainDeadline == .seconds(5))
             #expect(found.admin?.listen == Endpoint(host: "::1", port: 0))
             #expect(found.admin?.readyWhen == .all)
+            #expect(
+                found.tracing
+                    == Configuration.Tracing(
+                        endpoint: Endpoint(host: "collector.example", port: 4319), usesTLS: true, sampleRatio: 0.25))
             #expect(found.log == Configuration.Log(level: .debug, format: .json, showPayloads: true))
         }
 
@@ -391,6 +397,10 @@ struct ConfigurationTests {
                     "retry: { delays_seconds: [3, x] }",
                     "1:30: retry.delays_seconds[1]: expected an integer, found text"
                 ),
+                (
+                    "tracing: { sample_ratio: all }",
+                    "1:26: tracing.sample_ratio: expected a number, found text"
+                ),
                 ("log: { show_payloads: yes }", "1:23: log.show_payloads: expected true or false, found text"),
                 (
                     "log: { level: [] }",
@@ -404,6 +414,14 @@ struct ConfigurationTests {
         @Test(
             "A value out of range is an error that names the range",
             arguments: [
+                (
+                    "tracing: { sample_ratio: 1.5 }",
+                    "1:26: tracing.sample_ratio: 1.5 is out of range; expected 0.0 to 1.0"
+                ),
+                (
+                    "tracing: { sample_ratio: nan }",
+                    "1:26: tracing.sample_ratio: nan is out of range; expected 0.0 to 1.0"
+                ),
                 ("workers: 0", "1:10: workers: 0 is out of range; expected 1 to 256"),
                 ("workers: -1", "1:10: workers: -1 is out of range; expected 1 to 256"),
                 (
@@ -612,6 +630,14 @@ struct ConfigurationTests {
                 (
                     "admin: { listen: \"example.com:9464\" }",
                     "1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464"
+                ),
+                (
+                    "tracing: { endpoint: \"grpc://127.0.0.1:4317\" }",
+                    "1:22: tracing.endpoint: expected http://host:port or https://host:port, without a path"
+                ),
+                (
+                    "tracing: { endpoint: \"http://127.0.0.1:4318/v1/traces\" }",
+                    "1:22: tracing.endpoint: expected http://host:port or https://host:port, without a path"
                 ),
                 (
                     "broker: { tls: { certificate_file: a }, endpoints: [\"amqps://a\"] }",

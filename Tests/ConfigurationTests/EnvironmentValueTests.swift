@@ -77,6 +77,7 @@ struct EnvironmentValueTests {
         switch setting.kind {
         case .text, .file: "sample"
         case .integer(let range): range.lowerBound
+        case .number(let range): range.lowerBound
         case .boolean: true
         case .choice(let names): names[0]
         case .texts: ["sample"]

@@ -92,12 +92,15 @@ struct AppPlanTests {
         new.apns.bindAddress = "192.0.2.7"
         new.workers = 9
         new.admin = nil
+        new.tracing = Configuration.Tracing(
+            endpoint: Endpoint(host: "collector", port: 4318), usesTLS: false, sampleRatio: 1)
         new.log.format = .json
         new.log.showPayloads = true
         let fixed = Reload(new, after: old)
         #expect(
             fixed.needsRestart.map(\.description) == [
-                "broker", "queues", "apns.bind_address", "workers", "admin", "log.format", "log.show_payloads",
+                "broker", "queues", "apns.bind_address", "workers", "admin", "tracing",
+                "log.format", "log.show_payloads",
             ])
         #expect(fixed.configuration == old)
         new.log.level = .critical

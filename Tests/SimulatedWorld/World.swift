@@ -3,7 +3,7 @@ package import Configuration
 package import Core
 package import Logging
 package import Operations
-import Pipeline
+package import Pipeline
 package import Runtime
 package import Simulator
 import System
@@ -45,6 +45,8 @@ package final class World {
     /// Whether workers take few deliveries at first, as they do in processes.
     package var startsSlowly = false
     package private(set) var events: [Worker.Event] = []
+    /// What the control thread has of the workers' traces.
+    package private(set) var traced = Tracer.Batch()
     /// Refuse connections.
     package var isBrokerDown = false
     package var isAPNsDown = false
@@ -304,6 +306,14 @@ package final class World {
             .min()
     }
 
+    /// - Parameter isLast: takes those as well that wait for others.
+    package func takeSpans(of worker: Worker, isLast: Bool = false) {
+        guard let batch = worker.tracer?.takeBatch(isLast: isLast, at: network.now) else { return }
+        worker.tracer?.tookBatch()
+        traced.spans += batch.spans
+        traced.dropped += batch.dropped
+    }
+
     private func turn() -> Bool {
         for worker in running where !worker.hasEnded {
             if let deadline = worker.nextDeadline, deadline <= network.now {
@@ -312,6 +322,7 @@ package final class World {
                 worker.step(at: moment)
             }
             while let event = worker.nextEvent() { events.append(event) }
+            takeSpans(of: worker)
             check()
         }
         for guest in guests { guest.step(at: moment) }

@@ -88,6 +88,6 @@ struct CrashLoopTests {
         #expect(result.outcome == "undelivered")
         #expect(result.body.contains("\"processed\":\"unknown\""))
         let told = lines.all.filter { $0.message.hasPrefix("a message was delivered too often") }
-        #expect(told.map { $0.metadata["traceparent"]?.description } == [trace])
+        #expect(told.map { $0.metadata["trace_id"]?.description } == [String(trace.dropFirst(3).prefix(32))])
     }
 }

@@ -277,6 +277,14 @@ public struct Delivery: Sendable {
         return copy(storage: storage, layout: layout, headers: headers)
     }
 
+    /// The same message with one value of a header in place of all that it has; ``rawProperties`` stay.
+    package func settingHeader(_ name: String, to value: [UInt8]) -> Delivery {
+        var storage = content.storage
+        var headers = content.headers.filter { !content.storage[$0.name.range].elementsEqual(name.utf8) }
+        headers.append(.text(Self.place(name.utf8, in: &storage), Self.place(value, in: &storage)))
+        return copy(storage: storage, layout: content.layout, headers: headers)
+    }
+
     private static func place(_ bytes: some Collection<UInt8>, in storage: inout [UInt8]) -> Field {
         let start = storage.count
         storage.append(contentsOf: bytes)

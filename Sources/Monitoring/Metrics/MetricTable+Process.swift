@@ -8,7 +8,7 @@ extension Metric {
     static let limits = [
         prefetch, prefetchInForce, queuePermits, paceWaiting, messages, standstill, heldTooLong, requeued, remembered,
         orphans, suspects, workers,
-        workerSilence, suppressedLogLines,
+        workerSilence, suppressedLogLines, spans,
     ]
 
     static let prefetch = Metric(
@@ -16,17 +16,14 @@ extension Metric {
         advice: "`queues[].prefetch` for each worker thread: it bounds everything that waits in Harebell.")
     static let prefetchInForce = Metric(
         "harebell_prefetch_in_force", .gauge, by: ["queue"], "Deliveries that all worker threads may be given now.",
-        advice: """
-            Less than `harebell_prefetch` after a start, and while returned messages are tried one by one; 0 or 1 \
-            while no app can send.
-            """)
+        advice: "Lower for a moment after a start; 0 or 1 while no app can send.")
     static let queuePermits = Metric(
         "harebell_queue_permits", .gauge, by: ["queue"],
         "Notifications that all worker threads could send at once by `queues[].rate_limit`; only of queues with one.",
         advice: "At 0 the pace is what limits.")
     static let paceWaiting = Metric(
         "harebell_queue_pace_waiting", .gauge, by: ["queue"], "Notifications that wait for the pace of their queue.",
-        advice: "Near `harebell_prefetch` while a campaign is sent. The rest of it waits in the queue.")
+        advice: "Near `harebell_prefetch` during a campaign.")
     static let messages = Metric(
         "harebell_queue_messages", .gauge, by: ["queue"],
         "Messages that wait in a queue, as it said when it was last asked: every 5 s at most, while somebody looks.",
@@ -47,8 +44,7 @@ extension Metric {
         advice: "At most a few times `harebell_prefetch`; more than usual for ten minutes after a lost connection.")
     static let orphans = Metric(
         "harebell_orphans", .gauge, "Requests in flight whose connection with the broker is gone.",
-        advice:
-            "Each is adopted by its redelivery, or finishes without one. At most the prefetch of each lost connection.")
+        advice: "At most the prefetch of each lost connection.")
     static let suspects = Metric(
         "harebell_suspect_publishes", .gauge,
         "Publishes that go alone, because one of them may have closed the connection.",
@@ -61,7 +57,11 @@ extension Metric {
     static let suppressedLogLines = Metric(
         "harebell_log_lines_suppressed_total", .counter,
         "Log lines of worker threads that were left out because of their number.",
-        advice: "At most 30 lines of one message are written in a minute. Find out which peer causes it.")
+        advice: "Of one message, 30 lines a minute are written. Find the peer that causes more.")
+    static let spans = Metric(
+        "harebell_spans_total", .counter, by: ["result"], "Spans of traces, by their end.",
+        advice: "`exported`, or `dropped`: the [collector](../operate/tracing.md) did not take them, or not in time.")
+
     // MARK: The admin server
 
     static let admin = [adminConnections, adminRefusals, adminRequests, deadLetterOrders]
@@ -75,17 +75,13 @@ extension Metric {
 
     static let adminRequests = Metric(
         "harebell_admin_requests_total", .counter, by: ["page", "status"], "Requests that the admin server answered.",
-        advice: """
-            `page` is one of the [addresses](../operate/observability.md), or `other`. Many 401: a client has a \
-            wrong token, or guesses. Invalid requests are not counted.
-            """)
+        advice: "`page` is a [path](../operate/observability.md) or `other`. Many 401: a client has a wrong token.")
     static let deadLetterOrders = Metric(
         "harebell_dead_letter_orders_total", .counter, by: ["order", "end"],
         "Orders about dead letters that were taken over HTTP, by how they ended.",
         advice: """
-            `order` is `look`, `replay` or `stop`, `end` as in [dead letters](../operate/dead-letters.md#over-http). \
-            The log has each replay, with its filter and the client's address. `aborted`: what was replayed came \
-            back.
+            `order` is `look`, `replay` or `stop`; `end` as in [dead letters](../operate/dead-letters.md#over-http). \
+            The log has each replay.
             """)
 
     // MARK: Process
@@ -99,9 +95,7 @@ extension Metric {
         advice: "Tells which versions run, and when that changed.")
     static let cpu = Metric(
         "process_cpu_seconds_total", .counter, "Time that the process has had of processors, user and system.",
-        advice: """
-            A worker thread uses at most one processor. Near `harebell_workers` a second: add workers or processes.
-            """)
+        advice: "A worker thread uses at most one processor: near `harebell_workers` per second, add workers.")
     static let residentMemory = Metric(
         "process_resident_memory_bytes", .gauge, "Memory of the process that is in RAM.",
         advice: """
@@ -110,13 +104,10 @@ extension Metric {
             """)
     static let virtualMemory = Metric(
         "process_virtual_memory_bytes", .gauge, "Address space of the process.",
-        advice: "Most of it is reserved and not used: stacks, the allocator's arenas. Look at the resident memory.")
+        advice: "Mostly reserved and unused; see the resident memory.")
     static let openDescriptors = Metric(
         "process_open_fds", .gauge, "File descriptors that are open.",
-        advice: """
-            Each connection has one, each worker thread a handful, each decoder's process a few. Growth at an even \
-            load is a defect: report it.
-            """)
+        advice: "Growth at a constant load is a defect: report it.")
     static let maximumDescriptors = Metric(
         "process_max_fds", .gauge, "File descriptors that the process may have.",
         advice: "The soft limit (`ulimit -n`, `LimitNOFILE`). Without one left no connection can be opened.")

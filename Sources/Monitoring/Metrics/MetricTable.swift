@@ -15,23 +15,22 @@ extension Metric {
 
     static let deliveries = Metric(
         "harebell_deliveries_total", .counter, by: ["queue"], "Deliveries received from a queue.",
-        advice: "Compare with the queue's own publish rate in RabbitMQ: what falls behind there waits there.")
+        advice: "Compare with the queue's publish rate in RabbitMQ.")
     static let notifications = Metric(
         "harebell_notifications_total", .counter, by: ["topic", "environment", "push_type", "outcome", "reason"],
         "Notifications that have ended.",
         advice: """
-            `topic` and `environment` are the app's, empty without one; `reason` is APNs's, or `unknown` if Apple \
-            does not document it (see the log). Alert on the shares of `undelivered`, `rejected` and `invalid`; the \
-            last two are faults of producers.
+            `topic` and `environment` are the app's, or empty. `reason` is from APNs; `unknown` stands for \
+            undocumented ones, which the log names. Alert on the share of `undelivered`, `rejected` and `invalid`; \
+            the last two are faults of producers.
             """)
     static let ignored = Metric(
         "harebell_ignored_total", .counter,
         "Messages that their decoder found to be no request, and that ended without a result.",
-        advice: "None are expected in a queue of requests: look at who publishes them.")
+        advice: "Find who publishes them.")
     static let deferred = Metric(
         "harebell_deferred_total", .counter, "How often a message's decoder, or its `not-before`, put it off.",
-        advice:
-            "Messages that say when they are due. They wait in the retry queues, and come back once for each of them.")
+        advice: "They wait in the retry queues.")
     static let decodingLimits = Metric(
         "harebell_decoding_limits_total", .counter, by: ["limit"], "Messages beyond a limit of decoding.",
         advice: """
@@ -41,12 +40,12 @@ extension Metric {
     static let decoderRunning = Metric(
         "harebell_decoder_running", .gauge, by: ["decoder"],
         "Worker threads whose process for a decoder is there and takes messages.",
-        advice: "Alert below `harebell_workers` for longer than a restart takes: what it is to decode waits.")
+        advice: "Alert below `harebell_workers` for longer than a restart takes.")
     static let decoderWaiting = Metric(
         "harebell_decoder_waiting", .gauge, by: ["decoder"], "Messages that a decoder's process has not answered yet.",
         advice: """
-            At most `harebell_prefetch` of its queues. Near it all the time: the program is what limits. More \
-            workers help: each has its own process.
+            If it stays near `harebell_prefetch`, the program is the limit: add workers, which have one process \
+            each.
             """)
     static let decoderRestarts = Metric(
         "harebell_decoder_restarts_total", .counter, by: ["decoder"],
@@ -73,21 +72,18 @@ extension Metric {
 
     static let request = Metric(
         "harebell_request_seconds", .histogram, "From a delivery's arrival to its settlement.",
-        advice: """
-            The whole time here. Where it grows, see which part does; what is left is the broker's time for confirms \
-            (`harebell_unconfirmed`), or retries.
-            """)
+        advice: "When it grows, see which part does; the rest is confirms (`harebell_unconfirmed`) or retries.")
     static let queueWait = Metric(
         "harebell_queue_wait_seconds", .histogram, "From a message's AMQP timestamp to its arrival.",
         advice: """
-            Only of messages with a `timestamp`, which is in whole seconds: up to one second too long. Add workers \
-            when it grows while `harebell_limiter_wait_seconds` does not.
+            Only of messages with a `timestamp`, in whole seconds; includes the time in retry queues. Add workers \
+            when it grows and `harebell_limiter_wait_seconds` does not.
             """)
     static let limiterWait = Metric(
         "harebell_limiter_wait_seconds", .histogram, "From when a notification is ready until it is sent.",
         advice: """
-            The time for a permit, a free stream or a connection, of notifications that were answered. When it grows, \
-            see `harebell_permits` and `harebell_streams`: raise `apns.connections.max`, or `apns.rate_limit`.
+            For a permit, a stream or a connection. When it grows, see `harebell_permits` and `harebell_streams`: \
+            raise `apns.connections.max` or `apns.rate_limit`.
             """)
     static let apns = Metric(
         "harebell_apns_seconds", .histogram, "From when a notification is sent until APNs has answered.",
@@ -105,19 +101,13 @@ extension Metric {
     static let retries = Metric(
         "harebell_retries_total", .counter, by: ["kind"], "Notifications that were sent once more.",
         advice: """
-            `resend`: APNs had certainly not processed it; sent again at once. `backoff`: after a pause. `parked`: \
-            through a retry queue. `token`: with a new provider token or connection after a refused one. Many \
-            `backoff` mean trouble at APNs or on the way to it.
+            `resend`: at once, because APNs did not process it. `backoff`: after a pause. `parked`: from a retry \
+            queue. `token`: after a refused provider token. Many `backoff` mean trouble at APNs or in the network.
             """)
     static let duplicatesAvoided = Metric(
         "harebell_duplicates_avoided_total", .counter,
         "Redeliveries of requests that were finished, or in flight, here.",
-        advice:
-            """
-            They come with each lost connection to the broker. Many at other times mean that acknowledgements \
-            get lost.
-            """
-    )
+        advice: "Normal after a lost connection to the broker; otherwise acknowledgements get lost.")
     static let uncertain = Metric(
         "harebell_uncertain_total", .counter, "Tries that APNs may or may not have worked on.",
         advice: "Each may be a duplicate on a device. They come with lost connections and time-outs.")
@@ -133,10 +123,7 @@ extension Metric {
         advice: "A queue is full (`x-overflow: reject-publish`), or the broker in trouble.")
     static let refusedRequests = Metric(
         "harebell_refused_requests", .gauge, "Requests whose results wait for a reply queue that refuses them.",
-        advice: """
-            At most a tenth of the prefetch, each for at most `results.refused_seconds`. Find the reply queue in the \
-            log; its consumer is too slow.
-            """)
+        advice: "The consumer of the reply queue in the log is too slow.")
     static let divertedResults = Metric(
         "harebell_diverted_results_total", .counter,
         "Results that went to `results`, or to the dead letters, because their reply queue kept refusing them.",
@@ -144,10 +131,7 @@ extension Metric {
     static let refusingQueues = Metric(
         "harebell_queue_refusing", .gauge, by: ["destination"],
         "Worker threads for which a queue of the configuration refuses publishes.",
-        advice: """
-            Alert on it: requests are held until the queue of results, feedback, dead letters or retries accepts \
-            them. Consume from it, or raise its `max-length`.
-            """)
+        advice: "Alert on it: requests are held. Consume from the queue, or raise its `max-length`.")
     static let fittedPublishes = Metric(
         "harebell_fitted_publishes_total", .counter,
         "Publishes that lost headers, because the broker's `frame_max` does not hold all of them.",
@@ -157,13 +141,12 @@ extension Metric {
         advice: "They are taken out, and go another way or wait. The log has the broker's words.")
     static let unsettled = Metric(
         "harebell_unsettled", .gauge, "Deliveries without a settlement.",
-        advice:
-            "Near `harebell_prefetch` all the time: the workers are what limits. See the parts of the request's time.")
+        advice: "Near `harebell_prefetch`: the workers are the limit.")
     static let oldestUnsettled = Metric(
         "harebell_oldest_unsettled_seconds", .gauge, "Age of the delivery that is unsettled for longest.",
         advice: """
-            Alert above 15 minutes: the broker gives up a consumer that leaves a delivery unacknowledged for 30 \
-            (`consumer_timeout`). Paused apps and missing dead-letter queues hold deliveries back.
+            Alert above 15 minutes: the broker closes the channel after 30 (`consumer_timeout`). See paused apps and \
+            missing dead-letter queues.
             """)
     static let unconfirmed = Metric(
         "harebell_unconfirmed", .gauge, "Results and dead letters that the broker has not confirmed.",
@@ -224,12 +207,7 @@ extension Metric {
         advice: "Their number is bounded by the queues' prefetch. See `harebell_limiter_wait_seconds`.")
     static let goaways = Metric(
         "harebell_goaways_total", .counter, by: ["reason"], "GOAWAY frames from APNs, by its reason or HTTP/2's code.",
-        advice:
-            """
-            `NO_ERROR` and `Shutdown` are normal, a few a day. Others tell what APNs does not like; after 40 \
-            reasons `other`.
-            """
-    )
+        advice: "A few `NO_ERROR` and `Shutdown` a day are normal. After 40 reasons: `other`.")
     static let disconnects = Metric(
         "harebell_disconnects_total", .counter, by: ["code"], "Connections with APNs that ended, by what ended them.",
         advice: "`none` ended in order. The log has the rest; see [troubleshooting](../operate/troubleshooting.md).")
@@ -279,12 +257,12 @@ extension Metric {
         "harebell_app_paused", .gauge, by: ["topic", "environment", "cause"],
         "1 while APNs refuses an app, or a topic of one.",
         advice: """
-            `cause` is APNs's reason, or `device-tokens` if APNs refuses too many of them; empty at 0. Alert on 1: \
-            correct the credential, topic or environment, then send SIGHUP.
+            `cause` is the reason of APNs, or `device-tokens` if the environment is probably wrong; empty while 0. \
+            Alert on 1: correct the credential, topic or environment.
             """)
     static let held = Metric(
         "harebell_held", .gauge, by: ["topic", "environment"], "Notifications that wait for a paused app or topic.",
-        advice: "They go when the pause ends; a prefetch full of them holds back what shares the queue.")
+        advice: "They are sent when the pause ends.")
     static let certificateExpiry = Metric(
         "harebell_certificate_expiry_seconds", .gauge, by: ["topic", "environment"],
         "Until the app's certificate expires; negative afterwards.",

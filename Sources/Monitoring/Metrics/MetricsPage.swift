@@ -219,6 +219,7 @@ package struct MetricsPage {
         text.begin(.workerSilence)
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }
         write(.suppressedLogLines, sum: { $0.suppressedLogLines })
+        write(.spans, [["dropped"]: .count(seen.spans.dropped), ["exported"]: .count(seen.spans.exported)])
     }
 
     private mutating func writeAdmin() {

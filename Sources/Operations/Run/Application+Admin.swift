@@ -69,7 +69,7 @@ extension Application {
             },
             admin: admin.server?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
             passwordExpiresIn: file.password?.secondsLeft(at: now.wall), orders: deadLetters.orders,
-            process: admin.process.read(), at: now)
+            spans: traces?.counts ?? SpanCounts(), process: admin.process.read(), at: now)
     }
 }
 

@@ -7,11 +7,14 @@ import Monitoring
 import Pipeline
 package import Runtime
 package import System
+import TLS
 
 /// `harebell run`: the control thread with its signals, and the workers.
 ///
 /// The control thread does nothing on a message's path. It starts the workers, hears from them, and turns signals into
 /// commands: SIGTERM and SIGINT drain, a second one stops at once; SIGHUP reloads, and so does a file that has changed.
+///
+/// It is flat because each property is a separate part of the process.
 package final class Application: LoopOwner {
     /// How the process ends.
     package enum End: Equatable {
@@ -67,6 +70,8 @@ package final class Application: LoopOwner {
     let deadLetters: DeadLetterService
     /// There from the workers' start on.
     private(set) var resolver: Resolver?
+    /// `nil` where nothing is traced.
+    private(set) var traces: TraceExporter?
     var service: ServiceNotifier
 
     /// - Parameters:
@@ -107,12 +112,31 @@ package final class Application: LoopOwner {
         if let end = startAdmin() { return end }
         let resolver = try Resolver()
         self.resolver = resolver
+        if let end = try startTracing(resolver) { return end }
         logStart()
         try workers.start(plan, resolver, log, body: body)
         try loop.run(owner: self)
         joinWorkers()
         logTotals()
         return shutdown.end
+    }
+
+    /// - Returns: how the process ends if there is no TLS for it.
+    private func startTracing(_ resolver: Resolver) throws(EventLoopError) -> End? {
+        guard let settings = plan.configuration.tracing else { return nil }
+        let network = try SocketNetwork(loop: loop, resolver: resolver)
+        do throws(TLSError) {
+            traces = try TraceExporter(
+                settings, network,
+                resource: [
+                    ("service.name", .text("harebell")), ("service.version", .text(Version.text)),
+                    ("host.name", .text(WorkerName.host)), ("process.pid", .integer(Int(getpid()))),
+                ], log: log)
+            return nil
+        } catch {
+            log.critical("tracing.endpoint: \(error)")
+            return .failed(.configuration)
+        }
     }
 
     /// A worker may have got stuck, before its last report or after it.
@@ -165,6 +189,9 @@ package final class Application: LoopOwner {
             log.critical("\(message)", metadata: ["worker": "\(report.worker)"])
             shutdown.end = .failed(failure)
             if !shutdown.isDraining { drain() }
+        case .spans(let batch):
+            traces?.add(batch, at: loop.now.instant)
+            workers.commands[report.worker].post(.tookSpans)
         case .told(let snapshot): workers.watch.answered(report.worker, snapshot, at: loop.now.instant)
         case .ended(let counters, let inOrder):
             workers.ended(report.worker, counters)
@@ -174,7 +201,9 @@ package final class Application: LoopOwner {
     }
 
     func stopWhenEnded() {
-        if workers.haveEnded, !deadLetters.isBusy { loop.stop() }
+        guard workers.haveEnded, !deadLetters.isBusy else { return }
+        traces?.endSoon(at: loop.now.instant)
+        if traces?.isIdle ?? true { loop.stop() }
     }
 
     /// Gives the watchdog's sign of life, as long as every worker answers.
@@ -188,7 +217,7 @@ package final class Application: LoopOwner {
         [
             certificates.nextDeadline, shutdown.deadline, service.nextSignOfLife,
             shutdown.isDraining ? nil : file.watch.nextLook, file.password?.nextLook, workers.watch.nextDeadline,
-            workers.summary.nextDue,
+            workers.summary.nextDue, traces?.nextDeadline,
         ]
         .compactMap(\.self).min()
     }
@@ -204,5 +233,8 @@ package final class Application: LoopOwner {
 
     package func endTurn(at now: Moment) {
         watchWorkers(at: now)
+        guard let traces else { return }
+        traces.step(at: now.instant)
+        if workers.haveEnded { stopWhenEnded() }
     }
 }

@@ -35,11 +35,14 @@ package struct Intake: ~Copyable {
     private var isProbing = false
     private var hasProbe = false
     private let log: Logger
+    /// `nil` where nothing is traced.
+    private let tracer: Tracer?
 
     /// The most that one turn does of what is due; the rest is due in the next.
     private static let maximumDuePerTurn = 256
 
-    package init(_ settings: PipelineSettings, _ actions: ActionQueue, log: Logger) {
+    package init(_ settings: PipelineSettings, _ actions: ActionQueue, log: Logger, tracer: Tracer? = nil) {
+        self.tracer = tracer
         self.settings = settings
         self.actions = actions
         self.log = log
@@ -84,7 +87,7 @@ package struct Intake: ~Copyable {
         let delivery = OwnHeaders(settings).screened(delivery)
         guard isNew(delivery, at: now), isTaken(delivery) else { return }
         timings.arrived(delivery, at: now.wall)
-        let request = InFlightRequest(delivery: delivery, arrived: now)
+        let request = makeRequest(delivery, at: now)
         if delivery.redelivered, let count = poisonCount(delivery) { return giveUp(request, after: count) }
         decode(request, at: now)
     }
@@ -100,8 +103,19 @@ package struct Intake: ~Copyable {
             "body: \(bodySize) bytes, more than broker.maximum_message_bytes (\(limit)) allows", limit: .body)
         actions.append(
             .refuse(
-                InFlightRequest(delivery: delivery, arrived: now), failure,
+                makeRequest(delivery, at: now), failure,
                 isNamed ? settings.notificationID(of: delivery) : nil))
+    }
+
+    /// What comes of a traced request continues its trace.
+    private func makeRequest(_ delivery: Delivery, at now: Moment) -> InFlightRequest {
+        guard let trace = tracer?.trace(delivery, arrived: now) else {
+            return InFlightRequest(delivery: delivery, arrived: now)
+        }
+        let request = InFlightRequest(
+            delivery: delivery.settingHeader("traceparent", to: trace.context.traceparent), arrived: now)
+        request.trace = trace
+        return request
     }
 
     /// How often a message was delivered in vain, if that is more than chance: whoever reads it may die of it. Quorum
@@ -217,6 +231,10 @@ package struct Intake: ~Copyable {
     package mutating func complete(_ request: InFlightRequest, at now: Moment) {
         counters.unsettled -= 1
         timings.request.record(from: request.arrived.instant, to: now.instant)
+        if let trace = request.trace {
+            let queue = settings.queues[request.delivery.queue.index].name
+            trace.completed(request.delivery, queue: queue, at: now.instant)
+        }
         guard !request.isOrphan else { return completed.completedTooLate(orphans.remove(request)) }
         if let key = request.namedKey { completed.completed(key) }
         actions.append(.settle(request.delivery, .ack))
@@ -305,17 +323,16 @@ package struct Intake: ~Copyable {
 }
 
 extension Delivery {
-    /// What a log line about one request says, with the trace that it belongs to. Source: W3C Trace Context, section
-    /// 3.2.
+    /// What a log line about one request says, with the trace that it belongs to. Source: OpenTelemetry, "Trace Context
+    /// in non-OTLP Log Formats".
     func traced(_ metadata: Logger.Metadata) -> Logger.Metadata {
-        guard case .text(let trace)? = header("traceparent"), trace.count <= Self.longestTraceparent else {
+        guard case .text(let header)? = header("traceparent"), let context = TraceContext(header) else {
             return metadata
         }
+        var text: [UInt8] = []
+        text.append(context.trace)
         var metadata = metadata
-        metadata["traceparent"] = "\(String(decoding: trace, as: UTF8.self))"
+        metadata["trace_id"] = "\(String(decoding: text, as: UTF8.self))"
         return metadata
     }
-
-    /// Twice what version 00 takes; what is longer is not logged.
-    private static let longestTraceparent = 110
 }

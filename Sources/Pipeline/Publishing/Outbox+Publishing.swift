@@ -140,6 +140,7 @@ extension Outbox {
         counters.unconfirmed -= 1
         refusedResults.ended(pending)
         accepted(pending)
+        if let trace = pending.request.trace { trace.confirmed(pending, at: now.instant) }
         if case .retry = pending.kind { pending.request.parked = [] }
         closeOne(of: pending.request, at: now)
     }

@@ -31,6 +31,9 @@ extension Outbox {
         let (request, report) = (end.request, end.report)
         counters.outcomes[Int(report.outcome.rawValue)] += 1
         tally.count(app: end.entry?.app, end.notification?.pushType, report.outcome, report.reason)
+        if let trace = request.trace {
+            trace.concluded(report, isFailure: settings.callsForDeadLetter(report.outcome))
+        }
         let delivery = request.delivery
         let route = resultRoute(for: delivery, outcome: report.outcome)
         let feedback = report.outcome == .unregistered && end.givesFeedback ? settings.feedback : nil

@@ -26,6 +26,8 @@ package enum Republishing {
         makePublishable(&properties)
         var headers = properties.headers ?? FieldTable()
         for name in brokerHeaders { headers[name] = nil }
+        // A traced request has another one than its producer wrote.
+        if case .text(let trace)? = delivery.header("traceparent") { headers["traceparent"] = .text(Array(trace)) }
         properties.headers = headers
         return properties
     }

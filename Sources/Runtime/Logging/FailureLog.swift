@@ -1,12 +1,13 @@
-import Core
+package import Core
+package import Logging
 
 /// Collapses what is logged about a connection that fails again and again.
-struct FailureLog {
+package struct FailureLog {
     /// Until the first line about further failures; doubled with each one.
     private static let firstInterval = Duration.seconds(30)
     private static let longestInterval = Duration.seconds(600)
 
-    enum Report: Equatable {
+    package enum Report: Equatable {
         /// A connection that was open has ended.
         case lost
         /// The first attempt failed.
@@ -20,14 +21,16 @@ struct FailureLog {
     private var interval = firstInterval
     private var nextLine = Instant.distantPast
 
-    mutating func opened() {
+    package init() {}
+
+    package mutating func opened() {
         self = FailureLog()
         isOpen = true
     }
 
     /// - Parameter isOpen: whether another connection of the same kind is still open.
     /// - Returns: what to log; `nil` for nothing.
-    mutating func ended(isOpen others: Bool = false, at now: Instant) -> Report? {
+    package mutating func ended(isOpen others: Bool = false, at now: Instant) -> Report? {
         let wasOpen = isOpen
         isOpen = others
         guard !wasOpen, let began = since else {
@@ -41,5 +44,18 @@ struct FailureLog {
         interval = interval.doubled(1, atMost: Self.longestInterval)
         nextLine = now + interval
         return .stillFailing(attempts: attempts, since: now - began)
+    }
+}
+
+extension Logger {
+    package func logFailure(_ report: FailureLog.Report, _ what: String, _ fields: Logger.Metadata) {
+        guard case .stillFailing(let attempts, let time) = report else {
+            return warning("\(what); trying again", metadata: fields)
+        }
+        let seconds = time.components.seconds
+        warning(
+            "\(what): still failing (\(attempts) attempts, \(seconds) s)",
+            metadata: fields.merging(
+                ["attempts": .stringConvertible(attempts), "seconds": .stringConvertible(seconds)]) { $1 })
     }
 }

@@ -17,6 +17,7 @@ package struct Reload {
         keep(\.apns.bindAddress, of: old, "apns.bind_address")
         keep(\.workers, of: old, "workers")
         keep(\.admin, of: old, "admin")
+        keep(\.tracing, of: old, "tracing")
         keep(\.log.format, of: old, "log.format")
         keep(\.log.showPayloads, of: old, "log.show_payloads")
     }

@@ -40,8 +40,16 @@ extension Worker {
         switch event {
         case .replied(let handle, let reply, let sentAt):
             dispatch.timed(handle, sentAt: sentAt, at: now)
+            if tracer != nil {
+                let error = reply.isSuccess ? nil : reply.reason?.rawValue ?? "\(reply.status)"
+                traceAttempt(handle, on: pool, sentAt: sentAt, status: reply.status, error: error)
+            }
             dispatch.replied(handle, reply, at: now)
-        case .lost(let handle, let loss, _): dispatch.lost(handle, loss, at: now)
+        case .lost(let handle, let loss, let sentAt):
+            if tracer != nil, let sentAt {
+                traceAttempt(handle, on: pool, sentAt: sentAt, error: loss.goawayReason?.rawValue ?? "lost")
+            }
+            dispatch.lost(handle, loss, at: now)
         case .expired(let handle): dispatch.expired(handle, at: now)
         case .connected:
             pools.roster.connected(number)
@@ -60,7 +68,7 @@ extension Worker {
                 let report = failures[Self.name(number), default: FailureLog()].ended(
                     isOpen: pool.isConnected, at: now.instant)
             else { break }
-            logFailure(
+            log.logFailure(
                 report, report == .lost ? "a connection to APNs ended" : "cannot connect to APNs",
                 metadata(pool, "error.message", error))
         case .goaway(let reason):
@@ -69,6 +77,13 @@ extension Worker {
         case .alarm(.reachable): log.notice("\(APNsPool.Alarm.reachable)", metadata: metadata(pool))
         case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(pool))
         }
+    }
+
+    private func traceAttempt(
+        _ handle: Handle, on pool: APNsPool, sentAt: Instant, status: UInt16? = nil, error: String?
+    ) {
+        dispatch.traceAttempt(
+            handle, on: pool.configuration.engine.endpoint, sentAt: sentAt, status: status, error: error, at: now)
     }
 
     private func metadata(_ pool: APNsPool) -> Logger.Metadata {

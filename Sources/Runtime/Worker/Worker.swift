@@ -60,6 +60,8 @@ package final class Worker {
     let index: Int
     /// The programs of ``PipelineSettings/processes``.
     let decoders: [DecoderProcess]
+    /// `nil` where nothing is traced.
+    package let tracer: Tracer?
 
     /// What a worker is made of.
     struct Parts {
@@ -73,6 +75,7 @@ package final class Worker {
         /// One for each of ``PipelineSettings/processes``.
         let decoders: [DecoderProcess]
         let log: LogThrottle
+        let tracer: Tracer?
         /// For the jitter of retries.
         let seed: UInt64
         let makePool: WorkerPools.Make
@@ -94,7 +97,8 @@ package final class Worker {
         queues = parts.queues
         pace = TurnPace(plan.configuration)
         let log = logThrottle.logger
-        intake = Intake(settings, actions, log: log)
+        tracer = parts.tracer
+        intake = Intake(settings, actions, log: log, tracer: parts.tracer)
         dispatch = Dispatch(settings, apps: AppTable([]), actions, log: log, seed: parts.seed)
         outbox = Outbox(settings, actions, log: log)
         adopt(plan, contexts)
@@ -179,6 +183,7 @@ package final class Worker {
         }
         for decoder in decoders { consider(decoder.nextDeadline) }
         consider(drain.deadline)
+        consider(tracer?.nextDeadline)
         consider(logThrottle.nextDeadline)
         return earliest
     }
@@ -346,20 +351,9 @@ package final class Worker {
     func connectionLost(_ which: String, _ error: AMQPError) {
         if error.code == .secretRefused { secretRenewals.refused += 1 }
         guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
-        logFailure(
+        log.logFailure(
             report, "the \(which) connection \(report == .lost ? "is lost" : "cannot be opened")",
             ["error.message": "\(error)"])
-    }
-
-    func logFailure(_ report: FailureLog.Report, _ what: String, _ fields: Logger.Metadata) {
-        guard case .stillFailing(let attempts, let time) = report else {
-            return log.warning("\(what); trying again", metadata: fields)
-        }
-        let seconds = time.components.seconds
-        log.warning(
-            "\(what): still failing (\(attempts) attempts, \(seconds) s)",
-            metadata: fields.merging(
-                ["attempts": .stringConvertible(attempts), "seconds": .stringConvertible(seconds)]) { $1 })
     }
 
     private func channelLost(_ queue: String, _ error: AMQPError) {

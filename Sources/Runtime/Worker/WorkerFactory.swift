@@ -61,9 +61,11 @@ package enum WorkerFactory {
             DecoderProcess(
                 name: process.name, process.options, host: environment.programs, log: log.logger, at: now.instant)
         }
+        let seed = random.next()
         let parts = Worker.Parts(
             index: index, settings: settings, queues: queues, consumer: consumer, publishers: publishers,
-            inquiries: inquiries, decoders: decoders, log: log, seed: random.next()
+            inquiries: inquiries, decoders: decoders, log: log,
+            tracer: configuration.tracing.map { Tracer(ratio: $0.sampleRatio, seed: random.next()) }, seed: seed
         ) { wanted, context, tokens, now in
             wanted.identity.makePool(
                 wanted.limits, context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(),

@@ -11,6 +11,8 @@ package enum WorkerCommand: Sendable {
     case tell
     /// End at once; what is in flight goes back to its queue.
     case stop
+    /// The last ``WorkerReport/Event/spans(_:)`` have arrived.
+    case tookSpans
     /// Go over to another configuration, for which everything is ready.
     case reload(AppPlan, AppPlan.Contexts)
     /// Log in with another password from now on.
@@ -41,6 +43,8 @@ package struct WorkerReport: Sendable {
         case notReady
         /// The answer to ``WorkerCommand/tell``.
         case told(WorkerSnapshot)
+        /// Finished spans, answered by ``WorkerCommand/tookSpans``.
+        case spans(Tracer.Batch)
         /// The worker cannot start or go on; the process is to end.
         case failed(Failure, message: String)
         /// The worker has ended: in order, or cut short by its drain deadline or a command with deliveries unsettled.

@@ -79,6 +79,7 @@ package final class WorkerThread: LoopOwner {
             worker.countMessages(at: loop.now)
         case .stop: worker.stop()
         case .renewPassword(let password): worker.renewPassword(password, at: loop.now)
+        case .tookSpans: worker.tracer?.tookBatch()
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }
     }
@@ -117,6 +118,9 @@ package final class WorkerThread: LoopOwner {
                             Nothing of it was sent. Use a quorum queue
                             """))
             }
+        }
+        if let tracer = worker.tracer, let batch = tracer.takeBatch(isLast: worker.hasEnded, at: now.instant) {
+            report(.spans(batch))
         }
         if worker.hasEnded { loop.stop() }
     }

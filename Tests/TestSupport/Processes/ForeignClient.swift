@@ -7,12 +7,23 @@ package enum ForeignClient {
     /// - Parameter script: its file name.
     /// - Returns: what it prints.
     package static func run(_ script: String, _ arguments: [String]) throws -> String {
+        let (python, path) = try program(script)
+        return try ChildProcess.run(python, [path] + arguments)
+    }
+
+    /// Starts one of them.
+    package static func start(_ script: String) throws -> ChildProcess {
+        let (python, path) = try program(script)
+        return try ChildProcess(python, [path])
+    }
+
+    private static func program(_ script: String) throws -> (python: String, path: String) {
         // This file is at Tests/TestSupport/Processes.
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let path = tests.appending(path: "ForeignClients").appending(path: script).path
         guard let python = TestEnvironment.foreignClientsPython else { throw NotInstalled() }
-        return try ChildProcess.run(python, [path] + arguments)
+        return (python, path)
     }
 
     /// Tests that use a foreign client are enabled only where `TestEnvironment.foreignClientsPython` is set.

@@ -1,0 +1,134 @@
+package import Configuration
+package import Core
+package import Logging
+package import Monitoring
+package import Pipeline
+import Runtime
+package import TLS
+
+/// Sends the workers' spans to the collector, one batch after the other. A collector that is slow, refuses or is absent
+/// costs spans only.
+package final class TraceExporter {
+    /// Until a batch that failed is sent again, once.
+    package static let retryPause = Duration.seconds(5)
+    /// How long the process waits for the last spans at its end.
+    package static let lastExport = Duration.seconds(3)
+
+    private struct Export {
+        let body: [UInt8]
+        let count: Int
+        var isRetry = false
+        /// `nil` between the attempts.
+        var request: CollectorRequest?
+    }
+
+    private let settings: Configuration.Tracing
+    private let context: TLSContext?
+    private let network: any Network
+    private let log: Logger
+    private let resource: [TraceSpan.Attribute]
+    private var queue = SpanQueue()
+    private var export: Export?
+    private var retryAt: Instant?
+    private var failures = FailureLog()
+    private var isEnding = false
+    private var lastLimit: Instant?
+
+    /// - Parameter resource: the attributes of this process.
+    package init(
+        _ settings: Configuration.Tracing, _ network: any Network, resource: [TraceSpan.Attribute], log: Logger
+    ) throws(TLSError) {
+        self.settings = settings
+        self.network = network
+        self.resource = resource
+        self.log = log
+        context = settings.usesTLS ? try TLSContext(role: .client, trust: .system) : nil
+    }
+
+    package var counts: SpanCounts { queue.counts }
+
+    package func add(_ batch: Tracer.Batch, at now: Instant) {
+        queue.add(batch, at: now)
+    }
+
+    /// The workers have ended: sends what is left, for ``lastExport`` at most.
+    package func endSoon(at now: Instant) {
+        guard !isEnding else { return }
+        isEnding = true
+        lastLimit = now + Self.lastExport
+    }
+
+    /// Whether nothing is left.
+    package var isIdle: Bool { export == nil && queue.isEmpty }
+
+    package var nextDeadline: Instant? {
+        [lastLimit, retryAt, export == nil ? queue.nextExport : nil].compactMap(\.self).min()
+    }
+
+    /// Does what is due; called in each turn.
+    package func step(at now: Instant) {
+        if let end = export?.request?.end { ended(end, at: now) }
+        if let lastLimit, lastLimit <= now { giveUp(at: now) }
+        if let retryAt, retryAt <= now {
+            self.retryAt = nil
+            send(at: now)
+        } else if export == nil, !queue.isEmpty, isEnding || queue.nextExport.map({ $0 <= now }) ?? false {
+            let spans = queue.takeBatch(at: now)
+            export = Export(body: OTLPEncoder.request(spans, resource: resource), count: spans.count)
+            send(at: now)
+        }
+    }
+
+    private func send(at now: Instant) {
+        guard let export else { return }
+        let request = CollectorRequest(export.body, to: settings.endpoint, context: context, at: now)
+        self.export?.request = request
+        network.connect(request, to: settings.endpoint, timeout: CollectorRequest.timeout)
+    }
+
+    private func ended(_ end: CollectorRequest.End, at now: Instant) {
+        guard let export else { return }
+        switch end {
+        case .response(let status, let rejected) where 200..<300 ~= status:
+            failures.opened()
+            finish(export, rejected: min(rejected, export.count))
+        case .response(let status, _):
+            // Source: OpenTelemetry protocol 1.9, "Retryable Response Codes".
+            failed(export, "HTTP \(status)", mayRetry: [429, 502, 503, 504].contains(status), at: now)
+        case .failed(let reason): failed(export, reason, mayRetry: true, at: now)
+        }
+    }
+
+    private func failed(_ export: Export, _ reason: String, mayRetry: Bool, at now: Instant) {
+        if let report = failures.ended(at: now) {
+            log.logFailure(
+                report, "spans cannot be exported",
+                [
+                    "error.message": "\(reason)", "server.address": "\(settings.endpoint.host)",
+                    "server.port": .stringConvertible(settings.endpoint.port),
+                ])
+        }
+        guard mayRetry, !export.isRetry, !isEnding else { return finish(export, rejected: export.count) }
+        self.export?.isRetry = true
+        self.export?.request = nil
+        retryAt = now + Self.retryPause
+    }
+
+    private func giveUp(at now: Instant) {
+        lastLimit = nil
+        retryAt = nil
+        if let export {
+            if let request = export.request { network.disconnect(request) }
+            finish(export, rejected: export.count)
+        }
+        while !queue.isEmpty {
+            let count = queue.takeBatch(at: now).count
+            queue.exported(count, rejected: count)
+        }
+    }
+
+    private func finish(_ export: Export, rejected: Int) {
+        queue.exported(export.count, rejected: rejected)
+        self.export = nil
+    }
+}

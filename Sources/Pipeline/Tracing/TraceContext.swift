@@ -1,0 +1,82 @@
+import Core
+
+/// A span as services name it to each other. Source: W3C Trace Context, section 3.2.
+package struct TraceContext: Hashable, Sendable {
+    package struct TraceID: Hashable, Sendable {
+        package let high: UInt64
+        package let low: UInt64
+
+        package init(high: UInt64, low: UInt64) {
+            self.high = high
+            self.low = low
+        }
+    }
+
+    /// Bytes of version 00.
+    private static let length = 55
+    /// The flags that are defined: sampled, and random (Trace Context, level 2).
+    private static let knownFlags: UInt8 = 0b11
+
+    package let trace: TraceID
+    package let span: UInt64
+    private let flags: UInt8
+
+    init(trace: TraceID, span: UInt64, continuing parent: TraceContext?) {
+        self.trace = trace
+        self.span = span
+        flags = (parent?.flags ?? 0) | 1
+    }
+
+    /// - Parameter header: a `traceparent`.
+    /// - Returns: `nil` if it is not well formed: then its trace ends here.
+    package init?(_ header: ArraySlice<UInt8>) {
+        let bytes = Array(header.prefix(Self.length + 1))
+        guard bytes.count >= Self.length, [2, 35, 52].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }),
+            let version = Self.number(bytes[..<2]), version != 0xFF,
+            bytes.count == Self.length || version > 0 && bytes[Self.length] == UInt8(ascii: "-"),
+            let high = Self.number(bytes[3..<19]), let low = Self.number(bytes[19..<35]), high | low != 0,
+            let span = Self.number(bytes[36..<52]), span != 0, let flags = Self.number(bytes[53..<55])
+        else { return nil }
+        trace = TraceID(high: high, low: low)
+        self.span = span
+        self.flags = UInt8(flags) & Self.knownFlags
+    }
+
+    /// Lower-case digits only.
+    private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+        var number: UInt64 = 0
+        for byte in digits {
+            guard let digit = byte.hexDigit, byte < UInt8(ascii: "A") || byte > UInt8(ascii: "F") else { return nil }
+            number = number << 4 | UInt64(digit)
+        }
+        return number
+    }
+
+    var isSampled: Bool { flags & 1 == 1 }
+
+    /// The header's value.
+    package var traceparent: [UInt8] {
+        var text = Array("00-".utf8)
+        text.append(trace)
+        text.append(UInt8(ascii: "-"))
+        text.append(hex: span)
+        text += Array("-0".utf8)
+        text.append(UInt8(ascii: "0") + flags)
+        return text
+    }
+}
+
+extension [UInt8] {
+    package mutating func append(_ trace: TraceContext.TraceID) {
+        append(hex: trace.high)
+        append(hex: trace.low)
+    }
+
+    /// Appends 16 digits in lower case.
+    package mutating func append(hex number: UInt64) {
+        for shift in stride(from: 60, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 0xF
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import AMQP
+import Core
+import Foundation
+import TestSupport
+import Testing
+
+extension ProcessTests {
+    /// Traces of `harebell run`, received and decoded by OpenTelemetry's own messages; see `docs/operate/tracing.md`.
+    @Suite("Traces")
+    struct TracingTests {
+        private static let trace = "0af7651916cd43dd8448eb211c80319c"
+        private static let producer = "b7ad6b7169203331"
+
+        private struct Span: Decodable {
+            let service, trace, span, parent, name, kind: String
+            let status: Int
+            let start, end: UInt64
+            let attributes: [String: String]
+        }
+
+        private func settings(_ stage: Stage, port: String) -> Stage.Settings {
+            var settings = Stage.Settings(queues: [stage.quorumQueue])
+            settings.more = "tracing: { endpoint: \"http://127.0.0.1:\(port)\" }"
+            return settings
+        }
+
+        private func request(_ stage: Stage) throws -> Delivery {
+            var publication = stage.requests.message(1, to: stage.quorumQueue)
+            let headers: FieldTable = ["traceparent": .string("00-\(Self.trace)-\(Self.producer)-01")]
+            var properties = PublicationProperties()
+            properties.messageID = ArraySlice(stage.requests.messageID(1).utf8)
+            properties.replyTo = ArraySlice(stage.resultQueue.utf8)
+            properties.headers = try headers.encoded()[...]
+            publication = Publication(
+                routingKey: publication.routingKey, properties: properties, body: publication.body)
+            try stage.client.publish([publication])
+            var result: Delivery?
+            try stage.client.consume([stage.resultQueue]) {
+                result = $0
+                return true
+            }
+            return try #require(result)
+        }
+
+        @Test(
+            "Producer, request, two attempts and result are one tree",
+            .enabled(
+                if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): opentelemetry-proto"))
+        func tree() throws {
+            let receiver = try ForeignClient.start("otlp_receiver.py")
+            let port = try receiver.waitForLine { $0.hasPrefix("listening ") }.dropFirst("listening ".count)
+            let stage = try Stage(script: "attempt 1: 503 ServiceUnavailable")
+            let worker = try stage.start(settings(stage, port: String(port)))
+            let result = try request(stage)
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            let spans = try receiver.text().split(separator: "\n").dropFirst().map {
+                try JSONDecoder().decode(Span.self, from: Data($0.utf8))
+            }
+            #expect(spans.allSatisfy { $0.service == "harebell" && $0.trace == Self.trace }, "\(receiver.report)")
+            func named(_ name: String) -> [Span] {
+                spans.filter { $0.name == "harebell \(name)" }.sorted { $0.start < $1.start }
+            }
+            let rounds = named("process")
+            let attempts = named("attempt")
+            try #require(rounds.count == 2 && attempts.count == 2, "\(receiver.report)")
+            #expect(rounds.map(\.parent) == [Self.producer, rounds[0].span])
+            #expect(attempts.map(\.parent) == rounds.map(\.span))
+            #expect(attempts.map { $0.attributes["http.response.status_code"] } == ["503", "200"])
+            #expect(attempts.map(\.status) == [2, 0])
+            #expect(named("retry").map(\.parent) == [rounds[0].span])
+            #expect(named("result").map(\.parent) == [rounds[1].span])
+            #expect(
+                Set(spans.map(\.kind)).isSuperset(of: ["SPAN_KIND_CONSUMER", "SPAN_KIND_CLIENT", "SPAN_KIND_PRODUCER"]))
+            #expect(rounds[1].attributes["messaging.destination.name"] == stage.quorumQueue)
+            guard case .text(let traceparent)? = result.header("traceparent") else {
+                Issue.record("the result has no traceparent")
+                return
+            }
+            #expect(String(decoding: traceparent, as: UTF8.self) == "00-\(Self.trace)-\(rounds[1].span)-01")
+            #expect(!receiver.text().contains(Requests.deviceToken(1)), "device tokens are shortened")
+            try stage.removeQueues()
+        }
+
+        @Test("Without a collector, results arrive, and the worker ends in time")
+        func absent() throws {
+            let stage = try Stage()
+            var settings = settings(stage, port: "\(try freePort())")
+            settings.admin = "{ listen: \"127.0.0.1:0\" }"
+            let worker = try stage.start(settings)
+            _ = try request(stage)
+            try worker.waitForLine(.errors) { $0.contains("spans cannot be exported") }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Core
+import Foundation
+import Monitoring
+import Pipeline
+import TestSupport
+import Testing
+
+/// Spans on their way to the collector; see `docs/operate/tracing.md`.
+@Suite("Exported spans")
+struct SpanExportTests {
+    private static let start = Instant(nanoseconds: 0)
+
+    private static func span(_ attributes: [TraceSpan.Attribute] = [], parent: UInt64? = nil)
+        throws -> TraceSpan
+    {
+        let context = try #require(
+            TraceContext(ArraySlice("00-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01".utf8)))
+        return TraceSpan(
+            context, parent: parent, "harebell process", .consumer,
+            1_790_000_000_123_000_000...1_790_000_000_124_000_001, attributes)
+    }
+
+    @Test("Ids are hexadecimal digits, 64-bit integers text and enumerations numbers")
+    func encoding() throws {
+        let json = OTLPEncoder.request(
+            [
+                try Self.span(
+                    [
+                        ("messaging.message.id", .text("a\"\\\u{1}é")), ("server.port", .integer(443)),
+                        ("error.type", .text("lost")),
+                    ],
+                    parent: 1),
+                try Self.span(),
+            ],
+            resource: [("service.name", .text("harebell"))])
+        #expect(
+            String(decoding: json, as: UTF8.self) == """
+                {"resourceSpans":[{"resource":{"attributes":\
+                [{"key":"service.name","value":{"stringValue":"harebell"}}]},\
+                "scopeSpans":[{"scope":{"name":"harebell","version":"\(Version.text)"},"spans":[\
+                {"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"00ad6b7169203331",\
+                "parentSpanId":"0000000000000001","name":"harebell process","kind":5,\
+                "startTimeUnixNano":"1790000000123000000","endTimeUnixNano":"1790000000124000001",\
+                "status":{"code":2},"attributes":[\
+                {"key":"messaging.message.id","value":{"stringValue":"a\\"\\\\\\u0001é"}},\
+                {"key":"server.port","value":{"intValue":"443"}},\
+                {"key":"error.type","value":{"stringValue":"lost"}}]},\
+                {"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"00ad6b7169203331","name":"harebell process",\
+                "kind":5,"startTimeUnixNano":"1790000000123000000","endTimeUnixNano":"1790000000124000001",\
+                "status":{},"attributes":[]}]}]}]}
+                """)
+        #expect(try JSONSerialization.jsonObject(with: Data(json)) is [String: Any])
+    }
+
+    @Test(
+        "A collector may take only some spans",
+        arguments: [
+            ("{}", 0), ("{\"partialSuccess\":{}}", 0), ("{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}", 3),
+            ("{\"partialSuccess\": {\"errorMessage\": \"}\", \"rejectedSpans\": 4} }", 4), ("", 0), ("no JSON", 0),
+            ("{\"partialSuccess\":{\"rejectedSpans\":\"-3\"}}", 0), ("{\"partialSuccess\":", 0),
+        ])
+    func partialSuccess(text: String, rejected: Int) {
+        #expect(OTLPEncoder.rejectedSpans(in: ArraySlice(text.utf8)) == rejected)
+    }
+
+    @Test("Spans wait for a whole batch or the interval, and beyond the limit they are dropped and counted")
+    func limits() throws {
+        var queue = SpanQueue()
+        let span = try Self.span()
+        #expect(queue.isEmpty && queue.nextExport == nil)
+        queue.add(Tracer.Batch(spans: [span], dropped: 2), at: Self.start)
+        #expect(queue.nextExport == Self.start + SpanQueue.interval)
+        let more = Array(repeating: span, count: SpanQueue.maximumQueued)
+        queue.add(Tracer.Batch(spans: more), at: Self.start)
+        #expect(queue.counts.dropped == 3)
+        #expect(queue.nextExport == .distantPast)
+        var taken = 0
+        while !queue.isEmpty {
+            let batch = queue.takeBatch(at: Self.start)
+            #expect(batch.count == SpanQueue.batchSize)
+            taken += batch.count
+            queue.exported(batch.count, rejected: 1)
+        }
+        #expect(taken == SpanQueue.maximumQueued && queue.nextExport == nil)
+        #expect(queue.counts.exported + queue.counts.dropped == UInt64(taken + 3))
+    }
+}

@@ -1,0 +1,199 @@
+import AMQP
+import Core
+import Pipeline
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+
+/// Which spans a request has, and what continues its trace; see `docs/operate/tracing.md`.
+@Suite("Traces")
+struct TraceTests {
+    private static let traceID = "0af7651916cd43dd8448eb211c80319c"
+    private static let producer = "b7ad6b7169203331"
+    private static let traceparent = "00-\(traceID)-\(producer)-01"
+    private static let token = String(repeating: "7", count: 64)
+    private static let body =
+        "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+
+    private static func world(ratio: Double? = 1, _ script: String = "") throws -> World {
+        let world = try World(script: script) {
+            $0.tracing = ratio.map {
+                Configuration.Tracing(
+                    endpoint: Endpoint(host: "collector", port: 4318), usesTLS: false, sampleRatio: $0)
+            }
+        }
+        try world.start()
+        return world
+    }
+
+    private static func request(_ world: World, _ traceparent: String?) throws {
+        try world.request(body, id: "m1") {
+            $0.headers = traceparent.map { ["traceparent": .string($0)] }
+        }
+    }
+
+    private static func spans(_ world: World) -> [TraceSpan] {
+        for worker in world.running { world.takeSpans(of: worker, isLast: true) }
+        return world.traced.spans
+    }
+
+    private static func hex(_ number: UInt64) -> String {
+        var text: [UInt8] = []
+        text.append(hex: number)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    @Test("Producer, request, two attempts and result are one tree, and the result names the request's span")
+    func tree() throws {
+        let world = try Self.world("attempt 1: rst INTERNAL_ERROR")
+        try Self.request(world, Self.traceparent)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let spans = Self.spans(world)
+        #expect(
+            spans.map { "\($0.name)" }
+                == ["harebell attempt", "harebell wait", "harebell attempt", "harebell result", "harebell process"])
+        try #require(spans.count == 5)
+        let process = spans[4]
+        #expect(spans.allSatisfy { Self.hex($0.trace.high) + Self.hex($0.trace.low) == Self.traceID })
+        #expect(process.parent.map(Self.hex) == Self.producer)
+        #expect(spans.dropLast().allSatisfy { $0.parent == process.span })
+        #expect(Set(spans.map(\.span)).count == spans.count)
+        #expect(spans.map(\.kind) == [.client, .internal, .client, .producer, .consumer])
+        #expect(spans.allSatisfy { process.start <= $0.start && $0.start <= $0.end && $0.end <= process.end })
+        #expect(spans[1].start == spans[0].end && spans[1].end == spans[2].start && spans[1].start < spans[1].end)
+        #expect(spans.map(\.hasFailed) == [true, false, false, false, false])
+        #expect(spans[0]["error.type"] == .text("lost") && spans[0]["http.response.status_code"] == nil)
+        #expect(spans[2]["http.response.status_code"] == .integer(200))
+        #expect(spans[2]["server.address"] == .text("apns.test") && spans[2]["server.port"] == .integer(443))
+        #expect(spans[2]["harebell.device_token"] == .text("77777777…"))
+        #expect(spans[3]["messaging.destination.name"] == .text("push.results"))
+        for (name, value) in [
+            ("messaging.system", "rabbitmq"), ("messaging.operation.type", "process"),
+            ("messaging.destination.name", "push.requests"), ("messaging.message.id", "m1"),
+            ("harebell.outcome", "accepted"),
+        ] {
+            #expect(process[name] == .text(value), "\(name)")
+        }
+        let result = try #require(world.published(in: "push.results").first)
+        #expect(result.headers["traceparent"] == "00-\(Self.traceID)-\(Self.hex(process.span))-01")
+    }
+
+    @Test("A request that waits in a retry queue continues its trace")
+    func parked() throws {
+        let world = try Self.world("attempt 1: 503 ServiceUnavailable")
+        try Self.request(world, Self.traceparent)
+        #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
+        let spans = Self.spans(world)
+        #expect(
+            spans.map { "\($0.name)" }
+                == [
+                    "harebell attempt", "harebell retry", "harebell process", "harebell attempt", "harebell result",
+                    "harebell process",
+                ])
+        try #require(spans.count == 6)
+        #expect(spans[0]["error.type"] == .text("ServiceUnavailable") && spans[0].hasFailed)
+        #expect(spans[2]["harebell.outcome"] == .text("parked"))
+        #expect(spans[2].parent.map(Self.hex) == Self.producer)
+        #expect(spans[5].parent == spans[2].span)
+        #expect(spans[3].parent == spans[5].span && spans[4].parent == spans[5].span)
+    }
+
+    @Test("A request without a valid traceparent begins a trace, which its dead letter continues")
+    func root() throws {
+        for traceparent in [nil, "00-1-2-01"] {
+            let world = try Self.world("token *: 400 BadCollapseId")
+            try Self.request(world, traceparent)
+            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+            let process = try #require(Self.spans(world).last)
+            #expect(process.parent == nil && process.hasFailed)
+            #expect(process["error.type"] == .text("BadCollapseId"))
+            for queue in ["push.results", "push.dead"] {
+                let message = try #require(world.published(in: queue).first)
+                let context = try #require(TraceContext(ArraySlice((message.headers["traceparent"] ?? "").utf8)))
+                #expect(context.trace == process.trace && context.span == process.span, "\(queue)")
+            }
+        }
+    }
+
+    @Test(
+        "What is not sampled has no span, and its results keep the request's traceparent",
+        arguments: [
+            (1.0, "00-\(traceID)-\(producer)-00"), (0.0, nil), (nil, traceparent), (nil, "00-1-2-01"),
+        ] as [(Double?, String?)])
+    func unsampled(ratio: Double?, traceparent: String?) throws {
+        let world = try Self.world(ratio: ratio)
+        try Self.request(world, traceparent)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(Self.spans(world).isEmpty)
+        #expect(try #require(world.published(in: "push.results").first).headers["traceparent"] == traceparent)
+    }
+
+    @Test("The parent's flag decides before the ratio, and the ratio decides by the trace id")
+    func sampling() {
+        func isTraced(_ traceparent: String?, _ ratio: Double, seed: UInt64 = 1) -> Bool {
+            let storage = Array("traceparent\(traceparent ?? "")".utf8)
+            let header = Delivery.Header.text(.init(0..<11), .init(11..<storage.count))
+            let delivery = Delivery(
+                epoch: 1, tag: 1, redelivered: false, queue: QueueID(0), storage: storage, layout: .init(),
+                headers: traceparent == nil ? [] : [header])
+            return Tracer(ratio: ratio, seed: seed).trace(delivery, arrived: World.start) != nil
+        }
+        #expect(isTraced(Self.traceparent, 0))
+        #expect(!isTraced("00-\(Self.traceID)-\(Self.producer)-00", 1))
+        // Another version may have more fields.
+        #expect(isTraced("cc-\(Self.traceID)-\(Self.producer)-01-what", 0))
+        for malformed in [
+            "ff-\(Self.traceID)-\(Self.producer)-01", "00-\(Self.traceID.uppercased())-\(Self.producer)-01",
+            "00-\(String(repeating: "0", count: 32))-\(Self.producer)-01", "00-\(Self.traceID)-0000000000000000-01",
+            "00-\(Self.traceID)-\(Self.producer)-01-", "00-\(Self.traceID)-\(Self.producer)-0", "",
+        ] {
+            #expect(!isTraced(malformed, 0), "\(malformed)")
+            #expect(isTraced(malformed, 1), "\(malformed)")
+        }
+        let traced = (0..<2000).count { isTraced(nil, 0.25, seed: UInt64($0)) }
+        #expect((400...600).contains(traced))
+    }
+
+    @Test("Spans that the control thread does not take are dropped and counted, a batch at a time is on its way")
+    func limits() throws {
+        let tracer = Tracer(ratio: 1, seed: 1)
+        let delivery = Delivery(
+            epoch: 1, tag: 1, redelivered: false, queue: QueueID(0), storage: [], layout: .init())
+        let now = World.start.instant
+        func complete(_ count: Int) {
+            for _ in 0..<count {
+                tracer.trace(delivery, arrived: World.start)?.completed(delivery, queue: "q", at: now)
+            }
+        }
+        complete(1)
+        #expect(tracer.takeBatch(at: now) == nil)
+        #expect(tracer.nextDeadline == now + Tracer.interval)
+        complete(Tracer.batchSize - 1)
+        #expect(tracer.takeBatch(at: now)?.spans.count == Tracer.batchSize)
+        complete(Tracer.maximumWaiting + 3)
+        #expect(tracer.takeBatch(at: now) == nil && tracer.nextDeadline == nil)
+        tracer.tookBatch()
+        let batch = try #require(tracer.takeBatch(at: now))
+        #expect(batch.spans.count == Tracer.maximumWaiting && batch.dropped == 3)
+        #expect(tracer.takeBatch(isLast: true, at: now) == nil)
+    }
+
+    @Test("A large fan-out has no more spans than its limit")
+    func fanOut() throws {
+        let world = try Self.world()
+        let count = 200
+        let tokens = (0..<count).map { number in
+            let digits = String(number, radix: 16)
+            return "\"7" + String(repeating: "0", count: 63 - digits.count) + digits + "\""
+        }.joined(separator: ",")
+        let body =
+            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+        try world.broker.put(Array(body.utf8), properties: MessageProperties(), into: "push.requests")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let spans = Self.spans(world)
+        #expect(spans.count == RequestTrace.maximumSpans)
+        #expect(spans.last?.kind == .consumer && world.traced.dropped == 2 * count - RequestTrace.maximumSpans + 1)
+    }
+}
