@@ -168,12 +168,12 @@ extension FixedWidthInteger {
 }
 
 extension amqp_bytes_t {
-    /// The bytes as they lie in the parser's memory.
+    /// The bytes in the parser's memory.
     var buffer: UnsafeBufferPointer<UInt8> {
         unsafe UnsafeBufferPointer(start: bytes?.assumingMemoryBound(to: UInt8.self), count: bytes == nil ? 0 : len)
     }
 
-    /// A copy; what is not UTF-8 is replaced.
+    /// A copy; invalid UTF-8 is replaced.
     var text: String {
         unsafe String(decoding: buffer, as: UTF8.self)
     }

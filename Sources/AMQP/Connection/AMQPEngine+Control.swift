@@ -2,8 +2,8 @@ import CRabbitMQ
 package import Core
 
 extension AMQPEngine {
-    /// Asks the broker something; ``Event/replied(_:)`` answers, in the order of the requests. Control connections
-    /// only.
+    /// Sends a request to the broker; control connections only. ``Event/replied(_:)`` follows, in the order of the
+    /// requests.
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
         self.now = now

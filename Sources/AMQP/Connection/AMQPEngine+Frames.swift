@@ -82,7 +82,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Enters what a channel delivered, under a number that no earlier channel of this connection has used.
+    /// Records a delivery under a number that no earlier channel of this connection has used.
     private func delivery(
         _ content: ContentAssembly.Content, tag: UInt64, redelivered: Bool, on index: Int
     ) -> Delivery? {
