@@ -78,8 +78,7 @@ public struct DecodingFailure: Error, Equatable, Sendable {
     }
 
     /// - Parameter detail: the error and its location, for the producer. It appears in the result and in the dead
-    ///   letter,
-    /// so it must not contain a device token or a payload.
+    ///   letter, so it must not contain a device token or a payload.
     public init(_ detail: String) {
         self.init(detail, limit: nil)
     }
