@@ -18,8 +18,8 @@ public enum Harebell {
     /// decodes messages with them, `check` validates their options, `decode` tests them, and `config --reference`
     /// lists their options.
     ///
-    /// Programming errors end the process with exit code 70 and a message: a duplicate format name, a name that is not
-    /// valid as a configuration key, or an invalid default of an option.
+    /// A programming error ends the process with exit code 70 and a message. Examples are a duplicate format name, a
+    /// name that is not valid as a configuration key, and an invalid default of an option.
     ///
     /// - Parameter formats: in the order of the reference.
     public static func main(decoders formats: [DecoderFormat] = []) -> Never {

@@ -3,8 +3,8 @@ import Core
 /// Compares a queue or an exchange on the broker with its desired declaration, and changes nothing.
 ///
 /// A passive declaration checks that it exists. Then it is declared as wanted: the broker keeps what exists and names
-/// one difference. That difference is copied into the next declaration, until the broker agrees. (If it is deleted
-/// between the two requests, the second one creates it as wanted.)
+/// one difference. That difference is copied into the next declaration, until the broker agrees. If it is deleted
+/// between the two requests, the second one creates it as wanted.
 ///
 /// Send ``nextRequest`` and pass the response to ``take(_:)`` until there is a ``finding``.
 package struct DeclarationComparison {

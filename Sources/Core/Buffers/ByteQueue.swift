@@ -2,7 +2,6 @@
 ///
 /// Appending is amortised O(n), consuming is O(1). The buffer doubles when it is full. Once empty it is freed if it is
 /// larger than ``retainedCapacity``, so that a burst does not occupy memory permanently.
-/// empty and larger than ``retainedCapacity``, so that one burst does not stay in memory for ever.
 @safe
 package struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.

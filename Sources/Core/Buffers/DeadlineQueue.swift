@@ -4,7 +4,7 @@ package struct DeadlineQueue<Element> {
     private var inserted: UInt64 = 0
     /// When the earliest element is due; ``Instant/distantFuture`` while the queue is empty.
     ///
-    /// It is stored because every turn of a loop reads it, and a method of a generic type in another module looks up
+    /// It is stored, because every turn of a loop reads it. A method of a generic type in another module would look up
     /// its types on each call.
     package private(set) var earliest = Instant.distantFuture
 

@@ -4,7 +4,7 @@
 /// - C0, DEL and C1: a line feed adds a row to a table, an escape sequence controls the terminal.
 /// - Line and paragraph separators.
 /// - Format characters, such as those that reverse the direction of a line (U+202E, U+2066 …), and other invisible
-///   characters: two names that differ in them look the same. The variation selectors of emoji are kept.
+///   characters: names that differ only in them look the same. The variation selectors of emoji are kept.
 package enum ControlCharacters {
     private static let variationSelectors: ClosedRange<UInt32> = 0xFE00...0xFE0F
 

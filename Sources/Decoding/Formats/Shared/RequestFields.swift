@@ -134,8 +134,8 @@ public struct RequestFields {
     /// determines it. All other fields are optional.
     ///
     /// - Parameters:
-    ///   - payload: sent to APNs unchanged. It must be a JSON object with at least one key, of at most 4096 bytes
-    ///     (5120 for `voip` and for broadcasts) and a nesting depth of at most 64.
+    ///   - payload: sent to APNs unchanged. It must be a JSON object with at least one key and a nesting depth of at
+    ///     most 64. It has at most 4096 bytes (5120 for `voip` and for broadcasts).
     ///   - place: the payload's name in an error.
     /// - Throws: the first error, with the name of the field.
     public func request(
