@@ -63,9 +63,9 @@ struct ContentAssembly {
         return true
     }
 
-    /// The content header.
+    /// Takes the content header.
     ///
-    /// - Returns: `false` when it does not belong here, or is malformed.
+    /// - Returns: `false` when it is not expected here, or is malformed.
     mutating func headerReceived(classID: UInt16, bodySize: UInt64, properties raw: UnsafeBufferPointer<UInt8>) -> Bool
     {
         guard progress == .awaitingHeader, Int32(classID) == AMQP_BASIC_CLASS else { return false }
@@ -91,7 +91,7 @@ struct ContentAssembly {
         return true
     }
 
-    /// A part of the body; false when there is more than the header said.
+    /// Takes a part of the body. Returns false when the body exceeds the size in the header.
     mutating func bodyReceived(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard progress == .awaitingBody, UInt64(bytes.count) <= missing else { return false }
         missing -= UInt64(bytes.count)

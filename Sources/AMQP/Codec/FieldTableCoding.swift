@@ -150,7 +150,7 @@ extension FieldValue {
     }
 }
 
-/// Reads properties and tables with librabbitmq, whole and with what is nested in them.
+/// Decodes properties and tables with librabbitmq, including all nested values.
 enum HeldBytes {
     /// Passes `decode` the bytes and a memory pool; both are valid until it returns.
     static func read<Result>(

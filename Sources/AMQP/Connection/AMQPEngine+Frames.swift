@@ -2,7 +2,7 @@ import CRabbitMQ
 import Core
 
 extension AMQPEngine {
-    /// Takes one frame; what it points to is copied before this returns.
+    /// Processes one frame and copies what it keeps: the frame's memory is valid only during the call.
     func frameReceived(_ frame: FrameReader.Frame) {
         let channel = unsafe Int(frame.channel)
         guard channel <= channels.count else { return unexpected("a frame for a channel that is not open") }
