@@ -98,7 +98,7 @@ extension HTTP2ServerSession {
         return fits ?? true ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
     }
 
-    /// A field that shares memory with the equal field of the previous request.
+    /// A field that shares its name, and an equal value, with the same field of the previous request.
     private func shared(
         at index: Int, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
     ) -> HTTP2Header {

@@ -118,8 +118,8 @@ extension APNsPool {
         return true
     }
 
-    /// From now on, only connections without a request so far count as fresh. An unused connection is as good as a new
-    /// one, and when connects are limited it may be the only one.
+    /// From now on, only connections without a request so far count as fresh. An unused connection is equivalent to
+    /// a new one, and when connects are limited it may be the only one.
     func wantFreshConnection() {
         guard let newest = connections.last(where: \.isBound) else { return }
         refusals.freshSerial = max(refusals.freshSerial, newest.serial + 1)

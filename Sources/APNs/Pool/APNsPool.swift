@@ -120,7 +120,7 @@ package final class APNsPool {
 
     /// When the pool has work to do.
     struct Schedule {
-        /// Called when ``APNsPool/step(at:)`` becomes due at once.
+        /// Called when ``APNsPool/step(at:)`` becomes due immediately.
         var onDue: (() -> Void)?
         var isStepDue = true
         /// When ``APNsPool/step(at:)`` is due without an event; `nil` for never.

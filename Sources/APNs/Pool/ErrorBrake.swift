@@ -9,7 +9,7 @@ package struct ErrorBrake: Sendable {
     package struct Limits: Sendable {
         /// The period over which the share of refusals is measured.
         package var window = Duration.seconds(10)
-        /// The maximum share of refusals, in percent of all responses.
+        /// The share of refusals at which the rate is halved, in percent of all responses.
         package var threshold = 20
         /// Windows with fewer responses are not judged.
         package var minimumAnswers = 50

@@ -51,7 +51,7 @@ package struct SurplusWatch: Sendable {
         sentCount = 0
     }
 
-    /// - Returns: Whether one connection can be retired. A new period begins in either case.
+    /// - Returns: Whether one connection can be retired. A new period begins after each complete one.
     package mutating func check(_ load: Load, at now: Instant) -> Bool {
         guard now >= deadline else { return false }
         let seconds = Double((now - since).nanoseconds) / 1e9

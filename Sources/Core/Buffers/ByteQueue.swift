@@ -31,7 +31,7 @@ package struct ByteQueue: ~Copyable {
         head == tail
     }
 
-    /// Lends the bytes in the queue, oldest first.
+    /// Passes the bytes in the queue to `body`, oldest first.
     package func withBytes<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -158,7 +158,7 @@ extension Request {
     /// Limits the expiration of all notifications.
     mutating func limit(to time: WallTime) {
         for index in notifications.indices {
-            // 0 asks for a single attempt, regardless of the message's own limit.
+            // An earlier expiration is kept, also 0, which means a single attempt.
             if let own = notifications[index].expiration, own <= time.seconds { continue }
             notifications[index].expiration = max(1, time.seconds)
         }

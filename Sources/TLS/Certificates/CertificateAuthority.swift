@@ -48,7 +48,7 @@ package struct CertificateAuthority: Sendable {
     /// - Parameters:
     ///   - names: DNS names for the subject alternative name; the first label may be `*`.
     ///   - addresses: IPv4 and IPv6 addresses for it.
-    ///   - validFrom: the authority's own start by default; `validUntil` likewise its end.
+    ///   - validFrom: the authority's own start by default; `validUntil` defaults to its end.
     ///   - commonName: the subject's; by default the first name or address.
     ///   - subjectUID: the subject's user ID.
     ///   - extensions: further extensions, added unchanged.
