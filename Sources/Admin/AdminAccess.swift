@@ -1,8 +1,8 @@
-/// Who may see what is not public.
+/// Access control for pages that are not public.
 struct AdminAccess {
-    /// `nil` lets everyone in.
+    /// `nil` allows every client.
     let token: [UInt8]?
-    /// Whether requests without a token may name another host than loopback.
+    /// Whether requests without a token may use a host other than loopback.
     let anyHost: Bool
 
     /// - Parameter authorization: the header's value.
@@ -23,16 +23,16 @@ struct AdminAccess {
         return Self.isEqual(Array(parts[1].drop { $0 == " " }.utf8), token)
     }
 
-    /// Whether a request may be for us, by its `Host`.
+    /// Checks a request's `Host`.
     ///
-    /// Where there is no token, a browser on this host is all that others could use: its own pages would come to this
-    /// server under a name of theirs that leads here (DNS rebinding), so that only names of loopback are taken. A
-    /// client that says none is no browser.
+    /// Without a token, a malicious site could access the server through a browser on this host, under a name that
+    /// resolves to it (DNS rebinding). So only loopback names are accepted. A client that sends no `Host` is not a
+    /// browser.
     func knows(_ host: HostName?) -> Bool {
         token != nil || anyHost || host?.isLoopback ?? true
     }
 
-    /// Takes as long whichever byte is wrong, so that no one can guess them one after the other.
+    /// Compares in constant time, so that the token cannot be guessed byte by byte.
     private static func isEqual(_ given: [UInt8], _ expected: [UInt8]) -> Bool {
         var difference: UInt8 = given.count == expected.count ? 0 : 1
         for (index, byte) in expected.enumerated() {

@@ -1,16 +1,15 @@
 package import Core
 
-/// Which of the admin server's connections have to go: those beyond the limits, the oldest first, and those that have
-/// taken too long.
+/// Selects the admin server's connections to close: those that took too long, and beyond the limits the oldest.
 ///
-/// A connection carries one request, so that its age alone tells who is slow, and it is the slow who go when there are
-/// too many: whoever asks at once is answered, also while a thousand others say nothing.
+/// A connection carries one request, so a connection's age identifies slow clients. Closing those first keeps the
+/// server responsive while a thousand clients are idle.
 package struct AdminConnections {
-    /// Open at once.
+    /// The maximum number of open connections.
     package static let maximum = 128
-    /// Of these, from one address.
+    /// The maximum number per client address.
     package static let maximumPerAddress = 64
-    /// From the connection's beginning until its answer has been sent, unless a test is in a hurry.
+    /// From the connection's start until the end of its response; tests use a shorter time.
     package static let longest = Duration.seconds(10)
 
     private struct Entry {
@@ -19,7 +18,7 @@ package struct AdminConnections {
         let openedAt: Instant
     }
 
-    /// Those that have not been told to go, oldest first.
+    /// Those not yet asked to close, oldest first.
     private var entries: [Entry] = []
     private let longest: Duration
 
@@ -27,9 +26,9 @@ package struct AdminConnections {
         self.longest = longest
     }
 
-    /// A connection was opened.
+    /// Records a new connection.
     ///
-    /// - Returns: The one that has to go for it.
+    /// - Returns: The connection to close for it.
     package mutating func opened(_ handle: UInt32, from address: String, at now: Instant) -> UInt32? {
         entries.append(Entry(handle: handle, address: address, openedAt: now))
         let leaving: Int?
@@ -41,17 +40,17 @@ package struct AdminConnections {
         return leaving.map { entries.remove(at: $0).handle }
     }
 
-    /// A connection has ended, told to or not.
+    /// Records that a connection has ended, for any reason.
     package mutating func closed(_ handle: UInt32) {
         entries.removeAll { $0.handle == handle }
     }
 
-    /// When the next one has taken too long.
+    /// When the next connection times out.
     package var nextDeadline: Instant? {
         entries.first.map { $0.openedAt + longest }
     }
 
-    /// The next one that has taken too long.
+    /// The next connection that has timed out.
     package mutating func popOverdue(at now: Instant) -> UInt32? {
         guard let first = entries.first, first.openedAt + longest <= now else { return nil }
         return entries.removeFirst().handle

@@ -1,14 +1,14 @@
 import Core
 import TLS
 
-/// A page of HTML with its style and its script inside.
+/// An HTML page with inline style and script.
 ///
-/// Its policy names the two by their hashes and allows nothing else but requests to its own server.
+/// Its policy allows the two by their hashes, and requests to its own server only.
 package struct AdminDocument: Sendable {
     package let html: String
     package let policy: String
 
-    /// - Parameter html: with `{{style}}` and `{{script}}` where the other two belong.
+    /// - Parameter html: contains `{{style}}` and `{{script}}` as placeholders.
     package init(html: [UInt8], style: [UInt8], script: [UInt8]) {
         self.html = String(decoding: html, as: UTF8.self)
             .replacing("{{style}}", with: String(decoding: style, as: UTF8.self))

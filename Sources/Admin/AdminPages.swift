@@ -1,21 +1,21 @@
 package import Core
 
-/// One of the admin server's addresses.
+/// One page of the admin server.
 package struct AdminPage: Sendable {
-    /// Who may use it.
+    /// Who may access a page.
     package enum Access: Sendable {
         case everyone
-        /// Who has the token; everyone where there is none.
+        /// Clients with the token; all clients if no token is configured.
         case readers
-        /// Who has the token; nobody where there is none.
+        /// Clients with the token; no clients if no token is configured.
         case operators
     }
 
-    /// Such as `/metrics`.
+    /// For example `/metrics`.
     package let path: StaticString
     package let access: Access
     package enum Method: Sendable {
-        /// HEAD as well.
+        /// Includes HEAD.
         case get
         /// A command with a JSON body.
         case post
@@ -30,7 +30,7 @@ package struct AdminPage: Sendable {
         self.method = method
     }
 
-    /// What `Allow` says.
+    /// The value of `Allow`.
     var methods: String {
         switch method {
         case .get: "GET, HEAD"
@@ -48,18 +48,18 @@ package struct AdminPage: Sendable {
     }
 }
 
-/// A request that may be answered.
+/// A request that passed all checks.
 package struct AdminRequest: Sendable {
     package let page: AdminPage
-    /// The parameters behind the path, decoded, in their order.
+    /// The query parameters, decoded, in order.
     package let query: [(name: String, value: String)]
-    /// When it was asked for the first time.
+    /// When it was first passed to the pages.
     package let receivedAt: Instant
-    /// Whether it was asked before, and not answered.
+    /// Whether it was passed before without a response.
     package let isRepeated: Bool
-    /// Of a command.
+    /// The body of a command.
     package let body: [UInt8]
-    /// Who asks: an address in digits.
+    /// The client's numeric address.
     package let peer: String
 
     package init(
@@ -76,7 +76,7 @@ package struct AdminRequest: Sendable {
 }
 
 package struct AdminAnswer: Sendable {
-    /// What a browser may do with an answer that is nothing to look at.
+    /// The policy of responses that are not HTML.
     private static let noContent = "default-src 'none'; frame-ancestors 'none'"
 
     package let status: UInt32
@@ -85,7 +85,7 @@ package struct AdminAnswer: Sendable {
     package let policy: String
     package let body: [UInt8]
 
-    /// - Parameter policy: what a browser may do with it: nothing, unless it says otherwise.
+    /// - Parameter policy: the response's `Content-Security-Policy`; by default nothing is allowed.
     package init(status: UInt32 = 200, contentType: StaticString, policy: String? = nil, body: [UInt8]) {
         self.status = status
         self.contentType = contentType
@@ -93,17 +93,17 @@ package struct AdminAnswer: Sendable {
         self.body = body
     }
 
-    /// One line of plain text.
+    /// A response with one line of plain text.
     package static func text(_ status: UInt32, _ line: String) -> AdminAnswer {
         AdminAnswer(status: status, contentType: "text/plain; charset=utf-8", body: Array((line + "\n").utf8))
     }
 }
 
-/// Who knows what the admin server shows, and does what it is asked for.
+/// Provides the admin server's pages and executes its commands.
 package protocol AdminPages: AnyObject {
     var pages: [AdminPage] { get }
 
-    /// What one of ``pages`` shows; `nil` for not yet, and then it is asked for again after
+    /// The response for one of ``pages``. `nil` if it is not ready; the request is then repeated after
     /// ``AdminServer/answerWaiting(at:)``.
     func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer?
 }

@@ -3,30 +3,29 @@ package import Core
 import Glibc
 package import System
 
-/// Shows pages over HTTP/1.1 to whoever runs this process, as a part of a loop.
+/// Serves pages to operators over HTTP/1.1, as part of an event loop.
 ///
-/// Each connection carries one request. What is slow, or too much, is closed (``AdminConnections``), so that nobody
-/// needs more of the loop than a few microseconds at a time.
+/// Each connection carries one request. Slow and excess connections are closed (``AdminConnections``), so that no
+/// client occupies the loop for more than a few microseconds at a time.
 package final class AdminServer {
-    /// What libmicrohttpd keeps of a request and of the head of its answer, in bytes: longer ones are answered with 414
-    /// or 431.
+    /// libmicrohttpd's memory for a request and the head of its response, in bytes. Longer requests get 414 or 431.
     package static let maximumMemory = 16_384
-    /// What a command may say, in bytes: longer ones are answered with 413.
+    /// The maximum size of a command, in bytes. Longer ones get 413.
     package static let maximumBody = 4_096
-    /// What libmicrohttpd holds at once, those included that are being closed.
+    /// libmicrohttpd's maximum number of sockets, including those being closed.
     private static let maximumSockets = 2 * AdminConnections.maximum
 
     private final class Connection {
         let raw: DaemonConnection
         let peer: String
-        /// Whether its page is not there yet, and whether it ever was not.
+        /// Whether its page is not ready, and whether it ever was not.
         var isWaiting = false {
             didSet { hasWaited = hasWaited || isWaiting }
         }
         private(set) var hasWaited = false
         /// When its request was complete.
         var requestedAt: Instant?
-        /// Whether it is to be closed.
+        /// Whether it must be closed.
         var isLeaving = false
         /// The command whose body is being read.
         var command: AdminPage?
@@ -39,29 +38,29 @@ package final class AdminServer {
         }
     }
 
-    /// Where it listens, with the port that was found where the configuration leaves that open.
+    /// The address it listens on, with the actual port.
     package private(set) var endpoint: Endpoint
     package private(set) var statistics = AdminStatistics()
     private unowned let pages: any AdminPages
     private let access: AdminAccess
     private var listener: SocketListener?
-    // Ends before what its callbacks touch.
+    // Destroyed before the state that its callbacks use.
     private var daemon: Daemon?
     private var connections: [UInt32: Connection] = [:]
     private var lastNumber: UInt32 = 0
     private var limits: AdminConnections
     private var now: Moment
-    /// From where the socket comes that the daemon is being given.
+    /// The peer address of the socket being added to the daemon.
     private var arriving = ""
     private var isBusy = false
 
-    /// Listens for as long as the loop lives.
+    /// Listens until the loop ends.
     ///
     /// - Parameters:
-    ///   - listen: an address in digits; port 0 takes any free one.
-    ///   - token: what `Authorization: Bearer` has to carry for what is not public.
-    ///   - longest: how long a connection may take.
-    ///   - anyHost: whether requests without a token may name another host than loopback.
+    ///   - listen: a numeric address; port 0 takes any free one.
+    ///   - token: the token for `Authorization: Bearer` on pages that are not public.
+    ///   - longest: the maximum duration of a connection.
+    ///   - anyHost: whether requests without a token may use a host other than loopback.
     package init(
         loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = AdminConnections.longest,
         anyHost: Bool = false, pages: any AdminPages
@@ -122,7 +121,7 @@ package final class AdminServer {
     }
 
     deinit {
-        // The daemon does not end while it holds any that are suspended.
+        // The daemon does not stop while connections are suspended.
         for connection in connections.values where connection.isWaiting { connection.raw.resume() }
         daemon = nil
     }
@@ -148,7 +147,7 @@ package final class AdminServer {
         return lastNumber
     }
 
-    /// Makes the daemon close a connection, as if its peer had.
+    /// Makes the daemon close a connection as if the peer had closed it.
     private func end(_ number: UInt32) {
         guard let connection = connections[number] else { return }
         statistics.closedByLimits += 1
@@ -173,7 +172,8 @@ package final class AdminServer {
 
     // MARK: Requests
 
-    /// A request's head is here; all of a command; or what was not answered is asked for again.
+    /// Called when a request's head is complete, when a command's body is complete, and when an unanswered request is
+    /// repeated.
     ///
     /// - Returns: `false` to close the connection.
     private func requested(
@@ -216,9 +216,9 @@ package final class AdminServer {
         return page.method == .post ? begin(page, connection) : show(page, connection)
     }
 
-    /// Nothing has been read of a command's body.
+    /// Called before a command's body is read.
     private func begin(_ command: AdminPage, _ connection: DaemonConnection) -> Bool {
-        // A form of another site cannot say this.
+        // A cross-site form cannot send this content type.
         let type = connection.header("Content-Type")?.prefix { $0 != ";" && $0 != " " }
         guard type?.lowercased() == "application/json" else {
             return answer(connection, command, .text(415, "415 a command is application/json"))
@@ -267,7 +267,7 @@ package final class AdminServer {
         return connection.answer(answer.status, headers + [header].compactMap(\.self), answer.body)
     }
 
-    /// Asks for the pages again that were not there yet.
+    /// Repeats the requests whose pages were not ready.
     package func answerWaiting(at now: Moment) {
         self.now = now
         for connection in connections.values where connection.isWaiting { resume(connection) }

@@ -1,11 +1,11 @@
-/// The admin server in numbers.
+/// The admin server's metrics.
 package struct AdminStatistics: Sendable {
     /// Open now.
     package var connections = 0
-    /// Connections that were closed because they were too many or too slow.
+    /// Connections closed because of the limits: too many or too slow.
     package var closedByLimits: UInt64 = 0
 
-    /// Answers by page and status: a table, and what is not in it counts as one, so that no client makes it long.
+    /// Responses by page and status. Unknown pages are counted together, so that clients cannot grow the table.
     package var requests: [Answer: UInt64] = [:]
 
     package struct Answer: Hashable, Sendable {
@@ -19,7 +19,7 @@ package struct AdminStatistics: Sendable {
         }
     }
 
-    /// The page of a request for one that is not there.
+    /// The page of requests for unknown paths.
     package static let other = "other"
 
     package init() {}

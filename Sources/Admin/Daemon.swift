@@ -4,18 +4,17 @@ import System
 
 /// libmicrohttpd's daemon: HTTP/1.1 on sockets that it is given.
 ///
-/// It has no thread, no listening socket and no time-outs of its own, and calls back only from inside a call that is
-/// made here; its end ends all connections.
+/// It uses no threads, listening sockets or timeouts, and calls back only inside calls made here. Destroying it closes
+/// all connections.
 @safe
 struct Daemon: ~Copyable {
     private let pointer: OpaquePointer
 
     /// - Parameters:
-    ///   - context: what the callbacks are given; it outlives the daemon.
-    ///   - maximumConnections: beyond, sockets are closed as soon as they are added.
-    ///   - maximumMemory: of each connection, in bytes, for its request and the head of its answer.
-    /// - Throws: where the process is out of descriptors or memory; libmicrohttpd needs an epoll instance and an
-    ///   eventfd.
+    ///   - context: passed to the callbacks; must outlive the daemon.
+    ///   - maximumConnections: further sockets are closed when they are added.
+    ///   - maximumMemory: per connection, in bytes, for its request and the head of its response.
+    /// - Throws: if the process is out of descriptors or memory; libmicrohttpd needs an epoll instance and an eventfd.
     init(
         context: UnsafeMutableRawPointer, onRequest: @escaping MHD_AccessHandlerCallback,
         onConnection: @escaping MHD_NotifyConnectionCallback, maximumConnections: Int, maximumMemory: Int
@@ -32,23 +31,23 @@ struct Daemon: ~Copyable {
         unsafe MHD_stop_daemon(pointer)
     }
 
-    /// Readable when ``run()`` has something to do.
+    /// Readable when ``run()`` has work.
     var descriptor: Int32 {
         unsafe harebell_mhd_epoll(pointer)
     }
 
-    /// Takes over a connected socket.
+    /// Takes ownership of a connected socket.
     func add(_ socket: Int32) {
-        // What it does not take it closes.
+        // It closes sockets that it does not accept.
         _ = unsafe harebell_mhd_add(pointer, socket)
     }
 
-    /// Does everything that can be done without waiting.
+    /// Performs all work that does not block.
     func run() {
         _ = unsafe MHD_run(pointer)
     }
 
-    /// Whether ``run()`` has more to do at once, whatever its descriptor says.
+    /// Whether ``run()`` has more work immediately, even if its descriptor is not readable.
     var isBusy: Bool {
         var milliseconds: UInt64 = 0
         return unsafe MHD_get_timeout(pointer, &milliseconds) == .YES && milliseconds == 0
@@ -68,12 +67,12 @@ struct DaemonConnection {
         unsafe harebell_mhd_descriptor(pointer)
     }
 
-    /// What ``context(number:)`` was given.
+    /// The number passed to ``context(number:)``.
     var number: UInt32 {
         unsafe Self.number(harebell_mhd_context(pointer))
     }
 
-    /// What the daemon keeps with a connection: its number plus one, because zero means none.
+    /// The daemon's context for a connection: its number plus one, because zero means none.
     static func context(number: UInt32) -> UnsafeMutableRawPointer? {
         unsafe UnsafeMutableRawPointer(bitPattern: UInt(number) + 1)
     }
@@ -82,19 +81,19 @@ struct DaemonConnection {
         UInt32(UInt(bitPattern: context) - 1)
     }
 
-    /// A header of the request, the first one of its name.
+    /// The first header of the request with this name.
     func header(_ name: StaticString) -> String? {
         let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
         guard let value = unsafe MHD_lookup_connection_value(pointer, .HEADER_KIND, name) else { return nil }
         return unsafe String(cString: value)
     }
 
-    /// The values of a header of the request, one for each line that it has.
+    /// All values of a header of the request, one per line.
     func headers(_ name: String) -> [String] {
         values(.HEADER_KIND).filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// The parameters behind the path, decoded, in their order; one without `=` has an empty value.
+    /// The query parameters, decoded, in order; one without `=` has an empty value.
     var query: [(name: String, value: String)] {
         values(.GET_ARGUMENT_KIND)
     }
@@ -116,17 +115,17 @@ struct DaemonConnection {
         return found
     }
 
-    /// Nothing is read or answered until ``resume()``.
+    /// Stops reading and responding until ``resume()``.
     func suspend() {
         unsafe MHD_suspend_connection(pointer)
     }
 
-    /// The request is handled anew.
+    /// Passes the request to the handler again.
     func resume() {
         unsafe MHD_resume_connection(pointer)
     }
 
-    /// - Returns: Whether there was memory for it.
+    /// - Returns: Whether memory was available.
     func answer(_ status: UInt32, _ headers: [(StaticString, String)], _ body: [UInt8]) -> Bool {
         let response = unsafe body.withUnsafeBytes {
             unsafe MHD_create_response_from_buffer(

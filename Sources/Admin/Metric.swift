@@ -1,4 +1,4 @@
-/// What a metric is called, what it counts, and what to do about it: one row of the documentation.
+/// A metric's name, meaning and operational advice: one row of the documentation.
 package struct Metric: Sendable {
     /// Prometheus' types.
     package enum Kind: String, Sendable {
@@ -11,7 +11,7 @@ package struct Metric: Sendable {
     package let labels: [StaticString]
     /// One sentence.
     package let help: StaticString
-    /// What it tells an operator to do, and when; may be Markdown.
+    /// The recommended action for operators; may be Markdown.
     package let advice: StaticString
 
     package init(

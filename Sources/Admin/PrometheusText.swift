@@ -1,6 +1,6 @@
 package import Core
 
-/// Prometheus' text format, version 0.0.4: families in the order in which they are written, each with its samples.
+/// Prometheus' text format, version 0.0.4: families in the order written, each with its samples.
 ///
 /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format".
 package struct PrometheusText {
@@ -20,7 +20,7 @@ package struct PrometheusText {
     }
 
     package private(set) var bytes: [UInt8] = []
-    /// The family that was begun last.
+    /// The current family.
     private var metric: Metric?
 
     package init() {}
@@ -39,14 +39,14 @@ package struct PrometheusText {
         bytes.append("\n")
     }
 
-    /// One sample of the family.
+    /// Adds a sample of the family.
     ///
-    /// - Parameter labels: the values of the metric's labels, in its order.
+    /// - Parameter labels: the values of the metric's labels, in order.
     package mutating func sample(_ labels: [String] = [], _ value: Value) {
         sample(suffix: "", labels, bound: nil, value)
     }
 
-    /// All samples of a histogram.
+    /// Adds all samples of a histogram.
     package mutating func sample(_ labels: [String] = [], _ histogram: Histogram) {
         precondition(metric?.kind == .histogram, "a histogram is one by its type")
         var total: UInt64 = 0
@@ -83,14 +83,14 @@ package struct PrometheusText {
         bytes.append("\n")
     }
 
-    /// Nanoseconds as seconds in decimal digits, as many as it takes.
+    /// Nanoseconds as seconds in decimal digits, as many as needed.
     private static func seconds(_ nanoseconds: Int64) -> String {
         var text: [UInt8] = []
         if nanoseconds < 0 { text.append(UInt8(ascii: "-")) }
         let (whole, rest) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000_000)
         text.append(decimal: whole)
         if rest > 0 {
-            // The one in front keeps the zeros that follow the point.
+            // The leading one preserves the zeros after the decimal point.
             var digits: [UInt8] = []
             digits.append(decimal: 1_000_000_000 + rest)
             digits[0] = UInt8(ascii: ".")

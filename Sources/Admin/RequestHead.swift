@@ -1,20 +1,20 @@
 import Glibc
 
-/// The lines of a request's head on which a server and whatever stands before it have to agree.
+/// The parts of a request's head that a server and a proxy before it must interpret alike.
 ///
-/// What is ambiguous is refused: a proxy that reads it in the other way would let a second request pass with the first,
-/// or send it under another name. Source: RFC 9112, sections 3.2 and 6.3.
+/// Ambiguous requests are refused. A proxy that interprets one differently would let a hidden second request pass, or
+/// send it under another name. Source: RFC 9112, sections 3.2 and 6.3.
 struct RequestHead {
-    /// Such as `HTTP/1.1`.
+    /// For example `HTTP/1.1`.
     var version: String
-    /// The values of each header line of these names.
+    /// The values of each header line with this name.
     var hosts: [String]
     var lengths: [String]
     var encodings: [String]
 
-    /// Where the request is meant to go; `nil` where an old client does not say.
+    /// The request's target host; `nil` if an old client does not send it.
     ///
-    /// - Throws: what is wrong with the head.
+    /// - Throws: the error in the head.
     func host() throws(Failure) -> HostName? {
         if hosts.isEmpty, version == "HTTP/1.0" { return nil }
         guard hosts.count == 1 else { throw Failure(message: "expected one Host, found \(hosts.count)") }
@@ -24,7 +24,7 @@ struct RequestHead {
         return host
     }
 
-    /// - Throws: if it is not certain where the request's body ends.
+    /// - Throws: if the end of the request's body is ambiguous.
     func checkLength() throws(Failure) {
         guard lengths.count < 2 else { throw Failure(message: "expected one Content-Length, found \(lengths.count)") }
         guard lengths.isEmpty || encodings.isEmpty else {
@@ -56,7 +56,7 @@ struct HostName: Equatable {
 
     private let kind: Kind
 
-    /// - Returns: `nil` for what is neither a name nor an address, or has something else than a port behind it.
+    /// - Returns: `nil` unless it is a name or an address, optionally followed by a port.
     init?(_ text: String) {
         let rest: Substring
         if text.hasPrefix("[") {
@@ -68,7 +68,7 @@ struct HostName: Equatable {
             rest = text[text.index(after: bracket)...]
         } else {
             let name = text.prefix { $0 != ":" }
-            // An empty value is one that a client may send, without a port.
+            // A client may send an empty value, without a port.
             guard !name.isEmpty || text.isEmpty, name.utf8.allSatisfy(Self.isNameByte) else { return nil }
             kind = .name(String(name))
             rest = text[name.endIndex...]
@@ -76,12 +76,12 @@ struct HostName: Equatable {
         guard rest.isEmpty || Self.isPort(rest) else { return nil }
     }
 
-    /// Whether it is a name of this host that no other host can own.
+    /// Whether it is a loopback name, which cannot belong to another host.
     var isLoopback: Bool {
         switch kind {
         case .ipv6(let address): address == "::1"
         case .name(let name):
-            // Digits and dots alone make no name that anybody could own.
+            // Digits and dots alone are not a name that can be registered.
             name.lowercased() == "localhost"
                 || (name.hasPrefix("127.")
                     && name.utf8.allSatisfy { RequestHead.isDigit($0) || $0 == UInt8(ascii: ".") })
@@ -94,7 +94,7 @@ struct HostName: Equatable {
         return UInt16(text.dropFirst()).map { $0 > 0 } ?? false
     }
 
-    /// Letters, digits, and what else a name in DNS may have.
+    /// Letters, digits, and the other characters of DNS names.
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

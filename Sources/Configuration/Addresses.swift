@@ -2,9 +2,9 @@ package import Core
 import Glibc
 import Proxy
 
-/// The addresses that a configuration writes as text.
+/// Parses the addresses in a configuration.
 package enum Addresses {
-    /// `https://host[:port]`, an optional slash at the end; the port is 443 where it is missing.
+    /// `https://host[:port]` with an optional slash at the end; the default port is 443.
     static func service(_ text: String) -> Endpoint? {
         guard text.hasPrefix("https://") else { return nil }
         var authority = text.dropFirst("https://".count)
@@ -21,7 +21,7 @@ package enum Addresses {
         return endpoint(authority, defaultPort: 4318).map { ($0, usesTLS) }
     }
 
-    /// `http://[user[:password]@]host:port`, an optional slash at the end; user and password are percent-encoded.
+    /// `http://[user[:password]@]host:port` with an optional slash at the end; user and password are percent-encoded.
     static func proxy(_ text: String) -> ProxyAddress? {
         guard text.lowercased().hasPrefix("http://") else { return nil }
         var authority = text.dropFirst("http://".count)
@@ -37,7 +37,7 @@ package enum Addresses {
         return ProxyAddress(endpoint: endpoint, user: user, password: password)
     }
 
-    /// Undoes percent-encoding; `nil` for what is no such text (RFC 3986, section 2.1) or no UTF-8.
+    /// Decodes percent-encoding; `nil` if it is invalid (RFC 3986, section 2.1) or the result is not UTF-8.
     private static func decoded(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8
@@ -56,7 +56,7 @@ package enum Addresses {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// `address:port` to listen on, numeric; `localhost` is 127.0.0.1, and port 0 takes a free one.
+    /// `address:port` to listen on, numeric. `localhost` means 127.0.0.1, and port 0 takes any free port.
     package static func listener(_ text: String) -> Endpoint? {
         guard var endpoint = endpoint(text[...], defaultPort: nil) else { return nil }
         if endpoint.host == "localhost" { endpoint.host = "127.0.0.1" }

@@ -3,8 +3,8 @@ import Settings
 import System
 
 extension DecoderDefinition {
-    /// What the file says of decoders, as far as it can be made out, with the path of each one's section. Files that
-    /// their options name are found from there.
+    /// The readable decoder definitions of the file, with the path of each one's section. Relative paths in their
+    /// options start at the configuration file's folder.
     ///
     /// - Parameter file: the configuration file.
     static func all(
@@ -27,7 +27,7 @@ extension DecoderDefinition {
 }
 
 extension DecoderSet {
-    /// - Parameter configuration: one that was found right.
+    /// - Parameter configuration: a validated one.
     package init(_ configuration: Configuration) {
         self.init(configuration.decoders, configuration.registry)
     }

@@ -3,21 +3,21 @@ package import Decoding
 package import Logging
 package import System
 
-/// What one configuration file says, with every default filled in and every path made absolute or relative to the
-/// working folder. Ranges have been checked: the worker trusts every value here.
+/// The content of a configuration file, with all defaults applied. Paths are absolute or relative to the working
+/// folder. All values have been validated, and the worker relies on that.
 ///
-/// The keys, their defaults and ranges stand in ``Schema``. It is flat because each property is one top-level key of
-/// the file; ``registry`` alone is not read from it.
+/// ``Schema`` defines the keys, their defaults and ranges. It is flat because each property is one top-level key of
+/// the file; only ``registry`` is not read from it.
 package struct Configuration: Sendable, Equatable {
     package var broker: Broker
     /// At least one; names are unique.
     package var queues: [Queue]
     /// Names are unique.
     package var decoders: [DecoderDefinition] = []
-    /// The formats that they may have.
+    /// The formats available for decoders.
     package var registry = DecoderRegistry.builtIn
     package var results: Results
-    /// Where `unregistered` results are published as well; `nil` for nowhere.
+    /// An additional destination for `unregistered` results; `nil` for none.
     package var feedback: Route?
     package var deadLetter: Route
     package var retry: Retry
@@ -27,9 +27,9 @@ package struct Configuration: Sendable, Equatable {
     /// Event-loop threads, at least 1.
     package var workers: Int
     package var drainDeadline: Duration
-    /// How often the configuration's files are looked at for changes; `nil` for never.
+    /// How often the configuration's files are checked for changes; `nil` for never.
     package var reloadInterval: Duration?
-    /// How long a worker holds what waits for a paused app, or for APNs.
+    /// How long a worker holds requests that wait for a paused app or for APNs.
     package var hold: Duration
     /// `nil` turns the admin server off.
     package var admin: Admin?
@@ -42,22 +42,22 @@ extension Configuration {
     package struct Broker: Sendable, Equatable {
         /// `amqp` or `amqps` URIs, at least one; more than one for failover. Secret because of their passwords.
         package var endpoints: [Secret]
-        /// Takes the place of the password in every endpoint.
+        /// Replaces the password in every endpoint.
         package var password: Secret?
         /// Where ``password`` is read from, now and again.
         package var passwordFile: FilePath?
         package var tls: TLSFiles
         package var heartbeat: Duration
         package var connectTimeout: Duration
-        /// A delivery with a larger body, in bytes, is refused without being buffered.
+        /// The maximum body size of a delivery, in bytes. Larger ones are refused without being buffered.
         package var maximumMessage: Int
-        /// How often a message may have been delivered in vain before it is given up without a look into it.
+        /// The number of failed deliveries after which a message is abandoned without decoding it.
         package var poisonDeliveries: Int
     }
 
-    /// PEM files for a TLS connection; each is `nil` where the file names none.
+    /// PEM files for a TLS connection; `nil` if not configured.
     package struct TLSFiles: Sendable, Equatable {
-        /// A bundle to trust instead of the system's.
+        /// A CA bundle to use instead of the system's.
         package var caFile: FilePath?
         package var certificateFile: FilePath?
         package var privateKeyFile: FilePath?
@@ -71,9 +71,9 @@ extension Configuration {
         package var decoder: String
         package var resultFormat = ResultFormat.harebell
         package var prefetch: UInt16
-        /// `x-single-active-consumer`: the broker gives everything to one consumer at a time.
+        /// `x-single-active-consumer`: the broker delivers to one consumer at a time.
         package var isSingleActive = false
-        /// Limits how fast a worker thread sends its requests; `nil` for no limit.
+        /// Limits the request rate of each worker thread; `nil` for no limit.
         package var rateLimit: RateLimit?
     }
 
@@ -88,53 +88,53 @@ extension Configuration {
         }
     }
 
-    /// What the bodies of results are.
+    /// The format of result bodies.
     package enum ResultFormat: String, Sendable, CaseIterable {
-        /// Our own JSON.
+        /// Harebell's own JSON.
         case harebell
-        /// The feedback that gorush sends.
+        /// gorush's feedback format.
         case gorush
-        /// Events of CloudEvents whose data is our own JSON.
+        /// CloudEvents whose data is Harebell's own JSON.
         case cloudevents
     }
 
-    /// Where a message is published to: a routing key of an exchange, where "" is the default exchange.
+    /// A destination for publishing: exchange and routing key; "" is the default exchange.
     package struct Route: Sendable, Equatable {
         package var exchange: String
         package var routingKey: String
     }
 
-    /// Where results go that have no reply queue, or whose reply queue refuses them.
+    /// The destination of results without a reply queue, or refused by it.
     package struct Results: Sendable, Equatable {
         package enum Publish: String, Sendable, CaseIterable {
             case all, failures, none
         }
 
-        /// What one message holds.
+        /// The content of one message.
         package enum Per: String, Sendable, CaseIterable {
             /// One result.
             case notification
-            /// An array of the results of a request.
+            /// An array of all results of a request.
             case request
         }
 
-        /// `nil` for nowhere.
+        /// `nil` for none.
         package var route: Route?
         package var publish: Publish
         package var per = Per.notification
-        /// How long a reply queue may refuse a result before it goes elsewhere.
+        /// How long a reply queue may refuse a result before the result goes to the route.
         package var refused = Duration.seconds(30)
     }
 
     package struct Retry: Sendable, Equatable {
-        /// For 5xx: one retry queue each; a request takes the next one each time that it is parked, and the last one
+        /// For 5xx: one retry queue per delay. A request uses the next one each time it is parked; the last one
         /// repeats. At least one.
         package var delays: [Duration]
-        /// For 429 of one device, likewise.
+        /// For 429 of one device; the same rules.
         package var throttledDelays: [Duration]
         package var maximumAttempts: Int
 
-        /// Every delay once: the retry queues that each request queue has.
+        /// All distinct delays: the retry queues of each request queue.
         package var levels: [Duration] {
             Set(delays + throttledDelays).sorted()
         }
@@ -149,46 +149,45 @@ extension Configuration {
         package var requestTimeout: Duration
         package var pingIdle: Duration
         package var connectTimeout: Duration
-        /// How long APNs may be silent while requests wait for answers, before a PING.
+        /// How long APNs may be silent while requests are in flight, before a PING.
         package var stallLimit: Duration
-        /// Connects of one pool within any minute.
+        /// The maximum number of connects per pool within any minute.
         package var connectsPerMinute: Int
-        /// How long a connection was not needed when it is closed.
+        /// How long a connection must be surplus before it is closed.
         package var surplusTime: Duration
-        /// How long a device is left alone after 429 `TooManyRequests`.
+        /// How long a device is throttled after 429 `TooManyRequests`.
         package var deviceSpacing: Duration
-        /// Whether a connection sends slower while much of what it sends is refused.
+        /// Whether a connection reduces its rate while many of its requests are refused.
         package var slowsOnErrors: Bool
-        /// The address of this host, in digits, that connections go out from; `nil` leaves it to the kernel.
+        /// The local numeric address for outgoing connections; `nil` lets the kernel choose.
         package var bindAddress: String?
         package var validate: PayloadValidation
-        /// When refused device tokens pause their app; `nil` for never.
+        /// The share of refused device tokens that pauses their app; `nil` for never.
         package var badTokenPause: TokenRefusalShare.Limit?
     }
 
-    /// What becomes of a payload that does not keep to Apple's tables.
+    /// How payloads that violate Apple's tables are handled.
     package enum PayloadValidation: String, Sendable, CaseIterable {
-        /// It is not looked at.
+        /// Payloads are not checked.
         case off
-        /// It is sent, and its result says what was found.
+        /// The notification is sent, and its result contains the findings.
         case warn
-        /// It is `invalid`.
+        /// The notification is `invalid`.
         case strict
     }
 
     package struct App: Sendable, Equatable {
         package var topic: String
         package var environment: Environment
-        /// Apple's, unless the configuration names another.
+        /// Apple's by default.
         package var endpoint: Endpoint
-        /// For broadcasts; ``endpoint`` unless the configuration names another.
+        /// For broadcasts; ``endpoint`` by default.
         package var broadcastEndpoint: Endpoint
-        /// For channel management; Apple's, or ``endpoint`` where the configuration names that one, unless it names
-        /// another.
+        /// For channel management. The default is ``endpoint`` if that is configured, else Apple's.
         package var managementEndpoint: Endpoint
-        /// A bundle to trust instead of the system's.
+        /// A CA bundle to use instead of the system's.
         package var caFile: FilePath?
-        /// Which way its connections go.
+        /// The proxy for its connections.
         package var proxy: ProxyRoute
         package var credential: Credential
     }
@@ -207,11 +206,11 @@ extension Configuration {
     package struct Admin: Sendable, Equatable {
         /// A numeric address and port; port 0 takes a free one.
         package var listen: Endpoint
-        /// What `Authorization: Bearer` must carry; `nil` lets everyone in.
+        /// The token for `Authorization: Bearer`; `nil` allows every client.
         package var token: Secret?
         package var readyWhen = ReadyWhen.any
 
-        /// How many apps have to be usable for the process to be ready.
+        /// How many apps must be usable before the process is ready.
         package enum ReadyWhen: String, Sendable, CaseIterable {
             case any, all
         }
@@ -244,11 +243,11 @@ extension Configuration {
 }
 
 extension Configuration.APNs {
-    /// How long APNs may leave bytes without TCP's acknowledgement: the peer, or the way to it, is gone. Later than the
-    /// PING that asks after requests without an answer, so that this only ends what nobody waits for.
+    /// How long data to APNs may stay unacknowledged by TCP before the connection is closed. It exceeds the time of
+    /// the PING for unanswered requests, so that it only affects connections without waiting requests.
     private static let unacknowledgedTime = Duration.seconds(20)
 
-    /// The options of the sockets that go to APNs.
+    /// The options of the sockets to APNs.
     package var socketOptions: SocketOptions {
         SocketOptions(unacknowledgedTime: Self.unacknowledgedTime, localAddress: bindAddress)
     }

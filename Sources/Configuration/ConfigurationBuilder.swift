@@ -4,7 +4,7 @@ import Logging
 import Settings
 import System
 
-/// Makes the configuration of values that are known to be right, but for the secrets in files.
+/// Creates the configuration from validated values. Only reading secrets from files can still fail.
 struct ConfigurationBuilder {
     let file: String
     let values: SettingValues

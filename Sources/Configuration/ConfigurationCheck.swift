@@ -5,9 +5,9 @@ import System
 import TLS
 
 extension ConfigurationDocument {
-    /// Looks into the keys and certificates that the file names.
+    /// Inspects the configured keys and certificates.
     ///
-    /// - Parameter now: what certificates must be valid at.
+    /// - Parameter now: the time for checking validity.
     package func inspect(now: WallTime) -> CredentialInspection {
         var check = ConfigurationCheck(file: file, values: values, registry: configuration.registry, now: now)
         check.checkBroker()
@@ -25,8 +25,8 @@ extension ConfigurationDocument {
 }
 
 extension ConfigurationError {
-    /// With what is doubtful in the file, and what is wrong with the keys, certificates and secrets that it names as
-    /// far as it can be read: whoever mends all of it is done.
+    /// Adds the warnings of the file, and the problems of the referenced keys, certificates and secrets as far as they
+    /// can be read. Operators can then fix all problems at once.
     package func inspectingFiles(now: WallTime) -> ConfigurationError {
         guard let readable else { return self }
         var check = ConfigurationCheck(
@@ -59,7 +59,7 @@ private struct ConfigurationCheck {
         }
     }
 
-    /// Whether the files with secrets can be read that belong to no app.
+    /// Checks that the secret files outside of apps are readable.
     mutating func checkSecrets() {
         for setting in ["broker.password_file", "admin.token_file"] { _ = secret(setting) }
     }
@@ -69,13 +69,13 @@ private struct ConfigurationCheck {
         do {
             return try ConfigurationFiles.secret(ConfigurationFiles.read(path.path))
         } catch {
-            // As whoever builds a configuration says it.
+            // Worded as in the configuration builder.
             report(.error, setting, "cannot read \(path): \(error.message)")
             return nil
         }
     }
 
-    /// An app of which other settings may be missing or wrong.
+    /// Checks an app whose other settings may be missing or invalid.
     mutating func checkReadable(_ app: String) {
         if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
         let subject = subject(app)
@@ -85,7 +85,7 @@ private struct ConfigurationCheck {
         if let p12 = path("\(app).certificate.p12_file") {
             let setting = "\(app).certificate.password_file"
             let password = secret(setting)
-            // Nothing can be said of a file whose password cannot be read.
+            // A file whose password cannot be read cannot be checked.
             guard password != nil || values.text(setting) == nil else { return }
             _ = check(.certificate(.p12(file: p12, password: password)), of: subject, at: app)
         } else if let certificate = path("\(app).certificate.certificate_file"),
@@ -96,7 +96,7 @@ private struct ConfigurationCheck {
         }
     }
 
-    /// Whether other users of this machine can get at a secret.
+    /// Checks whether other users of this machine can read a secret.
     mutating func checkExposure() {
         let files = apps.flatMap { app in
             ["token.key_file", "certificate.private_key_file", "certificate.p12_file", "certificate.password_file"]
@@ -113,7 +113,7 @@ private struct ConfigurationCheck {
         checkInlinePasswords()
     }
 
-    /// Whether other users of this machine can read or change a password that stands in the configuration file itself.
+    /// Checks whether other users of this machine can read or change a password in the configuration file itself.
     private mutating func checkInlinePasswords() {
         guard let exposure = FileExposure(ofFile: file) else { return }
         let endpoints = values.elements("broker.endpoints").indices.map { "broker.endpoints[\($0)]" }
@@ -132,7 +132,7 @@ private struct ConfigurationCheck {
         }
     }
 
-    /// Whether an address, as the file has it, has a password that is not the one that everybody knows.
+    /// Whether an address in the file contains a password other than the well-known default.
     private static func holdsPassword(_ address: String) -> Bool {
         guard let scheme = address.firstRange(of: "://") else { return false }
         let authority = address[scheme.upperBound...].prefix { $0 != "/" }
@@ -143,7 +143,7 @@ private struct ConfigurationCheck {
         return !password.isEmpty && credentials != "guest:guest" && !Substitution.isNeeded(in: password)
     }
 
-    /// Whether the decoders that are programs can be run.
+    /// Checks that the programs of decoders can be run.
     mutating func checkPrograms() {
         for (decoder, section) in DecoderDefinition.all(in: values, of: file, registry) {
             guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
@@ -164,16 +164,16 @@ private struct ConfigurationCheck {
         return check(app.credential, of: subject(path), at: path)
     }
 
-    /// Whom a credential is for, as far as that is known.
+    /// The app of a credential, as far as it is known.
     private struct Subject {
         let topic: String?
         let environment: Environment?
-        /// As messages show them.
+        /// The topic as shown in messages.
         let shownTopic: String
         let shownEnvironment: String
     }
 
-    /// - Parameter app: its section.
+    /// - Parameter app: the path of its section.
     private func subject(_ app: String) -> Subject {
         Subject(
             topic: values.text("\(app).topic"),
@@ -234,7 +234,7 @@ private struct ConfigurationCheck {
         }
     }
 
-    /// Whether APNs would take the app's notifications from this certificate.
+    /// Checks whether APNs would accept the app's notifications with this certificate.
     private mutating func check(_ certificate: Certificate, of app: Subject, at path: String) {
         for damage in certificate.extensions.damage { report(.warning, path, damage) }
         if let topic = app.topic, !certificate.names(bundleID: topic) {

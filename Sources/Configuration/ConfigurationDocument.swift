@@ -3,18 +3,18 @@ import Glibc
 package import Settings
 import YAML
 
-/// A configuration file that has been read: what it says, what is doubtful in it, and where everything stands.
+/// A parsed configuration file: its values, warnings and source locations.
 package struct ConfigurationDocument: Sendable {
     package let file: String
     package let configuration: Configuration
-    /// Contradictory or risky settings, in the order of their lines.
+    /// Contradictory or risky settings, in line order.
     package let warnings: [ConfigurationProblem]
     let values: SettingValues
 
-    /// Reads a file and the secrets that it names, with this process's environment.
+    /// Reads a file and its secrets, with this process's environment.
     ///
-    /// - Parameter registry: the formats that its decoders may have.
-    /// - Throws: every problem of the file at once.
+    /// - Parameter registry: the formats available for decoders.
+    /// - Throws: all problems of the file together.
     package static func load(
         path: String, _ registry: DecoderRegistry = .builtIn
     ) throws(ConfigurationError) -> ConfigurationDocument {
@@ -36,7 +36,7 @@ package struct ConfigurationDocument: Sendable {
     /// - Parameters:
     ///   - file: the name for messages; relative paths start at its folder.
     ///   - environment: the value of a variable, `nil` if it is not set.
-    ///   - readFile: how the files of `*_file` secrets are read.
+    ///   - readFile: reads the files of `*_file` secrets.
     package init(
         text: String, file: String, _ registry: DecoderRegistry = .builtIn,
         environment: @escaping (String) -> String?,

@@ -2,7 +2,7 @@ package import Core
 import Decoding
 package import Settings
 
-/// Why a configuration cannot be used: every problem of the file, in the order of its lines.
+/// Why a configuration cannot be used: all problems of the file, in line order.
 package struct ConfigurationError: ComponentError {
     package typealias Code = ErrorCode<ConfigurationError>
 
@@ -11,7 +11,7 @@ package struct ConfigurationError: ComponentError {
     package let blame = Blame.local
     package let isTransient = false
 
-    /// What of the file could be read all the same; `nil` if it is not even YAML.
+    /// The readable part of the file; `nil` if it is not valid YAML.
     struct Readable: Sendable {
         let file: String
         let values: SettingValues

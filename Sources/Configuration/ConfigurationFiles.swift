@@ -1,12 +1,12 @@
 package import System
 
-/// Reads the files that a configuration is made of and names.
+/// Reads the configuration file and the files it references.
 package enum ConfigurationFiles {
-    /// Far above every configuration, key, secret or bundle of certificates.
+    /// Far above the size of any configuration, key, secret or CA bundle, in bytes.
     static let maximumSize = 4 * 1024 * 1024
 
     package struct Failure: Error, Equatable {
-        /// The system's sentence, or why the content is of no use.
+        /// The system's error, or why the content is invalid.
         package let message: String
 
         package init(message: String) {
@@ -14,7 +14,7 @@ package enum ConfigurationFiles {
         }
     }
 
-    /// - Returns: the whole file.
+    /// - Returns: the content of the file.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
         do {
             return try WholeFile.read(path, upTo: maximumSize)
@@ -31,7 +31,7 @@ package enum ConfigurationFiles {
         Result { () throws(Failure) in try secret(read(file.path)) }
     }
 
-    /// A file that holds one secret; line ends after it do not belong to it.
+    /// The secret in a file; trailing line ends are removed.
     static func secret(_ content: [UInt8]) throws(Failure) -> Secret {
         var content = content[...]
         while let last = content.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { content.removeLast() }

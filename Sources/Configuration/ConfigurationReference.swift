@@ -1,14 +1,14 @@
 package import Settings
 
-/// The schema as a text for people: `config --reference` and the page in the documentation.
+/// The schema as text for users: `config --reference` and the page in the documentation.
 package struct ConfigurationReference {
     /// One row of the reference.
     package struct Entry: Sendable {
         package let path: String
         package let type: String
-        /// `required` where the key must be given.
+        /// `required` if the key has no default.
         package let defaultValue: String
-        /// Empty where every value is taken.
+        /// Empty if every value is allowed.
         package let range: String
         package let summary: String
     }
@@ -23,7 +23,7 @@ package struct ConfigurationReference {
         }
     }
 
-    /// Each key with its type, default and range on one line and its sentence on the next.
+    /// Each key with its type, default and range on one line and its summary on the next.
     package var text: String {
         entries.map { entry in
             let range = entry.range.isEmpty ? "" : ", \(entry.range)"

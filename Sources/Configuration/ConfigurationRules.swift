@@ -3,7 +3,7 @@ import Core
 import Decoding
 import Settings
 
-/// The rules between settings, beyond what one row of the schema says.
+/// The rules between settings, which the schema of single settings cannot express.
 struct ConfigurationRules {
     let file: String
     let values: SettingValues
@@ -80,7 +80,7 @@ struct ConfigurationRules {
         }
     }
 
-    /// What waits for its queue's pace is parked after the hold time, which costs it its place.
+    /// Requests that wait for their queue's rate limit are parked after the hold time, which changes their order.
     private mutating func checkPace(_ queue: String) {
         guard let rate = values.integer("\(queue).rate_limit.per_second"), let hold = values.integer("hold_seconds"),
             let prefetch = values.integer("\(queue).prefetch"), prefetch / rate >= hold
@@ -91,7 +91,7 @@ struct ConfigurationRules {
                 + " (\(hold)): lower prefetch")
     }
 
-    /// Makes every decoder once: what their formats have to say against their options is said here.
+    /// Creates every decoder once to report the problems of its options.
     private mutating func checkDecoders() {
         var places: [String: String] = [:]
         for index in 0..<values.count("decoders") {
@@ -192,13 +192,13 @@ struct ConfigurationRules {
         }
     }
 
-    /// A full topic in the place of a bundle ID would get a second suffix.
+    /// A full topic instead of a bundle ID would get a second suffix.
     private mutating func checkSuffix(of topic: String, _ path: String) {
         for type in PushType.allCases {
             let suffix = type.topicSuffix.description
             guard !suffix.isEmpty, topic.hasSuffix(suffix) else { continue }
             switch type {
-            // Words that a bundle ID may well end with.
+            // A bundle ID may end with these words.
             case .voip, .complication:
                 warning(path, "is taken for a bundle ID; if it is the topic of \(type), leave out \(suffix)")
             default:

@@ -2,16 +2,16 @@ import Decoding
 package import Settings
 
 extension DecoderRegistry {
-    /// Every key of the configuration file, those of these formats' options included.
+    /// All keys of the configuration file, including the options of the given formats.
     package var schema: Schema {
         Schema(Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.behindDecoders)
     }
 }
 
 extension Setting {
-    /// Source: AMQP 0-9-1, `shortstr`: what names a queue, an exchange or a routing key.
+    /// Source: AMQP 0-9-1, `shortstr`: the name of a queue or an exchange, or a routing key.
     static let shortString = 0...255
-    /// The upper end is as good as no limit.
+    /// The upper bound is effectively no limit.
     static let permits = 1...10_000_000
 
     fileprivate static let beforeDecoders = broker + queues

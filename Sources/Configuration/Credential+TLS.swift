@@ -1,7 +1,7 @@
 package import TLS
 
 extension Configuration.Credential {
-    /// What the TLS handshake shows of it; `nil` for provider tokens.
+    /// The certificate for the TLS handshake; `nil` for provider tokens.
     package func tlsIdentity() throws(TLSError) -> TLSContext.Identity? {
         guard case .certificate(let files) = self else { return nil }
         switch files {

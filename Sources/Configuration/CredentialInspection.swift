@@ -2,25 +2,24 @@ package import Settings
 package import System
 package import TLS
 
-/// What the keys and certificates that a configuration names turned out to be.
+/// The inspection of a configuration's keys and certificates.
 package struct CredentialInspection: Sendable {
     package struct App: Sendable {
         package enum Credential: Sendable {
-            /// The identifiers as messages show them.
+            /// The identifiers as shown in messages.
             case token(keyFile: FilePath, keyID: String, teamID: String, isReadable: Bool)
             /// `nil` if it cannot be read.
             case certificate(Certificate?)
         }
 
         package let app: Configuration.App
-        /// The app's topic and environment as messages show them.
+        /// The app's topic and environment as shown in messages.
         package let topic: String
         package let environment: String
         package let credential: Credential
     }
 
-    /// What was doubtful in the file itself, and every error and warning about the files, in the order of the
-    /// configuration's lines.
+    /// The warnings of the configuration, and all errors and warnings about the referenced files, in line order.
     package let problems: [ConfigurationProblem]
     package let apps: [App]
 

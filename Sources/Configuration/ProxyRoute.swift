@@ -1,14 +1,13 @@
 package import Core
 package import Proxy
 
-/// Which of an app's connections go through an HTTP proxy, and through which.
+/// The HTTP proxy for an app's connections, and the hosts that it applies to.
 package struct ProxyRoute: Sendable, Hashable {
-    /// What a configuration says for no proxy, whatever the environment says.
+    /// The configuration value for no proxy, which overrides the environment.
     static let noProxy = "none"
-    /// How a proxy is written.
+    /// The format of a proxy address.
     static let form = "http://user:password@host:port"
-    /// Where the environment names a proxy, and where it names the hosts that are reached without; the first one
-    /// counts.
+    /// The environment variables for a proxy and for the hosts without a proxy; the first one that is set counts.
     static let variables = ["HTTPS_PROXY", "https_proxy"]
     static let exceptionVariables = ["NO_PROXY", "no_proxy"]
 
@@ -24,37 +23,37 @@ package struct ProxyRoute: Sendable, Hashable {
         self.sparesLoopback = sparesLoopback
     }
 
-    /// A proxy of the configuration: it is for every endpoint.
+    /// A proxy from the configuration, for all endpoints.
     ///
-    /// - Parameter text: that the rules have found right.
+    /// - Parameter text: already validated.
     init(configured text: String) {
         self.init(proxy: text == Self.noProxy ? nil : Addresses.proxy(text), exceptions: [], sparesLoopback: false)
     }
 
-    /// A proxy of the environment: not for the hosts that it excepts, nor for this one.
+    /// A proxy from the environment, not for this host or the excepted hosts.
     ///
-    /// - Parameter text: the scheme may be left out.
-    /// - Returns: `nil` for what is no HTTP proxy.
+    /// - Parameter text: the scheme is optional.
+    /// - Returns: `nil` if it is not an HTTP proxy.
     init?(inherited text: String, exceptions: [Substring]) {
         guard let proxy = Addresses.proxy(text.contains("://") ? text : "http://\(text)") else { return nil }
         self.init(proxy: proxy, exceptions: exceptions, sparesLoopback: true)
     }
 
-    /// What the environment names as hosts that are reached without a proxy.
+    /// The hosts that the environment excepts from the proxy.
     static func exceptions(_ environment: (String) -> String?) -> [Substring] {
         let list = exceptionVariables.lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
         return list.lowercased().split { $0 == "," || $0.isWhitespace }
     }
 
-    /// The proxy on the way to `endpoint`; `nil` for the direct way.
+    /// The proxy for `endpoint`; `nil` for a direct connection.
     package func proxy(to endpoint: Endpoint) -> ProxyAddress? {
         let host = endpoint.host.lowercased()
         if sparesLoopback, host == "localhost" || Addresses.isLoopback(host) { return nil }
         return exceptions.contains { Self.names($0, host, endpoint.port) } ? nil : proxy
     }
 
-    /// Whether an exception means a host: `*`, a name for itself and all below it (with or without a dot or `*.` before
-    /// it), or an address, each with or without a port.
+    /// Whether an exception matches a host. It is `*`, a name for itself and its subdomains (optionally with a leading
+    /// dot or `*.`), or an address; the port is optional.
     private static func names(_ exception: Substring, _ host: String, _ port: UInt16) -> Bool {
         if exception == "*" { return true }
         var name = exception

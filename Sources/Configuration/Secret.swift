@@ -9,7 +9,7 @@ package struct Secret: Sendable, Hashable {
         self.text = text
     }
 
-    /// The value itself, for the one place that needs it.
+    /// The value itself, for the code that uses it.
     package func reveal() -> String {
         text
     }

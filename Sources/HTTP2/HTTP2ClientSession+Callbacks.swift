@@ -1,9 +1,9 @@
 import CNghttp2
 import Core
 
-/// What nghttp2 calls.
+/// nghttp2's callbacks.
 ///
-/// A callback finds its session in the user data. None of them calls nghttp2 in a way that could call back.
+/// A callback finds its session in the user data. Callbacks do not call nghttp2 functions that could call back.
 extension HTTP2ClientSession {
     static func register(in plan: borrowing RawSession.Plan) {
         unsafe nghttp2_session_callbacks_set_on_header_callback(plan.callbacks) {
@@ -41,8 +41,8 @@ extension HTTP2ClientSession {
         unsafe Unmanaged<HTTP2ClientSession>.fromOpaque(userData!).takeUnretainedValue()
     }
 
-    /// Gives the next part of a request's body, as much as fits: nghttp2 asks for what frame and windows allow, and a
-    /// callback that waited for room for the whole would wait for ever behind a small window.
+    /// Provides the next part of a request's body, limited by frame size and windows. Waiting until the rest fits
+    /// would block forever with a small window.
     static var readBody: nghttp2_data_source_read_callback {
         { _, id, buffer, room, flags, _, session in
             let part = unsafe HTTP2ClientSession.of(session).withStream(id) { stream in
@@ -63,7 +63,7 @@ extension HTTP2ClientSession {
         -> Int32
     {
         if unsafe name.count == 7 && name[0] == UInt8(ascii: ":") {
-            // Only `:status` is left: nghttp2 has checked that the message is a response with three digits in it.
+            // Only `:status` is left. nghttp2 has checked that the message is a response with a three-digit status.
             let status = unsafe value.reduce(0) { $0 * 10 + UInt16($1 &- UInt8(ascii: "0")) }
             _ = withStream(id) { $0.status = status }
             return 0
@@ -121,15 +121,15 @@ extension HTTP2ClientSession {
             return stream.isComplete && !stream.isReported && stream.sent < stream.requestBody.count
         }
         if isEarly == true {
-            // The peer has answered without waiting for the whole body, and may never read the rest. The answer counts
-            // (RFC 9113, section 8.1); the rest of the body is no longer of use to anyone.
+            // The peer has answered without waiting for the complete body and may never read the rest. The response is
+            // valid (RFC 9113, section 8.1), and the rest of the body is not needed.
             resetQuietly(header.stream_id, code: .noError)
             reportResponse(header.stream_id)
         }
     }
 
-    /// nghttp2 closes the refused streams that it has written once this returns. Those that it has not written would
-    /// wait in it for as long as the peer's limit of streams holds them back, so they are ended here.
+    /// nghttp2 closes the refused streams that it has written once this returns. Unwritten streams would stay in its
+    /// queue while the peer's stream limit blocks them, so they are ended here.
     private func goawayReceived(_ frame: nghttp2_goaway) {
         goawayReceived = true
         unsafe events.append(
@@ -142,7 +142,7 @@ extension HTTP2ClientSession {
     private func streamClosed(_ id: Int32, code: HTTP2ErrorCode) {
         guard let stream = streams.removeValue(forKey: id), !stream.isReported else { return }
         openStreams -= 1
-        // RST_STREAM after a complete response takes nothing back (RFC 9113, section 8.1).
+        // RST_STREAM after a complete response does not invalidate it (RFC 9113, section 8.1).
         events.append(stream.isComplete ? .response(handle: stream.handle, stream.response) : stream.resetEvent(code))
     }
 
@@ -156,7 +156,7 @@ extension HTTP2ClientSession {
         events.append(event)
     }
 
-    /// nghttp2 refuses this only without memory, and then the call that is under way fails as well.
+    /// nghttp2 fails here only when out of memory, and then the current call fails as well.
     private func resetQuietly(_ id: Int32, code: HTTP2ErrorCode) {
         precondition(unsafe nghttp2_submit_rst_stream(raw.pointer, 0, id, code.rawValue) == 0, "out of memory")
     }

@@ -3,17 +3,17 @@ import Core
 
 /// The header fields of requests.
 extension HTTP2ClientSession {
-    /// The most that the fields of a request may weigh, in bytes, counted as in RFC 9113, section 6.5.2, which is more
-    /// than they take: one frame of the smallest SETTINGS_MAX_FRAME_SIZE, 16,384 bytes, holds them and what is said of
-    /// the table before them, so that there is never a CONTINUATION.
+    /// The maximum size of a request's fields, in bytes, counted as in RFC 9113, section 6.5.2, which exceeds their
+    /// encoded size. One frame of the smallest SETTINGS_MAX_FRAME_SIZE, 16,384 bytes, holds them and preceding table
+    /// size updates, so that CONTINUATION is never needed.
     static let maximumHeaderList = 16_000
 
-    /// Starts the fields of a new request; those of one that was not submitted are forgotten.
+    /// Starts the fields of a new request, and discards those of an unsubmitted one.
     package func beginRequest() {
         fields.removeAll()
     }
 
-    /// Adds a field; the name in lower case, pseudo-header fields first.
+    /// Adds a field. The name must be in lower case; pseudo-header fields come first.
     package func add(_ name: StaticString, _ value: Span<UInt8>, indexing: Indexing = .automatic) {
         fields.add(name, value, indexing)
     }

@@ -2,75 +2,74 @@ import CNghttp2
 package import Core
 import DequeModule
 
-/// The client's end of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
+/// The client side of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
 ///
-/// Every request that ``submit(body:handle:)`` took ends in exactly one event, ``Event/response(handle:_:)`` or
-/// ``Event/reset(handle:_:begun:)``, at the latest by ``abandon(code:)``. Events appear during ``receive(_:)``,
+/// Every request accepted by ``submit(body:handle:)`` ends in exactly one event: ``Event/response(handle:_:)`` or
+/// ``Event/reset(handle:_:begun:)``, at the latest in ``abandon(code:)``. Events are queued during ``receive(_:)``,
 /// ``drain(into:upTo:)``, ``cancel(stream:code:)`` and ``abandon(code:)``: take them after each of these.
 ///
-/// When GOAWAY arrives, its event comes first; the resets of the streams that the peer refuses by it follow with
-/// `REFUSED_STREAM`, in no particular order. A request that nghttp2 has not written yet counts among them.
+/// A GOAWAY's event comes first. The streams that it refuses are then reset with `REFUSED_STREAM`, in no particular
+/// order. They include requests that nghttp2 has not written yet.
 ///
-/// Source: RFC 9113; the work is nghttp2's.
+/// Source: RFC 9113, implemented by nghttp2.
 @safe
 package final class HTTP2ClientSession {
     package struct Settings: Sendable {
-        /// The most that is kept of a response's body, in bytes; the rest is discarded and flagged.
+        /// The number of bytes kept of a response body; the rest is discarded and flagged.
         package var maximumResponseBody = 16 * 1024
-        /// The most that is discarded of a body, in bytes, before the stream is reset with `ENHANCE_YOUR_CALM`.
+        /// The number of bytes discarded of a body before the stream is reset with `ENHANCE_YOUR_CALM`.
         package var maximumDiscardedBody = 1024 * 1024
-        /// The most that the wanted headers of one response may weigh, in bytes, counted as in RFC 9113, section 6.5.2;
-        /// a response with more is reset. The peer is told.
+        /// The maximum size of the wanted headers of one response, in bytes, counted as in RFC 9113, section 6.5.2. A
+        /// larger response is reset. The limit is sent to the peer.
         package var maximumHeaderList: UInt32 = 16 * 1024
-        /// What the peer may send on the whole connection before it must wait for us, in bytes.
+        /// The flow-control window of the connection, in bytes.
         package var connectionWindow: Int32 = 1 << 20
-        /// The same for one stream.
+        /// The flow-control window of a stream, in bytes.
         package var initialWindow: UInt32 = 65_535
         /// The response header fields to keep, in lower case.
         package var wantedHeaders: [String] = []
-        /// Where the numbering of streams starts: odd, and a way to see in a test how it ends.
+        /// The first stream ID, an odd number. Tests use it to exhaust stream IDs.
         package var firstStreamID: Int32 = 1
 
         package init() {}
     }
 
-    /// What HPACK does with a field. Source: RFC 7541; nghttp2's `lib/nghttp2_hd.c`.
+    /// The HPACK representation of a field. Source: RFC 7541; nghttp2's `lib/nghttp2_hd.c`.
     package enum Indexing: Sendable {
-        /// Into the table, or a reference to it (sections 6.1 and 6.2.1). nghttp2 makes two exceptions: `:path` stays
-        /// out of the table (section 6.2.2), `authorization` out of the tables of intermediaries as well (section
-        /// 6.2.3).
+        /// Added to the dynamic table, or a reference to it (sections 6.1 and 6.2.1). nghttp2 makes two exceptions:
+        /// `:path` is not indexed (section 6.2.2), `authorization` is never indexed (section 6.2.3).
         case automatic
-        /// A literal that stays out of the tables of intermediaries as well (section 6.2.3).
+        /// A literal that intermediaries must not index either (section 6.2.3).
         case never
     }
 
     package enum Event: Sendable {
-        /// The peer's SETTINGS arrived, for the first time or changed.
+        /// The peer's SETTINGS arrived or changed.
         case settings
-        /// The stream ended in order.
+        /// The stream ended with a complete response.
         case response(handle: Handle, HTTP2Response)
-        /// The stream was closed, by either end, without a complete response; `begun` is what had arrived of one whose
-        /// final headers had.
+        /// Either side closed the stream without a complete response. `begun` is the received part, if its final
+        /// headers had arrived.
         case reset(handle: Handle, HTTP2ErrorCode, begun: HTTP2Response?)
-        /// The peer takes no new requests, and did not work on streams above `lastStreamID`. May come more than once,
-        /// each time with a lower number (RFC 9113, section 6.8). At most 4 KiB of debug data.
+        /// The peer accepts no new requests, and did not process streams above `lastStreamID`. It may occur more than
+        /// once, each time with a lower number (RFC 9113, section 6.8). Contains at most 4 KiB of debug data.
         case goaway(lastStreamID: Int32, code: HTTP2ErrorCode, debugData: [UInt8])
-        /// The answer to ``ping(_:)``.
+        /// The response to ``ping(_:)``.
         case pong(UInt64)
     }
 
-    /// One request on its way.
+    /// One request in progress.
     struct Stream {
         var handle: Handle
         var requestBody: ArraySlice<UInt8>
-        /// How much of the request's body nghttp2 has taken.
+        /// The number of body bytes that nghttp2 has taken.
         var sent = 0
         var status: UInt16 = 0
-        /// The final header block is complete: what still comes are trailers.
+        /// The final header block is complete: any further fields are trailers.
         var hasFinalHeaders = false
-        /// END_STREAM has come.
+        /// END_STREAM has arrived.
         var isComplete = false
-        /// The owner has been told the end; nghttp2 has not closed the stream yet.
+        /// The end was reported to the owner, but nghttp2 has not closed the stream yet.
         var isReported = false
         var headerSize = 0
         var headers: [HTTP2Header] = []
@@ -81,31 +80,31 @@ package final class HTTP2ClientSession {
     let settings: Settings
     let wantedHeaders: [[UInt8]]
     let raw: RawSession
-    /// By identifier; those that nghttp2 has not written yet as well.
+    /// By stream ID, including those that nghttp2 has not written yet.
     var streams: [Int32: Stream] = [:]
     var events = Deque<Event>()
-    /// Of the request that is being built.
+    /// The fields of the request being built.
     var fields = HeaderFields()
-    /// Requests without an end yet.
+    /// Requests without an event yet.
     package internal(set) var openStreams = 0
     /// Whether the peer's SETTINGS have arrived.
     package internal(set) var settingsReceived = false
-    /// Whether the peer said that it takes no more requests.
+    /// Whether the peer has sent GOAWAY.
     package internal(set) var goawayReceived = false
     var termination: HTTP2Error?
     private var isTerminated = false
 
-    /// The connection preface and SETTINGS leave with the first ``drain(into:upTo:)``.
+    /// The first ``drain(into:upTo:)`` writes the connection preface and SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
         self.settings = settings
         wantedHeaders = settings.wantedHeaders.map { Array($0.utf8) }
         let plan = try RawSession.Plan()
         Self.register(in: plan)
-        // Until SETTINGS come there is no limit (RFC 9113, section 6.5.2); it is the owner that holds back until then.
+        // Without SETTINGS there is no limit (RFC 9113, section 6.5.2); the owner waits for them.
         unsafe nghttp2_option_set_peer_max_concurrent_streams(plan.options, .max)
         raw = try RawSession(client: plan)
         // Unretained, because the session must not keep its owner alive. That is safe: nghttp2 calls back only inside
-        // calls that methods of this object make, and the session goes away together with the object.
+        // calls from this object's methods, and the session is destroyed together with the object.
         unsafe nghttp2_session_set_user_data(raw.pointer, Unmanaged.passUnretained(self).toOpaque())
         if settings.firstStreamID != 1 {
             try check(unsafe nghttp2_session_set_next_stream_id(raw.pointer, settings.firstStreamID))
@@ -120,17 +119,17 @@ package final class HTTP2ClientSession {
 
     // MARK: Bytes
 
-    /// Takes bytes from the peer.
+    /// Receives bytes from the peer.
     ///
-    /// - Throws: when the connection is of no more use: ``abandon(code:)``, then ``terminate()``, and let
-    ///   ``drain(into:upTo:)`` write the last words.
+    /// - Throws: when the connection is no longer usable. Call ``abandon(code:)``, then ``terminate()``, and send the
+    ///   output of ``drain(into:upTo:)``.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
         try raw.receive(bytes)
     }
 
-    /// Appends the frames that are to be sent now; stops at the first frame that reaches `limit` bytes.
+    /// Appends the frames that can be sent now, and stops after the first frame that reaches `limit` bytes.
     ///
-    /// - Throws: after GOAWAY has been appended, when the peer broke the protocol.
+    /// - Throws: after GOAWAY was appended, when the peer violated the protocol.
     package func drain(into output: inout ByteQueue, upTo limit: Int = .max) throws(HTTP2Error) {
         try raw.drain(into: &output, upTo: limit)
         if let termination { throw termination }
@@ -138,16 +137,15 @@ package final class HTTP2ClientSession {
 
     // MARK: Requests
 
-    /// Sends the header fields that were added, and the body as the peer's windows allow.
+    /// Sends the added header fields, and the body as the peer's windows allow.
     ///
-    /// Beyond ``remoteMaxConcurrentStreams`` a request waits inside the session, unwritten.
+    /// Beyond ``remoteMaxConcurrentStreams`` a request waits unwritten in the session.
     ///
     /// - Parameters:
-    ///   - body: Kept until the stream closes; `nil` when HEADERS end the request.
-    ///   - handle: The caller's own word for the request, given back in its event.
-    /// - Returns: The stream's identifier.
-    /// - Throws: `streamIDNotAvailable`, `startStreamNotAllowed` and `frameSizeError`; the connection itself is
-    ///   unharmed.
+    ///   - body: kept until the stream closes; `nil` when HEADERS end the request.
+    ///   - handle: the caller's name for the request, returned in its event.
+    /// - Returns: The stream's ID.
+    /// - Throws: `streamIDNotAvailable`, `startStreamNotAllowed` and `frameSizeError`; the connection remains usable.
     package func submit(body: ArraySlice<UInt8>?, handle: Handle) throws(HTTP2Error) -> Int32 {
         guard !goawayReceived, termination == nil else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue))
@@ -162,7 +160,7 @@ package final class HTTP2ClientSession {
         return id
     }
 
-    /// nghttp2 asks for the body when it writes, and not before.
+    /// nghttp2 reads the body only when it writes.
     private func submitFields(hasBody: Bool) -> Int32 {
         unsafe fields.withFields { fields, count in
             guard hasBody else { return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, nil, nil) }
@@ -171,17 +169,17 @@ package final class HTTP2ClientSession {
         }
     }
 
-    /// Ends a stream by RST_STREAM; its reset event is there at once. Nothing happens if it has ended already.
+    /// Ends a stream with RST_STREAM; its reset event is queued immediately. Does nothing if it has already ended.
     package func cancel(stream id: Int32, code: HTTP2ErrorCode = .cancel) throws(HTTP2Error) {
         guard isOpen(id) else { return }
         try raw.submitReset(stream: id, code: code)
         report(id, resetBy: code)
     }
 
-    /// Ends every request that has no end yet: the connection is lost.
+    /// Ends every open request: the connection is lost.
     ///
-    /// Requests that nghttp2 never wrote end with `REFUSED_STREAM`, for the peer cannot have worked on them; the others
-    /// with `code`. Afterwards only ``terminate()`` and ``drain(into:upTo:)`` are of use.
+    /// Requests that nghttp2 has not written end with `REFUSED_STREAM`, because the peer cannot have processed them.
+    /// The others end with `code`. Afterwards only ``terminate()`` and ``drain(into:upTo:)`` may be called.
     package func abandon(code: HTTP2ErrorCode) {
         goawayReceived = true
         for id in streams.keys.sorted() { report(id, resetBy: isWritten(id) ? code : .refusedStream) }
@@ -193,8 +191,8 @@ package final class HTTP2ClientSession {
         try raw.submitPing(opaque)
     }
 
-    /// Tells the peer that this is the end. Nothing follows that GOAWAY, neither what is left of bodies nor requests
-    /// that are not written yet; nor do resets and acknowledgements that wait.
+    /// Sends a final GOAWAY. Nothing follows it: remaining bodies, unwritten requests, resets and acknowledgements are
+    /// dropped.
     package func terminate() throws(HTTP2Error) {
         isTerminated = true
         try raw.terminate()
@@ -204,36 +202,36 @@ package final class HTTP2ClientSession {
         events.popFirst()
     }
 
-    /// How many streams the peer allows at once, as it last said; `.max` until it has.
+    /// The peer's current stream limit; `.max` until it has sent one.
     package var remoteMaxConcurrentStreams: UInt32 {
         unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     }
 
-    /// How many bytes of bodies the peer takes on the whole connection at the moment.
+    /// The peer's remaining connection window for bodies, in bytes.
     package var remoteConnectionWindow: Int {
         Int(unsafe nghttp2_session_get_remote_window_size(raw.pointer))
     }
 
-    /// Whether there is something that can be sent now; true also while nghttp2 only has to finish with the last frame.
+    /// Whether output is pending; also true while nghttp2 has to complete the last frame.
     package var wantsWrite: Bool {
         unsafe nghttp2_session_want_write(raw.pointer) != 0
     }
 
-    /// False once nothing can come any more that matters: after GOAWAY, when the last stream has ended.
+    /// False once no relevant input can arrive: after GOAWAY, when the last stream has ended.
     package var wantsRead: Bool {
         unsafe nghttp2_session_want_read(raw.pointer) != 0
     }
 
-    /// How many requests the stream identifiers still last for; with none a new connection is needed (RFC 9113,
-    /// section 5.1.1).
+    /// The number of requests for which stream IDs are left. At zero, a new connection is needed (RFC 9113, section
+    /// 5.1.1).
     package var remainingStreamIDs: Int {
         let next = unsafe Int(nghttp2_session_get_next_stream_id(raw.pointer))
         return next > Int(Int32.max) ? 0 : (Int(Int32.max) - next) / 2 + 1
     }
 
-    // MARK: The end of a request
+    // MARK: Ending requests
 
-    /// Tells the owner that a stream ended without a response; nghttp2 may close it later.
+    /// Reports that a stream ended without a response; nghttp2 may close it later.
     func report(_ id: Int32, resetBy code: HTTP2ErrorCode) {
         let event = withStream(id) { stream -> Event? in
             guard !stream.isReported else { return nil }
@@ -248,23 +246,23 @@ package final class HTTP2ClientSession {
         events.append(event)
     }
 
-    /// Changes a stream in place; `nil` where there is none.
+    /// Changes a stream in place; `nil` if it does not exist.
     func withStream<Result>(_ id: Int32, _ body: (inout Stream) -> Result) -> Result? {
         guard let index = streams.index(forKey: id) else { return nil }
         return body(&streams.values[index])
     }
 
-    /// Whether a request has no end yet.
+    /// Whether a request has not ended.
     package func isOpen(_ id: Int32) -> Bool {
         streams[id].map { !$0.isReported } ?? false
     }
 
-    /// Whether nghttp2 has written the stream's HEADERS: it opens a stream only then.
+    /// Whether nghttp2 has written the stream's HEADERS, which opens the stream.
     package func isWritten(_ id: Int32) -> Bool {
         unsafe nghttp2_session_find_stream(raw.pointer, id) != nil
     }
 
-    /// Remembers that nghttp2 closed the connection by itself; it never asks, it only sends GOAWAY.
+    /// Records that nghttp2 closed the connection by itself, which it does by sending GOAWAY.
     func goawaySent(code: HTTP2ErrorCode, reason: [UInt8]) {
         guard !isTerminated else { return }
         termination = HTTP2Error(terminatedBy: code, reason: String(decoding: reason, as: UTF8.self))
@@ -276,7 +274,7 @@ extension HTTP2ClientSession.Stream {
         .reset(handle: handle, code, begun: hasFinalHeaders ? response : nil)
     }
 
-    /// The part of the response that has arrived.
+    /// The received part of the response.
     var response: HTTP2Response {
         HTTP2Response(status: status, headers: headers, body: body, bodyTruncated: discarded > 0)
     }

@@ -1,9 +1,9 @@
 import CNghttp2
 package import Core
 
-/// Why an HTTP/2 connection is of no more use, or a request could not be submitted.
+/// Why an HTTP/2 connection is no longer usable, or a request could not be submitted.
 package struct HTTP2Error: ComponentError {
-    /// nghttp2's name of the error (`NGHTTP2_ERR_FLOODED`), or the RFC's name of the code with which our end closed the
+    /// nghttp2's name of the error (`NGHTTP2_ERR_FLOODED`), or the RFC's name of the code with which we closed the
     /// connection (`PROTOCOL_ERROR`).
     package typealias Code = ErrorCode<HTTP2Error>
 
@@ -14,7 +14,7 @@ package struct HTTP2Error: ComponentError {
 }
 
 extension HTTP2Error {
-    /// An error that a function of nghttp2 returned.
+    /// An error from an nghttp2 function.
     init(library value: Int32) {
         let local = [
             NGHTTP2_ERR_NOMEM, NGHTTP2_ERR_CALLBACK_FAILURE, NGHTTP2_ERR_INVALID_ARGUMENT, NGHTTP2_ERR_INVALID_STATE,
@@ -26,7 +26,7 @@ extension HTTP2Error {
             blame: local ? .local : .remote, isTransient: !local)
     }
 
-    /// The peer broke the protocol, so our end closed the connection with GOAWAY.
+    /// The peer violated the protocol, so we closed the connection with GOAWAY.
     init(terminatedBy code: HTTP2ErrorCode, reason: String) {
         let because = reason.isEmpty ? "" : " (\(reason))"
         self.init(
@@ -61,14 +61,14 @@ extension HTTP2Error {
 }
 
 extension ErrorCode<HTTP2Error> {
-    /// Every stream identifier up to 2^31 - 1 has been used: a new connection is needed (RFC 9113, section 5.1.1).
+    /// All stream IDs up to 2^31 - 1 are used: a new connection is needed (RFC 9113, section 5.1.1).
     package static var streamIDNotAvailable: Self { Self(rawValue: "NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE") }
-    /// The peer sent GOAWAY, or the connection is being closed: it takes no new requests.
+    /// The peer sent GOAWAY, or the connection is closing: no new requests are accepted.
     package static var startStreamNotAllowed: Self { Self(rawValue: "NGHTTP2_ERR_START_STREAM_NOT_ALLOWED") }
-    /// The peer asks for more PING or SETTINGS acknowledgements than it reads.
+    /// The peer requests PING or SETTINGS acknowledgements faster than it reads them.
     package static var flooded: Self { Self(rawValue: "NGHTTP2_ERR_FLOODED") }
-    /// The header block is larger than what nghttp2 sends.
+    /// The header block exceeds nghttp2's limit.
     package static var frameSizeError: Self { Self(rawValue: "NGHTTP2_ERR_FRAME_SIZE_ERROR") }
-    /// The peer is not a client that speaks HTTP/2.
+    /// The peer is not an HTTP/2 client.
     package static var badClientMagic: Self { Self(rawValue: "NGHTTP2_ERR_BAD_CLIENT_MAGIC") }
 }

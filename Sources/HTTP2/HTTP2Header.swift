@@ -1,7 +1,7 @@
 import Core
 import Glibc
 
-/// One field of a header block; names are lower case (RFC 9113, section 8.2).
+/// One field of a header block. Names are in lower case (RFC 9113, section 8.2).
 package struct HTTP2Header: Hashable, Sendable {
     package var name: [UInt8]
     package var value: [UInt8]
@@ -17,7 +17,7 @@ package struct HTTP2Header: Hashable, Sendable {
 }
 
 extension [HTTP2Header] {
-    /// The value of the first field of that name.
+    /// The value of the first field with that name.
     package func value(of name: StaticString) -> [UInt8]? {
         first { $0.name.equals(name) }?.value
     }
@@ -33,43 +33,43 @@ extension Span<UInt8> {
 }
 
 extension [UInt8] {
-    /// Whether borrowed bytes are these.
+    /// Whether it equals borrowed bytes.
     func isEqual(to bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         unsafe span.isEqual(to: Span(_unsafeElements: bytes))
     }
 }
 
-/// What the peer answered on one stream.
+/// The response on one stream.
 package struct HTTP2Response: Sendable {
-    /// 200 or above; interim responses (1xx) are passed over.
+    /// 200 or above; interim responses (1xx) are ignored.
     package var status: UInt16
-    /// Only those that ``HTTP2ClientSession/Settings/wantedHeaders`` names, in the order in which they came.
+    /// Only those in ``HTTP2ClientSession/Settings/wantedHeaders``, in the order received.
     package var headers: [HTTP2Header]
     /// At most ``HTTP2ClientSession/Settings/maximumResponseBody`` bytes.
     package var body: [UInt8]
-    /// Whether the peer sent more body than was kept.
+    /// Whether the body was truncated.
     package var bodyTruncated: Bool
 }
 
-/// How a field was written on the wire.
+/// The encoding of a field on the wire.
 ///
 /// Source: RFC 7541, section 6.
 package enum HeaderRepresentation: Hashable, Sendable {
     /// A reference to the static or dynamic table.
     case indexed
-    /// A literal that went into the dynamic table.
+    /// A literal that was added to the dynamic table.
     case incrementalIndexing
-    /// A literal that did not.
+    /// A literal that was not.
     case withoutIndexing
-    /// A literal that no intermediary may put into a table either.
+    /// A literal that intermediaries must not index either.
     case neverIndexed
 }
 
-/// What a client asked on one stream.
+/// The request on one stream.
 package struct HTTP2Request: Sendable {
-    /// In the order of the wire, pseudo-header fields first.
+    /// In wire order, pseudo-header fields first.
     package var headers: [HTTP2Header] = []
-    /// How each of ``headers`` was written.
+    /// The encoding of each of ``headers``.
     package var representations: [HeaderRepresentation] = []
     /// The length of the compressed header block, in bytes.
     package var headerBlockLength = 0
@@ -77,8 +77,8 @@ package struct HTTP2Request: Sendable {
     package var hasPriority = false
     /// At most ``HTTP2ServerSession/Settings/maximumRequestBody`` bytes.
     package var body: [UInt8] = []
-    /// Whether the client sent more body than was kept.
+    /// Whether the body was truncated.
     package var bodyTruncated = false
-    /// The fields that came after the body.
+    /// The fields after the body.
     package var trailers: [HTTP2Header] = []
 }

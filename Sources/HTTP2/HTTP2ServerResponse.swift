@@ -1,14 +1,14 @@
 import CNghttp2
 
-/// What a server answers on one stream, and how it misbehaves doing so.
+/// A server's response on one stream, including deliberate misbehaviour.
 package struct HTTP2ServerResponse: Sendable {
     /// What follows the last byte of the body.
     package enum Ending: Sendable {
         /// The trailers, if any, and END_STREAM.
         case inOrder
-        /// Nothing, ever.
+        /// Nothing; the stream stays open.
         case never
-        /// The body again and again.
+        /// The body, repeated endlessly.
         case repeats
     }
 
@@ -16,7 +16,7 @@ package struct HTTP2ServerResponse: Sendable {
     package var headers: [HTTP2Header]
     package var body: [UInt8]
     package var trailers: [HTTP2Header] = []
-    /// The most that one DATA frame carries, in bytes.
+    /// The maximum payload of one DATA frame, in bytes.
     package var largestFrame = 16_384
     package var ending = Ending.inOrder
 
@@ -26,22 +26,22 @@ package struct HTTP2ServerResponse: Sendable {
         self.body = body
     }
 
-    /// Whether something follows the headers, be it silence.
+    /// Whether data follows the headers, or the stream stays open.
     var hasData: Bool {
         !body.isEmpty || !trailers.isEmpty || ending != .inOrder
     }
 }
 
-/// The SETTINGS that a server sends; `nil` leaves one out.
+/// The SETTINGS of a server; `nil` omits one.
 ///
 /// Source: RFC 9113, section 6.5.2.
 package struct ServerSettings: Sendable {
     package var maxConcurrentStreams: UInt32?
-    /// What the client may send on one stream before it must wait for us, in bytes, at most 2^31 - 1.
+    /// The flow-control window of a stream, in bytes, at most 2^31 - 1.
     package var initialWindow: UInt32?
-    /// How large a header table the client may use, in bytes.
+    /// The client's header table limit, in bytes.
     package var headerTableSize: UInt32?
-    /// The largest frame that the client may send, from 16,384 to 16,777,215 bytes.
+    /// The maximum size of a client's frame, from 16,384 to 16,777,215 bytes.
     package var maxFrameSize: UInt32?
     package var maxHeaderListSize: UInt32?
 

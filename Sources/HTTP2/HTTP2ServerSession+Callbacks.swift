@@ -1,7 +1,7 @@
 import CNghttp2
 import Core
 
-/// What nghttp2 calls.
+/// nghttp2's callbacks.
 ///
 /// A callback finds its session in the user data.
 extension HTTP2ServerSession {
@@ -47,7 +47,7 @@ extension HTTP2ServerSession {
         unsafe Unmanaged<HTTP2ServerSession>.fromOpaque(userData!).takeUnretainedValue()
     }
 
-    /// Gives the next part of a response's body.
+    /// Provides the next part of a response's body.
     static var readBody: nghttp2_data_source_read_callback {
         { _, id, buffer, room, flags, _, session in
             let session = unsafe HTTP2ServerSession.of(session)
@@ -74,7 +74,7 @@ extension HTTP2ServerSession {
         streams[id] = stream
     }
 
-    /// Changes a stream in place; `nil` where there is none.
+    /// Changes a stream in place; `nil` if it does not exist.
     private func withStream<Result>(_ id: Int32, _ body: (inout Stream) -> Result) -> Result? {
         guard let index = streams.index(forKey: id) else { return nil }
         return body(&streams.values[index])
@@ -98,7 +98,7 @@ extension HTTP2ServerSession {
         return fits ?? true ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
     }
 
-    /// A field that shares what it has in common with the field at the same place of the request before.
+    /// A field that shares its name, and an equal value, with the same field of the previous request.
     private func shared(
         at index: Int, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
     ) -> HTTP2Header {
@@ -173,7 +173,7 @@ extension HTTP2ServerSession {
 }
 
 extension HTTP2ServerSession.Stream {
-    /// Copies what comes next; true with the last part.
+    /// Copies the next part of the body. `isLast` is true for the last part.
     mutating func takeBody(into buffer: UnsafeMutableBufferPointer<UInt8>) -> (count: Int, isLast: Bool) {
         guard let response else { preconditionFailure("nghttp2 asks for the body of a response that was given") }
         if response.ending == .repeats, sent == response.body.count { sent = 0 }

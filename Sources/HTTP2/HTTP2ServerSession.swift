@@ -2,33 +2,33 @@ import CNghttp2
 package import Core
 import DequeModule
 
-/// The server's end of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
+/// The server side of one HTTP/2 connection, without socket, TLS or clock: bytes in, bytes out.
 ///
-/// It is made for servers that must be able to misbehave: what a strict server would never do (late SETTINGS, GOAWAY
-/// with any number, responses that never end) is a call here. Events appear during ``receive(_:)`` and
-/// ``drain(into:upTo:)``: take them after each of these.
+/// It is made for test servers that must be able to misbehave: late SETTINGS, GOAWAY with any number, and responses
+/// that never end are calls here. Events are queued during ``receive(_:)`` and ``drain(into:upTo:)``: take them after
+/// each of these.
 ///
-/// Source: RFC 9113; the work is nghttp2's.
+/// Source: RFC 9113, implemented by nghttp2.
 @safe
 package final class HTTP2ServerSession {
     package struct Settings: Sendable {
-        /// The SETTINGS that are sent first; `nil` leaves one out, so that the RFC's default holds.
+        /// The initial SETTINGS; `nil` omits one, so that the RFC's default applies.
         package var initial = ServerSettings(maxConcurrentStreams: 1000, maxHeaderListSize: 8000)
-        /// What the client may send on the whole connection before it must wait for us, in bytes.
+        /// The flow-control window of the connection, in bytes.
         package var connectionWindow: Int32 = 65_535
-        /// The most that is kept of a request's body, in bytes; the rest is discarded and flagged.
+        /// The number of bytes kept of a request body; the rest is discarded and flagged.
         package var maximumRequestBody = 64 * 1024
-        /// The most that the headers of one request may weigh, in bytes, counted as in RFC 9113, section 6.5.2; a
-        /// request with more is reset with `INTERNAL_ERROR`.
+        /// The maximum size of one request's headers, in bytes, counted as in RFC 9113, section 6.5.2. A larger
+        /// request is reset with `INTERNAL_ERROR`.
         package var maximumHeaderList = 64 * 1024
-        /// Whether ``Event/headers(stream:_:)`` announces requests whose body has still to come.
+        /// Whether ``Event/headers(stream:_:)`` is sent for requests whose body has not arrived yet.
         package var announcesHeaders = false
 
         package init() {}
     }
 
     package enum Event: Sendable {
-        /// The client's SETTINGS arrived, for the first time or changed.
+        /// The client's SETTINGS arrived or changed.
         case settings
         /// The client acknowledged our SETTINGS.
         case settingsAcknowledged
@@ -36,14 +36,14 @@ package final class HTTP2ServerSession {
         case headers(stream: Int32, HTTP2Request)
         /// A request is complete.
         case request(stream: Int32, HTTP2Request)
-        /// A stream ended, in order with `NO_ERROR`.
+        /// A stream ended; `NO_ERROR` means in order.
         case closed(stream: Int32, HTTP2ErrorCode)
         case goaway(code: HTTP2ErrorCode, debugData: [UInt8])
         /// A PRIORITY frame, which RFC 9113 deprecates (section 5.3.2).
         case priorityFrame(stream: Int32)
-        /// The client asked; the answer is on its way.
+        /// A PING from the client; the response is queued.
         case ping(UInt64)
-        /// The answer to ``ping(_:)``.
+        /// The response to ``ping(_:)``.
         case pong(UInt64)
     }
 
@@ -53,7 +53,7 @@ package final class HTTP2ServerSession {
         var headerListSize = 0
         var hasHeaders = false
         var response: HTTP2ServerResponse?
-        /// How much of the response's body nghttp2 has taken.
+        /// The number of body bytes that nghttp2 has taken.
         var sent = 0
     }
 
@@ -62,29 +62,29 @@ package final class HTTP2ServerSession {
     var streams: [Int32: Stream] = [:]
     var events = Deque<Event>()
     var headerBlocks = HeaderBlockReader()
-    /// The fields of the request before, which the next one mostly repeats: equal ones share their memory.
+    /// The fields of the previous request. The next one mostly repeats them, and equal fields share memory.
     var previousHeaders: [HTTP2Header] = []
     var fields = HeaderFields()
-    /// Streams that are not closed.
+    /// The number of open streams.
     package var openStreams: Int { streams.count }
-    /// While true, nothing leaves: neither SETTINGS nor responses.
+    /// While true, nothing is sent: neither SETTINGS nor responses.
     package var holdsOutput = false
     var termination: HTTP2Error?
     private var goawaysSubmitted = 0
-    /// In the last GOAWAY.
+    /// The `lastStreamID` of the last GOAWAY.
     private var lastStreamAnnounced = Int32.max
 
-    /// SETTINGS leave with the first ``drain(into:upTo:)``.
+    /// The first ``drain(into:upTo:)`` writes SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
         self.settings = settings
         let plan = try RawSession.Plan()
         Self.register(in: plan)
-        // A limit of resets per second would make the session read a clock.
+        // A limit of resets per second would require the session to read a clock.
         unsafe nghttp2_option_set_stream_reset_rate_limit(plan.options, .max, .max)
         unsafe nghttp2_option_set_no_closed_streams(plan.options, 1)
         raw = try RawSession(server: plan)
         // Unretained, because the session must not keep its owner alive. That is safe: nghttp2 calls back only inside
-        // calls that methods of this object make, and the session goes away together with the object.
+        // calls from this object's methods, and the session is destroyed together with the object.
         unsafe nghttp2_session_set_user_data(raw.pointer, Unmanaged.passUnretained(self).toOpaque())
         try raw.submitSettings(settings.initial.entries)
         try raw.setLocalWindow(settings.connectionWindow)
@@ -92,17 +92,17 @@ package final class HTTP2ServerSession {
 
     // MARK: Bytes
 
-    /// Takes bytes from the client.
+    /// Receives bytes from the client.
     ///
-    /// - Throws: when the connection is of no more use; ``drain(into:upTo:)`` may still have last words.
+    /// - Throws: when the connection is no longer usable; ``drain(into:upTo:)`` may still have output.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
         headerBlocks.receive(bytes)
         try raw.receive(bytes)
     }
 
-    /// Appends the frames that are to be sent now; stops at the first frame that reaches `limit` bytes.
+    /// Appends the frames that can be sent now, and stops after the first frame that reaches `limit` bytes.
     ///
-    /// - Throws: after GOAWAY has been appended, when the client broke the protocol.
+    /// - Throws: after GOAWAY was appended, when the client violated the protocol.
     package func drain(into output: inout ByteQueue, upTo limit: Int = .max) throws(HTTP2Error) {
         guard !holdsOutput else { return }
         try raw.drain(into: &output, upTo: limit)
@@ -115,9 +115,9 @@ package final class HTTP2ServerSession {
 
     // MARK: Responses
 
-    /// Answers a request, complete or not.
+    /// Responds to a request, complete or not.
     ///
-    /// - Returns: false when the stream is closed or has been answered.
+    /// - Returns: false when the stream is closed or already has a response.
     @discardableResult
     package func respond(
         stream: Int32, status: UInt16, headers: [HTTP2Header] = [], body: [UInt8] = []
@@ -125,9 +125,9 @@ package final class HTTP2ServerSession {
         try respond(stream: stream, HTTP2ServerResponse(status: status, headers: headers, body: body))
     }
 
-    /// Answers a request in any shape that HTTP/2 allows.
+    /// Responds to a request with any response that HTTP/2 allows.
     ///
-    /// - Returns: false when the stream is closed or has been answered.
+    /// - Returns: false when the stream is closed or already has a response.
     @discardableResult
     package func respond(stream: Int32, _ response: HTTP2ServerResponse) throws(HTTP2Error) -> Bool {
         guard let open = streams[stream], open.response == nil else { return false }
@@ -145,23 +145,23 @@ package final class HTTP2ServerSession {
         return true
     }
 
-    /// Resets a stream. What ``respond(stream:status:headers:body:)`` was given and ``drain(into:upTo:)`` has not
-    /// written yet is dropped: drain in between to reset a stream in the middle of its response.
+    /// Resets a stream and drops the unwritten part of its response. To reset a stream in the middle of its response,
+    /// call ``drain(into:upTo:)`` in between.
     package func reset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
         try raw.submitReset(stream: stream, code: code)
     }
 
     // MARK: Connection
 
-    /// Sends GOAWAY; requests above `lastStreamID` are dropped with `REFUSED_STREAM`, later ones ignored.
+    /// Sends GOAWAY. Requests above `lastStreamID` are dropped with `REFUSED_STREAM`, later ones ignored.
     ///
-    /// With `Int32.max` and `NO_ERROR` it is a notice only: requests go on until a second call says the real number
-    /// (RFC 9113, section 6.8).
+    /// `Int32.max` with `NO_ERROR` only gives notice: requests are accepted until a second call gives the actual
+    /// number (RFC 9113, section 6.8).
     ///
     /// - Parameters:
-    ///   - lastStreamID: The highest stream that was or may be worked on; `nil` is the highest that has come. Never
-    ///     more than what an earlier call said.
-    ///   - debugData: At most 16,376 bytes.
+    ///   - lastStreamID: the highest stream that was or may be processed; `nil` means the highest received. It is
+    ///     never raised above the value of an earlier call.
+    ///   - debugData: at most 16,376 bytes.
     package func goaway(
         lastStreamID: Int32? = nil, code: HTTP2ErrorCode = .noError, debugData: [UInt8] = []
     ) throws(HTTP2Error) {
@@ -169,7 +169,7 @@ package final class HTTP2ServerSession {
         if lastStreamID == .max, code == .noError, debugData.isEmpty {
             try check(unsafe nghttp2_submit_shutdown_notice(raw.pointer))
         } else {
-            // nghttp2 compares with the frames that have left, and not with those that wait.
+            // nghttp2 compares with the frames already sent, not with those queued.
             let last = unsafe min(
                 lastStreamID ?? nghttp2_session_get_last_proc_stream_id(raw.pointer), lastStreamAnnounced)
             lastStreamAnnounced = last
@@ -177,7 +177,7 @@ package final class HTTP2ServerSession {
         }
     }
 
-    /// Sends SETTINGS; what is `nil` stays as it is.
+    /// Sends SETTINGS; `nil` leaves a setting unchanged.
     package func updateSettings(_ changes: ServerSettings) throws(HTTP2Error) {
         try raw.submitSettings(changes.entries)
     }
@@ -186,22 +186,22 @@ package final class HTTP2ServerSession {
         try raw.submitPing(opaque)
     }
 
-    /// How much of the client's header table is in use, in bytes (RFC 7541, section 4.1).
+    /// The used size of the client's header table, in bytes (RFC 7541, section 4.1).
     package var headerTableSize: Int {
         unsafe nghttp2_session_get_hd_inflate_dynamic_table_size(raw.pointer)
     }
 
-    /// The highest stream that has come.
+    /// The highest stream received.
     package var lastStreamID: Int32 {
         unsafe nghttp2_session_get_last_proc_stream_id(raw.pointer)
     }
 
-    /// Whether there is something that can be sent now.
+    /// Whether output is pending.
     package var wantsWrite: Bool {
         unsafe !holdsOutput && nghttp2_session_want_write(raw.pointer) != 0
     }
 
-    /// False once nothing can come any more that matters: after GOAWAY, when the last stream has ended.
+    /// False once no relevant input can arrive: after GOAWAY, when the last stream has ended.
     package var wantsRead: Bool {
         unsafe nghttp2_session_want_read(raw.pointer) != 0
     }
@@ -228,7 +228,7 @@ package final class HTTP2ServerSession {
         }
     }
 
-    /// Remembers that nghttp2 closed the connection by itself; it never asks, it only sends GOAWAY.
+    /// Records that nghttp2 closed the connection by itself, which it does by sending GOAWAY.
     func goawaySent(code: HTTP2ErrorCode, reason: [UInt8]) {
         guard goawaysSubmitted == 0 else {
             goawaysSubmitted -= 1

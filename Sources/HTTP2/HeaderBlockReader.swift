@@ -1,9 +1,9 @@
 import Core
 
-/// Reads along in a client's bytes how each header field was written, which nghttp2 does not tell: its flags know
-/// "never indexed" from the rest and nothing more.
+/// Determines from a client's bytes how each header field was encoded. nghttp2 does not report this: its flags only
+/// identify "never indexed".
 ///
-/// It only counts and classifies; it decodes no text, and what is malformed it leaves to nghttp2 to refuse.
+/// It only counts and classifies. It decodes no text, and leaves malformed input to nghttp2.
 ///
 /// Source: RFC 9113, sections 3.4, 4.1, 6.2 and 6.10; RFC 7541, sections 5.1, 5.2 and 6.
 struct HeaderBlockReader {
@@ -22,18 +22,18 @@ struct HeaderBlockReader {
 
     private static let prefaceLength = 24
     private static let frameHeaderLength = 9
-    /// Longer header blocks are not kept; nghttp2 refuses them as well.
+    /// Longer header blocks are not kept; nghttp2 also refuses them. In bytes.
     private static let maximumBlockLength = 64 * 1024
 
     private var expectation = Expectation.preface
     private var missing = HeaderBlockReader.prefaceLength
-    /// Header of the current frame, as far as it has come.
+    /// The received part of the current frame's header.
     private var header: [UInt8] = []
     private var type: UInt8 = 0
     private var flags: UInt8 = 0
     private var stream: Int32 = 0
     private var payload: [UInt8] = []
-    /// The block so far: HEADERS without padding and priority fields, and their CONTINUATIONs.
+    /// The current block: HEADERS without padding and priority fields, and CONTINUATIONs.
     private var fragments: [UInt8] = []
     private var finished: [Block] = []
     private var taken = 0
@@ -111,7 +111,7 @@ struct HeaderBlockReader {
                 stream: stream, representations: Self.representations(in: fragments.span), length: fragments.count))
     }
 
-    /// What each field of a header block is, by the first bits of its representation.
+    /// The encoding of each field of a header block, from the first bits of its representation.
     static func representations(in block: Span<UInt8>) -> [HeaderRepresentation] {
         var result: [HeaderRepresentation] = []
         result.reserveCapacity(16)
@@ -140,7 +140,7 @@ struct HeaderBlockReader {
         position = min(block.count, position + length)
     }
 
-    /// An integer with a prefix of so many bits; cut off at 2^28, which no block reaches.
+    /// An integer with a prefix of `bits` bits; limited to 2^28, which no block reaches.
     private static func integer(in block: Span<UInt8>, at position: inout Int, bits: Int) -> Int {
         guard position < block.count else { return 0 }
         let mask = 1 << bits - 1

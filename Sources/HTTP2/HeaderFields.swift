@@ -1,14 +1,13 @@
 import CNghttp2
 import Core
 
-/// The header fields of the message that is being built, in nghttp2's own layout, in memory that is used again for the
-/// next message.
+/// The header fields of the message being built, in nghttp2's layout. The memory is reused for the next message.
 ///
-/// What is known at compile time is referred to. Everything else is copied here, because a span ends with the call that
-/// lent it, and once more by nghttp2 when the message is submitted.
+/// Static strings are referenced. Everything else is copied here, because a span is valid only during the call, and
+/// copied again by nghttp2 when the message is submitted.
 @safe
 struct HeaderFields: ~Copyable {
-    /// What a field costs besides its name and value when a list is measured (RFC 9113, section 6.5.2).
+    /// The overhead of a field in the size of a header list (RFC 9113, section 6.5.2).
     static let overhead = 32
 
     private var fields: UnsafeMutablePointer<nghttp2_nv>
@@ -17,7 +16,7 @@ struct HeaderFields: ~Copyable {
     private var text: UnsafeMutablePointer<UInt8>
     private var textCapacity = 1024
     private var textCount = 0
-    /// What they weigh, in bytes, counted as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
+    /// The size, in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE.
     private(set) var size = 0
 
     init() {
@@ -61,7 +60,7 @@ struct HeaderFields: ~Copyable {
                 name: name, value: value, namelen: header.name.count, valuelen: header.value.count, flags: 0))
     }
 
-    /// Lends the fields; they are valid until one is added.
+    /// Passes the fields to `body`; they are valid until one is added.
     func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>, Int) -> Result) -> Result {
         unsafe body(UnsafePointer(fields), fieldCount)
     }
@@ -92,7 +91,7 @@ struct HeaderFields: ~Copyable {
         return unsafe start
     }
 
-    /// Makes room for text; when that moves the text, the fields follow it.
+    /// Reserves room for text. If that moves the text, the fields are updated.
     private mutating func reserve(_ count: Int) {
         guard textCount + count > textCapacity else { return }
         let old = unsafe text

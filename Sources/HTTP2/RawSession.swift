@@ -1,14 +1,14 @@
 import CNghttp2
 import Core
 
-/// A session of nghttp2: what both ends of a connection have in common.
+/// An nghttp2 session: the common part of client and server.
 ///
-/// nghttp2 calls back only from inside a call that is made here, and `nghttp2_session_del` calls nothing back.
+/// nghttp2 calls back only inside calls made here, and `nghttp2_session_del` does not call back.
 @safe
 struct RawSession: ~Copyable {
     let pointer: OpaquePointer
 
-    /// What a session does when something happens, and how it behaves; both are copied by nghttp2.
+    /// The callbacks and options of a session; nghttp2 copies both.
     @safe
     struct Plan: ~Copyable {
         let callbacks: OpaquePointer
@@ -58,7 +58,7 @@ struct RawSession: ~Copyable {
         precondition(consumed == bytes.count, "nghttp2 takes everything unless a callback pauses it, and none does")
     }
 
-    /// Appends whole frames until there are no more, or `limit` bytes have been reached.
+    /// Appends complete frames until none is left or `limit` bytes are reached.
     func drain(into output: inout ByteQueue, upTo limit: Int) throws(HTTP2Error) {
         let start = output.count
         while output.count - start < limit {
@@ -68,9 +68,9 @@ struct RawSession: ~Copyable {
         }
     }
 
-    /// A frame, whole or in part, that is valid until the next call; empty when there is none.
+    /// A frame or a part of one, valid until the next call; empty when there is none.
     ///
-    /// A function of its own, because a span of a variable would put the variable on the heap, for each frame anew.
+    /// A separate function, because a span of a variable would allocate that variable on the heap for each frame.
     private func nextFrame() throws(HTTP2Error) -> UnsafeBufferPointer<UInt8> {
         var start: UnsafePointer<UInt8>?
         let count = unsafe nghttp2_session_mem_send(pointer, &start)
@@ -86,7 +86,7 @@ struct RawSession: ~Copyable {
             })
     }
 
-    /// Sets how much the peer may send before it must wait for us; stream 0 is the connection.
+    /// Sets a flow-control window, in bytes; stream 0 is the connection.
     func setLocalWindow(_ size: Int32, stream: Int32 = 0) throws(HTTP2Error) {
         try check(unsafe nghttp2_session_set_local_window_size(pointer, 0, stream, size))
     }
@@ -115,7 +115,7 @@ struct RawSession: ~Copyable {
     }
 }
 
-/// Turns nghttp2's return values into errors.
+/// Converts nghttp2's return values to errors.
 func check(_ result: Int32) throws(HTTP2Error) {
     guard result == 0 else { throw HTTP2Error(library: result) }
 }
@@ -137,10 +137,10 @@ extension nghttp2_ping {
 }
 
 extension nghttp2_goaway {
-    /// The most debug data that is kept of a GOAWAY frame, in bytes.
+    /// The number of bytes kept of a GOAWAY frame's debug data.
     static var maximumDebugData: Int { 4096 }
 
-    /// The debug data, cut to ``maximumDebugData``.
+    /// The debug data, truncated to ``maximumDebugData``.
     var debugData: [UInt8] {
         guard let data = unsafe opaque_data else { return [] }
         return unsafe Array(UnsafeBufferPointer(start: data, count: min(opaque_data_len, Self.maximumDebugData)))

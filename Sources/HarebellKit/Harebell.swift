@@ -1,7 +1,7 @@
 import ArgumentParser
 public import Decoding
 
-/// The command line of Harebell, with decoders of one's own.
+/// The command line of Harebell, with custom decoders.
 ///
 /// ```swift
 /// @main
@@ -12,16 +12,16 @@ public import Decoding
 /// }
 /// ```
 public enum Harebell {
-    /// Runs the command that this process's arguments name, then ends the process with the command's exit code.
+    /// Runs the command in this process's arguments, then exits with the command's exit code.
     ///
-    /// Every command of `harebell` is there, and each knows the formats besides those that Harebell comes with: `run`
-    /// reads messages with them, `check` holds their options against what they say of them, `decode` tries them, and
-    /// `config --reference` lists their options.
+    /// All commands of `harebell` are available and support the given formats in addition to the built-in ones. `run`
+    /// decodes messages with them, `check` validates their options, `decode` tests them, and `config --reference`
+    /// lists their options.
     ///
-    /// Two formats with one name, a name that cannot be a key of the configuration, or an option with a default that it
-    /// does not take itself are mistakes in the program: it says so and ends with exit code 70.
+    /// A programming error ends the process with exit code 70 and a message. Examples are a duplicate format name, a
+    /// name that is not valid as a configuration key, and an invalid default of an option.
     ///
-    /// - Parameter formats: in the order in which the reference shows them.
+    /// - Parameter formats: in the order of the reference.
     public static func main(decoders formats: [DecoderFormat] = []) -> Never {
         let path = CommandPath(Array(CommandLine.arguments.dropFirst()))
         do {
@@ -39,7 +39,7 @@ public enum Harebell {
                 try command.run()
             }
         } catch {
-            // What the parser threw, or a command on purpose, has a code; anything else would end with 1.
+            // Parser errors and intended exits have a code; other errors would exit with 1.
             guard RootCommand.exitCode(for: error) == .failure else { Self.end(error, path) }
             complain("\(error)")
             RootCommand.exit(withError: Status.unforeseen(error))
@@ -47,15 +47,15 @@ public enum Harebell {
         RootCommand.exit()
     }
 
-    /// Ends as the parser has it, with what it says escaped: it quotes arguments and names.
+    /// Exits like the parser, but escapes its message, which quotes arguments and names.
     private static func end(_ error: any Error, _ path: CommandPath) -> Never {
         let code = RootCommand.exitCode(for: error)
         let message =
             (error as? ValidationError).map { path.usageError($0.message) } ?? RootCommand.fullMessage(for: error)
-        // An exit code alone says nothing.
+        // A bare exit code has no message.
         guard !message.isEmpty else { RootCommand.exit(withError: code) }
         if code == .success {
-            // Help, or a script for a shell: our own text.
+            // Help, or a shell completion script: our own text.
             say(raw: message)
         } else {
             complain(lines: message)

@@ -4,22 +4,22 @@ import Decoding
 import Glibc
 import TLS
 
-/// How a command ends. Source: sysexits.h.
+/// The exit codes of commands. Source: sysexits.h.
 enum Status {
     static let refused = ExitCode(65)
     static let unavailable = ExitCode(69)
     static let `internal` = ExitCode(70)
     static let configuration = ExitCode(78)
 
-    /// For an error that no command dealt with. Those of TLS are about a file that the configuration names: what a peer
-    /// does ends a connection, not a command.
+    /// The code for an error that no command handled. TLS errors concern a configured file here: errors caused by a
+    /// peer end a connection, not a command.
     static func unforeseen(_ error: any Error) -> ExitCode {
         error is TLSError ? configuration : `internal`
     }
 }
 
 extension Outcome {
-    /// How a command ends whose request ended so; `nil` for done.
+    /// The exit code for a failed request; `nil` for success.
     var status: ExitCode? {
         switch self {
         case .accepted: nil
@@ -39,27 +39,28 @@ func complain(lines text: String) {
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) { complain(String(line)) }
 }
 
-/// Writes a line to standard output at once, also where that is a pipe.
+/// Writes a line to standard output immediately, even if it is a pipe.
 func say(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDOUT_FILENO)
 }
 
-/// Writes several lines likewise. A line feed within one of them is a peer's, and does not begin another.
+/// Writes several lines to standard output immediately. Line feeds within a line are escaped, because they may come
+/// from a peer.
 func say(lines: [String]) {
     for line in lines { say(line) }
 }
 
-/// Writes a JSON object likewise, on one line.
+/// Writes a JSON object to standard output immediately, on one line.
 func say(json members: [(String, JSONAnswer)]) {
     say(json: JSONAnswer.text(of: members))
 }
 
-/// Writes JSON likewise, on one line.
+/// Writes JSON to standard output immediately, on one line.
 func say(json: String) {
     write(ControlCharacters.escaped(json: json), to: STDOUT_FILENO)
 }
 
-/// Likewise, of what is safe for a terminal already.
+/// Writes text that is already escaped to standard output immediately.
 func say(raw text: String) {
     write(text, to: STDOUT_FILENO)
 }
@@ -68,7 +69,7 @@ private func write(_ line: String, to descriptor: Int32) {
     var rest = ArraySlice((line + "\n").utf8)
     while !rest.isEmpty {
         let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        // Nobody is left to be told when the other end of a pipe is gone.
+        // When the reader of a pipe is gone, an error cannot be reported.
         guard written >= 0 || errno == EINTR else { return }
         rest = rest.dropFirst(max(0, written))
     }

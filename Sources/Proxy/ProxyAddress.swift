@@ -1,14 +1,14 @@
 package import Core
 
-/// Where an HTTP proxy listens, and who we are to it. Never printed with its credentials.
+/// The endpoint and credentials of an HTTP proxy. Credentials are never printed.
 package struct ProxyAddress: Hashable, Sendable {
     package let endpoint: Endpoint
     /// The value of `Proxy-Authorization`. Source: RFC 7617.
     let authorization: [UInt8]?
 
     /// - Parameters:
-    ///   - user: without a colon; `nil` for a proxy that asks nobody who they are.
-    ///   - password: as it is, not percent-encoded.
+    ///   - user: without a colon; `nil` for a proxy without authentication.
+    ///   - password: not percent-encoded.
     package init(endpoint: Endpoint, user: String? = nil, password: String = "") {
         precondition(user?.utf8.contains(UInt8(ascii: ":")) != true, "a user's name ends at the first colon")
         self.endpoint = endpoint

@@ -1,9 +1,9 @@
 package import Core
 
-/// A network whose connections all go through one HTTP proxy, by whatever network leads to that.
+/// A network that connects through an HTTP proxy, using another network to reach the proxy.
 ///
-/// The proxy takes the endpoint's place: it is what is resolved and connected to. Then CONNECT asks for the way to the
-/// endpoint, whose name the proxy resolves; the engine's transport opens when that is granted.
+/// The proxy is resolved and connected to instead of the endpoint. Then CONNECT requests a tunnel to the endpoint,
+/// whose name the proxy resolves. The engine's transport opens when the proxy accepts.
 package final class ProxyNetwork: Network {
     private let base: any Network
     private let proxy: ProxyAddress
@@ -14,7 +14,7 @@ package final class ProxyNetwork: Network {
         self.proxy = proxy
     }
 
-    /// - Parameter timeout: for reaching the proxy, and once more for its answer.
+    /// - Parameter timeout: for reaching the proxy, and again for its response.
     package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
         forgetEnded()
         let tunnel = TunnelEngine(engine, ProxyTunnel(to: endpoint, through: proxy), timeout: timeout)
@@ -28,7 +28,7 @@ package final class ProxyNetwork: Network {
         base.disconnect(tunnels.remove(at: index))
     }
 
-    /// What it means that the transport to the proxy failed, or broke before the way was open.
+    /// The error for a failed transport to the proxy, or one that broke before the tunnel was open.
     package static func notReached(_ failure: TransportError) -> TransportError {
         TransportError(code: failure.code, message: "the proxy: \(failure.message)")
     }

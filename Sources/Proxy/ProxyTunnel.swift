@@ -1,22 +1,21 @@
 package import Core
 
-/// Asks an HTTP proxy for a way through: CONNECT and its answer, as bytes. What follows the answer is not HTTP any
-/// more.
+/// Requests a tunnel from an HTTP proxy: CONNECT and its response, as bytes. The data after the response is not HTTP.
 ///
 /// Source: RFC 9110, section 9.3.6; RFC 9112, section 4.
 package struct ProxyTunnel: ~Copyable {
-    /// The most bytes of an answer's status line and header fields, interim answers included.
+    /// The maximum size of status lines and header fields, in bytes, including interim responses.
     package static let maximumHeader = 16 * 1024
-    /// The most characters that an error tells of a proxy's own words.
+    /// The number of characters of a proxy's reason phrase in an error.
     static let maximumPhrase = 60
 
     private static let greeting = Array("HTTP/1.".utf8)
 
     package let proxy: ProxyAddress
-    /// Where the way is to lead; the proxy resolves its name.
+    /// The target of the tunnel; the proxy resolves its name.
     package let target: Endpoint
     private var header: [UInt8] = []
-    /// Of the answer that is being read, in ``header``.
+    /// The start of the current response in ``header``.
     private var start = 0
 
     package init(to target: Endpoint, through proxy: ProxyAddress) {
@@ -24,7 +23,7 @@ package struct ProxyTunnel: ~Copyable {
         self.proxy = proxy
     }
 
-    /// What is sent first, and nothing else until the answer.
+    /// Sent first; nothing else is sent until the response.
     package var request: [UInt8] {
         var bytes = Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n".utf8)
         if let authorization = proxy.authorization {
@@ -33,11 +32,11 @@ package struct ProxyTunnel: ~Copyable {
         return bytes + Array("\r\n".utf8)
     }
 
-    /// Reads what the proxy says.
+    /// Reads the proxy's response.
     ///
-    /// - Returns: how many of `bytes` were the proxy's: the way is open, and the others come from the target; `nil`
-    ///   while the answer is not complete.
-    /// - Throws: when there is no way.
+    /// - Returns: the number of `bytes` in the response; the others come from the target. `nil` while the response is
+    ///   incomplete.
+    /// - Throws: when the proxy refuses the tunnel.
     package mutating func receive(_ bytes: Span<UInt8>) throws(TransportError) -> Int? {
         for index in 0..<bytes.count {
             header.append(bytes[index])
@@ -45,7 +44,7 @@ package struct ProxyTunnel: ~Copyable {
             try checkStart()
             guard isComplete else { continue }
             let status = try status()
-            // Interim answers may come before the answer (RFC 9110, section 15.2).
+            // Interim responses may precede the final one (RFC 9110, section 15.2).
             if 100..<200 ~= status {
                 start = header.count
             } else if 200..<300 ~= status {
@@ -57,26 +56,27 @@ package struct ProxyTunnel: ~Copyable {
         return nil
     }
 
-    /// What it means that the proxy closes before its answer was complete.
+    /// The error for a proxy that closes before its response is complete.
     package var closedEarly: TransportError {
         error("ECONNRESET", "the proxy \(proxy) closed the connection without opening the way to \(target)")
     }
 
-    /// What it means that no answer came within `time`.
+    /// The error for a response that did not arrive within `time`.
     package func timedOut(after time: Duration) -> TransportError {
         error("ETIMEDOUT", "the proxy \(proxy) did not open the way to \(target) within \(time)")
     }
 
     // MARK: Reading
 
-    /// Tells at once what is not HTTP, such as TLS or another protocol's greeting: its end may never come.
+    /// Rejects bytes that are not HTTP immediately, such as TLS or another protocol's greeting: a complete header may
+    /// never arrive.
     private func checkStart() throws(TransportError) {
         let position = header.count - 1 - start
         guard position < Self.greeting.count, header[start + position] != Self.greeting[position] else { return }
         throw notHTTP
     }
 
-    /// Whether an empty line has ended the header; a lone line feed is a line's end, too (RFC 9112, section 2.2).
+    /// Whether an empty line has ended the header; a bare line feed also ends a line (RFC 9112, section 2.2).
     private var isComplete: Bool {
         let lineFeed = UInt8(ascii: "\n")
         guard header.last == lineFeed else { return false }
@@ -84,7 +84,7 @@ package struct ProxyTunnel: ~Copyable {
         return tail.last == lineFeed || (tail.last == UInt8(ascii: "\r") && tail.dropLast().last == lineFeed)
     }
 
-    /// The first line's words after the version: three digits, and what the proxy says about them.
+    /// The status line after the version: three digits and the reason phrase.
     private var statusLine: (status: ArraySlice<UInt8>, phrase: ArraySlice<UInt8>) {
         let line = header[start...].prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
@@ -104,7 +104,7 @@ package struct ProxyTunnel: ~Copyable {
         let what =
             switch status {
             case 407 where proxy.authorization == nil: "the proxy \(proxy) wants a user and a password"
-            // To credentials that it does not know, tinyproxy says 401.
+            // tinyproxy responds to unknown credentials with 401.
             case 401, 407: "the proxy \(proxy) wants other credentials"
             case 403: "the proxy \(proxy) does not permit connections to \(target)"
             case 502, 503, 504: "the proxy \(proxy) cannot reach \(target)"

@@ -1,13 +1,13 @@
 import Core
 
-/// Opens the way through a proxy, then stands aside: the inner engine's transport is what comes out of it.
+/// Opens a tunnel through a proxy, then passes all data to the inner engine.
 final class TunnelEngine: Engine {
     private enum State {
-        /// On the way to the proxy.
+        /// Connecting to the proxy.
         case connecting
         case asking(deadline: Instant)
         case open
-        /// The inner engine was told the end.
+        /// The inner engine was notified of the end.
         case closed
     }
 
@@ -17,7 +17,7 @@ final class TunnelEngine: Engine {
     private var state = State.connecting
     private var request: [UInt8] = []
 
-    /// - Parameter timeout: for the proxy's answer, counted from when the proxy was reached.
+    /// - Parameter timeout: for the proxy's response, counted from the connection to the proxy.
     init(_ inner: any Engine, _ tunnel: consuming ProxyTunnel, timeout: Duration) {
         self.inner = inner
         self.tunnel = tunnel
@@ -28,7 +28,7 @@ final class TunnelEngine: Engine {
         if case .closed = state { true } else { false }
     }
 
-    /// Between its transport's calls, only the inner engine changes.
+    /// Between calls of the transport, only the inner engine changes.
     func announceChanges(to wake: @escaping () -> Void) -> Bool {
         inner.announceChanges(to: wake)
     }

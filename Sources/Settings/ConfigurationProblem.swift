@@ -1,12 +1,12 @@
 package import YAML
 
-/// One thing that is wrong, or doubtful, in a configuration file, and where.
+/// An error or a warning in a configuration file, with its location.
 package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
     package enum Severity: Sendable {
         case error, warning
     }
 
-    /// A place in the file; lines and columns count from 1, columns in Unicode scalars.
+    /// A location in the file. Lines and columns count from 1; columns are Unicode scalars.
     package struct Location: Sendable, Hashable, Comparable {
         package var line: Int
         package var column: Int
@@ -24,9 +24,9 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
     package var severity: Severity
     package var file: String
     package var location: Location
-    /// What is wrong and what would be right; no secret, and no value that came from the environment.
+    /// The problem and the expected value, without secrets and values from the environment.
     package var message: String
-    /// What may have been meant, or what to do.
+    /// A suggestion or a remedy.
     package var hint: String?
 
     package init(
@@ -39,7 +39,7 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
         self.hint = hint
     }
 
-    /// `file:line:column: message; hint`, as compilers print it.
+    /// `file:line:column: message; hint`, in the format of compilers.
     package var description: String {
         let start = "\(file):\(location.line):\(location.column): \(severity == .warning ? "warning: " : "")"
         return start + message + (hint.map { "; \($0)" } ?? "")

@@ -1,4 +1,4 @@
-/// The settings that a file may have.
+/// The settings of a file.
 package struct Schema: Sendable {
     /// In the order of the reference.
     package let settings: [Setting]

@@ -1,6 +1,7 @@
-/// One row of the configuration's schema: a key with everything that is said about it; an option of a decoder.
+/// One row of the configuration's schema: a key with its type, default and summary. Decoder options are settings as
+/// well.
 ///
-/// Parsing, `config --reference` and the documentation are all made from a ``Schema``.
+/// Parsing, `config --reference` and the documentation are all derived from a ``Schema``.
 public struct Setting: Sendable {
     /// The type of a value.
     package enum Kind: Sendable, Equatable {
@@ -8,9 +9,9 @@ public struct Setting: Sendable {
         case section
         /// A list of mappings, `count` of them.
         case sections(count: ClosedRange<Int>)
-        /// Text of so many bytes of UTF-8.
+        /// Text with a length in bytes of UTF-8.
         case text(bytes: ClosedRange<Int>)
-        /// The path of a file; a relative one starts at the configuration file's folder.
+        /// The path of a file, relative to the configuration file's folder.
         case file
         case integer(ClosedRange<Int>)
         case number(ClosedRange<Double>)
@@ -18,18 +19,18 @@ public struct Setting: Sendable {
         case choice([String])
         /// A list of `count` integers.
         case integers(ClosedRange<Int>, count: ClosedRange<Int>)
-        /// A list of `count` texts of so many bytes.
+        /// A list of `count` texts with a length in bytes each.
         case texts(bytes: ClosedRange<Int>, count: ClosedRange<Int>)
     }
 
-    /// The key with those above it: `apns.connections.min`; `queues[].name` in each section of a list.
+    /// The full path of the key: `apns.connections.min`; `queues[].name` in each section of a list.
     package let path: String
     package let kind: Kind
-    /// In YAML; `null` where the setting may be off; `nil` where it must be given.
+    /// In YAML; `null` if the setting can be off; `nil` if it is required.
     package let defaultValue: String?
-    /// Whether `null` is a value of its own (off) instead of a mistake.
+    /// Whether `null` is valid and turns the setting off.
     package let isOptional: Bool
-    /// Whether no message may show the value.
+    /// Whether messages must not show the value.
     package let isSecret: Bool
     /// One sentence.
     package let summary: String
@@ -51,17 +52,17 @@ public struct Setting: Sendable {
         path.split(separator: ".").last.map(String.init) ?? path
     }
 
-    /// The path of the section that holds this key; empty at the top.
+    /// The path of the section that contains this key; empty at the top level.
     package var parent: String {
         path.contains(".") ? String(path.prefix(path.count - key.count - 1)) : ""
     }
 
-    /// The same key within a section.
+    /// The same setting within a section.
     package func below(_ section: String) -> Setting {
         Setting("\(section).\(path)", kind, default: defaultValue, optional: isOptional, secret: isSecret, summary)
     }
 
-    /// The path of the sections in a list or mapping of this name, as parents of their keys.
+    /// The parent path of the keys in a list or mapping with this name.
     var childPrefix: String {
         if case .sections = kind { path + "[]" } else { path }
     }

@@ -1,6 +1,6 @@
 package import YAML
 
-/// Holds a file's tree against the schema: every value that is right, and every problem.
+/// Validates a file's tree against the schema and collects all valid values and all problems.
 package struct SettingReader {
     let file: String
     let environment: (String) -> String?
@@ -18,17 +18,17 @@ package struct SettingReader {
         self.environment = environment
     }
 
-    /// The defaults of a section's settings; those that must be given are missing.
+    /// The defaults of a section's settings; required settings are missing.
     package static func defaults(of settings: [Setting]) -> SettingValues {
         reader(of: settings).values
     }
 
-    /// What the schema itself says against a default of a section's settings; `nil` if nothing.
+    /// The schema's problem with a default of a section's settings; `nil` if there is none.
     package static func problem(inDefaultsOf settings: [Setting]) -> String? {
         reader(of: settings.filter { $0.defaultValue != nil }).problems.first?.message
     }
 
-    /// One that has read an empty file.
+    /// A reader of an empty file.
     private static func reader(of settings: [Setting]) -> SettingReader {
         var reader = SettingReader(root: nil, file: "", schema: Schema(settings), environment: { _ in nil })
         reader.read()
@@ -44,8 +44,8 @@ package struct SettingReader {
     }
 
     /// - Parameters:
-    ///   - path: of this section in the file.
-    ///   - schema: of this section in the table.
+    ///   - path: the section's path in the file.
+    ///   - schema: the section's path in the schema.
     private mutating func readSection(_ mapping: [YAMLNode.Entry], path: String, schema: String) {
         let settings = self.schema.children[schema] ?? []
         var given: [String: YAMLNode] = [:]
@@ -169,7 +169,7 @@ package struct SettingReader {
         }
     }
 
-    /// - Returns: `nil` in the place of each element that is wrong.
+    /// - Returns: `nil` for each invalid element.
     private mutating func elements<Value>(
         of sequence: [YAMLNode], _ path: String, _ read: (inout SettingReader, YAMLNode, String) -> Value?
     ) -> [Value?] {
@@ -264,7 +264,7 @@ package struct SettingReader {
                 severity: .error, file: file, location: values.location(of: path), message: message, hint: hint))
     }
 
-    /// A sibling of similar name, else the same name elsewhere.
+    /// A sibling with a similar name, else the same name elsewhere.
     private func hint(for name: String, among settings: [Setting]) -> String? {
         if let key = Suggestion.completion(of: name, among: settings.map(\.key)) { return Suggestion.question(key) }
         let normal = Suggestion.normal(name)
@@ -290,7 +290,7 @@ package struct SettingReader {
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 
-    /// What a person would call a value.
+    /// The user-facing name of a value's type.
     private static func kind(of node: YAMLNode) -> String {
         switch node.content {
         case .mapping: return "keys and values"
@@ -306,7 +306,7 @@ package struct SettingReader {
 }
 
 extension Setting.Kind {
-    /// What a value of this kind is, in words: "expected …".
+    /// The expected value, for "expected …".
     var expectation: String {
         switch self {
         case .section: "keys and values"
@@ -322,7 +322,7 @@ extension Setting.Kind {
         }
     }
 
-    /// The same for an element of a list.
+    /// The expected value of a list element.
     var elementExpectation: String {
         switch self {
         case .integers: "an integer"

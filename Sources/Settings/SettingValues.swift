@@ -11,22 +11,22 @@ package struct SettingValues: Sendable {
         case integers([Int])
         case section
         case sections(Int)
-        /// `null` where that is a value of its own.
+        /// `null`, where that is valid.
         case off
     }
 
     private var values: [String: Value] = [:]
-    /// Of lists of texts some of whose elements are wrong, the others.
+    /// The elements of lists of texts with invalid elements; those are `nil`.
     private var fragments: [String: [String?]] = [:]
     private var locations: [String: ConfigurationProblem.Location] = [:]
-    /// What the file says where the environment fills in a value or a part of it (`${NAME}`).
+    /// The text in the file for values that contain environment variables (`${NAME}`).
     private var substituted: [String: String] = [:]
 
     package mutating func set(_ path: String, _ value: Value) {
         values[path] = value
     }
 
-    /// A list of texts; it has a value if each of them has.
+    /// Sets a list of texts; it has a value if all elements are valid.
     mutating func set(_ path: String, elements: [String?]) {
         if elements.contains(nil) {
             fragments[path] = elements
@@ -35,22 +35,22 @@ package struct SettingValues: Sendable {
         }
     }
 
-    /// Remembers where a key or a list's element stands; what comes from a default has no place.
+    /// Records the location of a key or a list element; values from a default have none.
     mutating func locate(_ path: String, at location: ConfigurationProblem.Location) {
         locations[path] = location
     }
 
-    /// Remembers that the environment has filled in the value, and what the file says in its place.
+    /// Records that a value contains environment variables, with its text in the file.
     mutating func substitute(_ path: String, for written: String) {
         substituted[path] = written
     }
 
-    /// What the file says where the environment fills in the value; `nil` where the value is the file's or a default.
+    /// The text in the file for a value with environment variables; `nil` for other values.
     package func written(_ path: String) -> String? {
         substituted[path]
     }
 
-    /// A value as messages show it: as the file has it, and never what the environment filled in.
+    /// A value as shown in messages: the text in the file, never the value of an environment variable.
     package func shown(_ path: String) -> String {
         if let written = substituted[path] { return written }
         if let element = element(path) { return element }
@@ -66,13 +66,13 @@ package struct SettingValues: Sendable {
 
     /// The file that a setting names.
     ///
-    /// - Parameter file: the configuration file, in whose folder a relative path starts.
+    /// - Parameter file: the configuration file; relative paths start at its folder.
     package func file(_ path: String, beside file: String) -> FilePath? {
         text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written(path)) }
     }
 
-    /// The texts and elements of lists below a section that the environment filled in, the longest first, and what the
-    /// file says in their place.
+    /// The texts and list elements below a section that contain environment variables, longest first, with their text
+    /// in the file.
     private func secrets(below section: String) -> [(value: String, written: String)] {
         substituted.compactMap { path, written in
             guard path.hasPrefix(section), let value = text(path) ?? element(path), !value.isEmpty else { return nil }
@@ -89,8 +89,8 @@ package struct SettingValues: Sendable {
         return elements.indices.contains(index) ? elements[index] : nil
     }
 
-    /// Takes what the environment filled in out of a message about a section: each such value, and each part of one in
-    /// quotes, is shown as the file has it. For messages of decoders, which do not know where their options come from.
+    /// Replaces values from environment variables in a message about a section: each such value, and each quoted part
+    /// of one, is shown as in the file. For messages of decoders, which do not know the origin of their options.
     package func concealing(_ message: String, below section: String) -> String {
         secrets(below: section).reduce(message) { message, secret in
             message.replacing(secret.value, with: secret.written)
@@ -102,7 +102,7 @@ package struct SettingValues: Sendable {
         }
     }
 
-    /// Where the value stands, or the closest section around it that the file has.
+    /// The location of the value, or of the closest enclosing section in the file.
     package func location(of path: String) -> ConfigurationProblem.Location {
         var path = Substring(path)
         while true {
@@ -113,12 +113,12 @@ package struct SettingValues: Sendable {
         return ConfigurationProblem.Location(line: 1, column: 1)
     }
 
-    /// Whether the file gives this key, rather than its default.
+    /// Whether the file contains this key, rather than its default.
     package func isGiven(_ path: String) -> Bool {
         locations[path] != nil
     }
 
-    /// What lies in a section, with paths that begin there, and without places.
+    /// The values of a section, with paths relative to it and without locations.
     package func section(_ section: String) -> SettingValues {
         var inner = SettingValues()
         for (path, value) in values where path.hasPrefix(section + ".") {
@@ -154,7 +154,7 @@ package struct SettingValues: Sendable {
         if case .texts(let texts) = values[path] { texts } else { nil }
     }
 
-    /// Those elements of a list of texts that are right, in their places.
+    /// The elements of a list of texts; `nil` for invalid ones.
     package func elements(_ path: String) -> [String?] {
         texts(path) ?? fragments[path] ?? []
     }
@@ -163,14 +163,14 @@ package struct SettingValues: Sendable {
         if case .integers(let integers) = values[path] { integers } else { nil }
     }
 
-    /// The number of sections in a list; 0 where it could not be read.
+    /// The number of sections in a list; 0 if it could not be read.
     package func count(_ path: String) -> Int {
         if case .sections(let count) = values[path] { count } else { 0 }
     }
 }
 
 extension SettingValues: Equatable {
-    /// Whether all settings have the same values, however the file writes them.
+    /// Whether all settings have the same values, regardless of their notation.
     package static func == (left: SettingValues, right: SettingValues) -> Bool {
         left.values == right.values && left.fragments == right.fragments && left.locations == right.locations
     }

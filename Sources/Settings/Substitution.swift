@@ -40,7 +40,7 @@ package enum Substitution {
         return result + rest
     }
 
-    /// Whether a text takes anything from the environment.
+    /// Whether a text contains environment variables.
     package static func isNeeded(in text: String) -> Bool {
         text.replacing("$${", with: "").contains("${")
     }

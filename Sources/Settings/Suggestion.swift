@@ -1,7 +1,7 @@
-/// "Did you mean": the candidate that a misspelt word is closest to.
+/// "Did you mean": the candidate closest to a misspelt word.
 package enum Suggestion {
-    /// - Returns: `nil` unless a candidate is equal but for case, hyphens and underscores, or can be had by changing
-    ///   about a third of the letters.
+    /// - Returns: `nil` unless a candidate differs only in case, hyphens and underscores, or in at most about a third
+    ///   of the letters.
     package static func closest(to word: String, among candidates: [String]) -> String? {
         let word = normal(word)
         var best: (candidate: String, distance: Int)?
@@ -16,7 +16,7 @@ package enum Suggestion {
         return best?.candidate
     }
 
-    /// - Returns: the closest one, else the only one that begins with the word.
+    /// - Returns: the closest candidate, else the only one that begins with the word.
     package static func completion(of word: String, among candidates: [String]) -> String? {
         if let closest = closest(to: word, among: candidates) { return closest }
         let beginning = normal(word)
@@ -24,15 +24,15 @@ package enum Suggestion {
         return beginning.count >= shortestBeginning && longer.count == 1 ? longer[0] : nil
     }
 
-    /// What shorter words begin with is chance.
+    /// Shorter words match a beginning by chance.
     private static let shortestBeginning = 3
 
-    /// As it is asked for.
+    /// The suggestion as a question.
     package static func question(_ candidate: String?) -> String? {
         candidate.map { "did you mean \"\($0)\"?" }
     }
 
-    /// `heartbeatSeconds`, `heartbeat-seconds` and `heartbeat_seconds` are one word to a person.
+    /// Normalises `heartbeatSeconds`, `heartbeat-seconds` and `heartbeat_seconds` to the same word.
     static func normal(_ word: String) -> [UInt8] {
         word.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }
     }

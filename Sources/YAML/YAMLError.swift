@@ -1,12 +1,12 @@
 package import Core
 
-/// Why a text is not YAML that this target reads. It never quotes the text.
+/// Why a text cannot be read as YAML. The error never quotes the text.
 package struct YAMLError: ComponentError {
     package typealias Code = ErrorCode<YAMLError>
 
     package let code: Code
     package let message: String
-    /// Where the reader stopped.
+    /// The position at which the reader stopped.
     package let mark: YAMLNode.Mark
     package let blame = Blame.local
     package let isTransient = false
@@ -19,13 +19,13 @@ package struct YAMLError: ComponentError {
 }
 
 extension ErrorCode<YAMLError> {
-    /// libyaml's names.
+    /// libyaml's error names.
     package static var memory: Self { Self(rawValue: "YAML_MEMORY_ERROR") }
     package static var reader: Self { Self(rawValue: "YAML_READER_ERROR") }
     package static var scanner: Self { Self(rawValue: "YAML_SCANNER_ERROR") }
     package static var parser: Self { Self(rawValue: "YAML_PARSER_ERROR") }
     package static var composer: Self { Self(rawValue: "YAML_COMPOSER_ERROR") }
-    /// More levels than ``YAMLParser/maximumDepth``.
+    /// Nested deeper than ``YAMLParser/maximumDepth``.
     package static var depth: Self { Self(rawValue: "depth") }
     /// More nodes than ``YAMLParser/maximumNodes``.
     package static var nodes: Self { Self(rawValue: "nodes") }

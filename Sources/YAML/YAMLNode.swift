@@ -1,7 +1,6 @@
-/// A part of a YAML document: its text and shape, and where it stands. Tags are ignored: the reader decides what a
-/// scalar means.
+/// A node of a YAML document with its position. Tags are ignored: the reader interprets scalars.
 package struct YAMLNode: Sendable {
-    /// A place in the text. Both numbers count from one; columns are Unicode scalars.
+    /// A position in the text. Lines and columns count from one; columns are Unicode scalars.
     package struct Mark: Equatable, Sendable {
         package let line: Int
         package let column: Int
@@ -20,7 +19,7 @@ package struct YAMLNode: Sendable {
     package struct Entry: Sendable {
         package let key: YAMLNode
         package let value: YAMLNode
-        /// Where the same key stands first, if this one repeats it.
+        /// The first position of the same key, if this one repeats it.
         package let first: Mark?
     }
 
@@ -32,7 +31,7 @@ package struct YAMLNode: Sendable {
     }
 
     package let content: Content
-    /// Where the node begins; behind an alias, where the anchored node begins. `nil` for one ``withoutMarks``.
+    /// The start of the node; for an alias, the start of the anchored node. `nil` after ``withoutMarks``.
     package let mark: Mark?
 
     package var scalar: Scalar? {
@@ -47,7 +46,7 @@ package struct YAMLNode: Sendable {
         if case .mapping(let entries) = content { entries } else { nil }
     }
 
-    /// The same for a text that stands in no file.
+    /// The same node without positions, for a text that is not from a file.
     package var withoutMarks: YAMLNode {
         switch content {
         case .scalar: YAMLNode(content: content, mark: nil)

@@ -1,13 +1,13 @@
 import CYAML
 
-/// Reads a text with one YAML document into a tree.
+/// Parses a text with one YAML document into a tree.
 ///
-/// libyaml turns the text into events. Two limits hold against a hostile text: how deep nodes lie within each other,
-/// and how many there are once each alias stands for what it names.
+/// libyaml turns the text into events. Two limits protect against hostile input: the nesting depth, and the number of
+/// nodes after aliases are expanded.
 @safe
 package struct YAMLParser: ~Copyable {
     package static let maximumDepth = 64
-    /// Aliases count with all that they stand for. A configuration with a thousand apps has some 30,000.
+    /// Aliases count as their expanded nodes. A configuration with a thousand apps has about 30,000.
     package static let maximumNodes = 200_000
 
     private enum Event {
@@ -18,18 +18,18 @@ package struct YAMLParser: ~Copyable {
         case mappingStart(anchor: String?)
     }
 
-    /// A node with what an alias of it adds to the tree.
+    /// A node with its size, which each alias adds to the tree.
     private struct Measured {
         let node: YAMLNode
-        /// How many nodes it is, with all that lies in it.
+        /// The number of nodes in its subtree, including itself.
         let count: Int
-        /// How many levels it is; a scalar is one.
+        /// The number of levels; a scalar has one.
         let height: Int
     }
 
     private let text: UnsafeBufferPointer<UInt8>
     private let parser: UnsafeMutablePointer<yaml_parser_t>
-    /// By name; a later one of the same name takes its place.
+    /// By name; a later anchor with the same name replaces it.
     private var anchors: [String: Measured] = [:]
     private var nodes = 0
 
@@ -43,7 +43,7 @@ package struct YAMLParser: ~Copyable {
         }
     }
 
-    /// - Parameter text: outlives the parser.
+    /// - Parameter text: must outlive the parser.
     private init?(_ text: UnsafeBufferPointer<UInt8>) {
         let new = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
         guard unsafe yaml_parser_initialize(new) == 1 else {
@@ -61,7 +61,7 @@ package struct YAMLParser: ~Copyable {
         unsafe parser.deallocate()
     }
 
-    // MARK: The tree
+    // MARK: Tree
 
     private mutating func onlyDocument() throws(YAMLError) -> YAMLNode? {
         _ = try nextEvent()
@@ -75,7 +75,7 @@ package struct YAMLParser: ~Copyable {
         return root
     }
 
-    /// - Returns: `nil` where what is around it ends.
+    /// - Returns: `nil` at the end of the enclosing node.
     private mutating func nextNode(depth: Int) throws(YAMLError) -> Measured? {
         let (event, mark) = try nextEvent()
         switch event {
@@ -159,7 +159,7 @@ package struct YAMLParser: ~Copyable {
             return unsafe .scalar(
                 YAMLNode.Scalar(string: String(decoding: bytes, as: UTF8.self), style: YAMLNode.Style(scalar.style)),
                 anchor: name(scalar.anchor))
-        // Nothing else comes, and after the end nothing does.
+        // libyaml emits no other events, and none after the end.
         default: return .streamEnd
         }
     }
@@ -180,7 +180,7 @@ package struct YAMLParser: ~Copyable {
         }
     }
 
-    /// The reader says at which byte it stopped, and no line.
+    /// Converts the byte offset of a reader error, which has no line number.
     private func place(of offset: Int) -> YAMLNode.Mark {
         var (line, column) = (1, 1)
         for byte in unsafe Array(text.prefix(offset)) {

@@ -1,12 +1,12 @@
 import CRabbitMQ
 import Core
 
-/// Puts one message together from its frames: a method, a content header, and as many body frames as it needs.
+/// Assembles one message from its frames: a method, a content header, and any number of body frames.
 ///
-/// A message is one block of memory: exchange, routing key, properties, body. The block is made when the content header
-/// tells the sizes; a body that is too large is counted and skipped. Source: AMQP 0-9-1, section 4.2.6.
+/// A message is one block of memory: exchange, routing key, properties, body. The block is allocated when the content
+/// header gives the sizes. A body that is too large is counted and skipped. Source: AMQP 0-9-1, section 4.2.6.
 struct ContentAssembly {
-    /// What the message came with.
+    /// The method that introduced the content.
     enum Origin {
         case delivery(tag: UInt64, redelivered: Bool)
         case got(tag: UInt64, redelivered: Bool, remaining: UInt32)
@@ -20,21 +20,21 @@ struct ContentAssembly {
         case complete
     }
 
-    /// A message that is complete.
+    /// A complete message.
     struct Content {
         var origin: Origin
         var storage: [UInt8]
         var layout: Delivery.Layout
         var headers: [Delivery.Header]
         var timestamp: UInt64?
-        /// The size of a body that was skipped.
+        /// The size of a skipped body.
         var oversizeBody: UInt64?
     }
 
     private let maximumBody: UInt64
     private var progress = Progress.idle
     private var origin = Origin.returned(code: 0, text: "")
-    /// Exchange and routing key until the header comes.
+    /// Exchange and routing key, until the header arrives.
     private var address: [UInt8] = []
     private var exchangeSize = 0
     private var storage: [UInt8] = []
@@ -51,7 +51,7 @@ struct ContentAssembly {
 
     var isIdle: Bool { progress == .idle }
 
-    /// A method that announces content; false when other content is not complete yet.
+    /// Starts a message. Returns false while another message is incomplete.
     mutating func begin(_ origin: Origin, exchange: amqp_bytes_t, routingKey: amqp_bytes_t) -> Bool {
         guard progress == .idle else { return false }
         self.origin = origin
@@ -63,9 +63,9 @@ struct ContentAssembly {
         return true
     }
 
-    /// The content header.
+    /// Takes the content header.
     ///
-    /// - Returns: `false` when it does not belong here, or is malformed.
+    /// - Returns: `false` when it is not expected here, or is malformed.
     mutating func headerReceived(classID: UInt16, bodySize: UInt64, properties raw: UnsafeBufferPointer<UInt8>) -> Bool
     {
         guard progress == .awaitingHeader, Int32(classID) == AMQP_BASIC_CLASS else { return false }
@@ -91,7 +91,7 @@ struct ContentAssembly {
         return true
     }
 
-    /// A part of the body; false when there is more than the header said.
+    /// Takes a part of the body. Returns false when the body exceeds the size in the header.
     mutating func bodyReceived(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard progress == .awaitingBody, UInt64(bytes.count) <= missing else { return false }
         missing -= UInt64(bytes.count)
@@ -100,7 +100,7 @@ struct ContentAssembly {
         return true
     }
 
-    /// The message, once it is complete.
+    /// Returns the message once it is complete.
     mutating func takeComplete() -> Content? {
         guard progress == .complete else { return nil }
         progress = .idle

@@ -1,19 +1,18 @@
 package import Core
 
-/// The properties of a message that is published, as its content header has them: flags, then values.
+/// The encoded properties of a publication as in its content header: flags, then values.
 ///
-/// They are written once, into one block that may hold the message's body as well, because thousands of results wait
-/// for their confirms at a time: what lies together is allocated once and touches few cache lines.
-/// Source: AMQP 0-9-1, section 4.2.6.1.
+/// They share one block with the message's body. Thousands of results can wait for their confirms at a time, and one
+/// allocation per result touches few cache lines. Source: AMQP 0-9-1, section 4.2.6.1.
 package struct EncodedProperties: Sendable {
-    /// Flags and values, and perhaps a body.
+    /// Flags and values, optionally followed by a body.
     fileprivate let block: [UInt8]
-    /// In bytes, the flags included.
+    /// In bytes, including the flags.
     let size: Int
-    /// Where their lengths are; 0 for a property that is absent.
+    /// The offsets of their length bytes; 0 for an absent property.
     fileprivate let messageIDOffset: UInt32
     fileprivate let correlationIDOffset: UInt32
-    /// The first property that was left out, because AMQP has no strings of more than 255 bytes.
+    /// The first property left out because it exceeds 255 bytes, the limit of AMQP's short strings.
     private let overlong: PropertyFlags?
 
     var bytes: ArraySlice<UInt8> { block[..<size] }
@@ -21,7 +20,7 @@ package struct EncodedProperties: Sendable {
     var messageID: ArraySlice<UInt8>? { text(at: messageIDOffset) }
     var correlationID: ArraySlice<UInt8>? { text(at: correlationIDOffset) }
 
-    /// Whether all properties are there.
+    /// Throws when a property was left out.
     func check() throws(AMQPError) {
         guard let overlong else { return }
         throw ShortString.tooLong(overlong.name)
@@ -62,19 +61,19 @@ package struct EncodedProperties: Sendable {
     }
 }
 
-/// Writes properties one by one, in AMQP's order, and then perhaps the body behind them; one message after the other,
-/// in the same memory.
+/// Writes properties one by one in AMQP's order, optionally followed by the body. The memory is reused for each
+/// message.
 package struct PropertyWriter: ~Copyable {
-    /// The properties, and behind them the body.
+    /// The properties, then the body.
     package var content: ByteQueue
-    /// Of the properties, once they have ended.
+    /// The size of the properties, once ``endProperties()`` was called.
     private var size: Int?
     private var flags = PropertyFlags()
     private var overlong: PropertyFlags?
     private var messageIDOffset: UInt32 = 0
     private var correlationIDOffset: UInt32 = 0
 
-    /// - Parameter capacity: what properties and body take together, about.
+    /// - Parameter capacity: the approximate size of properties and body.
     package init(capacity: Int = 1024) {
         content = ByteQueue(minimumCapacity: capacity)
         content.append(bigEndian: flags.rawValue)
@@ -85,7 +84,7 @@ package struct PropertyWriter: ~Copyable {
         flags.formUnion(flag)
     }
 
-    /// A string of at most 255 bytes; a longer one is left out, and publishing fails.
+    /// Appends a string of at most 255 bytes. A longer one is left out, and publishing fails.
     package mutating func append(_ flag: PropertyFlags, _ text: ArraySlice<UInt8>?) {
         guard let text else { return }
         guard text.count <= ShortString.maximumLength else {
@@ -95,7 +94,7 @@ package struct PropertyWriter: ~Copyable {
         append(flag, text.count) { $0.append(text) }
     }
 
-    /// The same for a string of so many bytes that `write` appends.
+    /// Appends a string of `count` bytes that `write` produces.
     package mutating func append(_ flag: PropertyFlags, _ count: Int, _ write: (inout ByteQueue) -> Void) {
         begin(flag)
         if flag == .messageID { messageIDOffset = UInt32(content.count) }
@@ -106,7 +105,7 @@ package struct PropertyWriter: ~Copyable {
         precondition(content.count == start + count, "a string has the length that was said")
     }
 
-    /// The content of a field table that `write` appends, see ``FieldTable/encoded()``.
+    /// Appends a field table's content that `write` produces, see ``FieldTable/encoded()``.
     package mutating func appendHeaders(_ write: (inout ByteQueue) -> Void) {
         begin(.headers)
         let offset = content.count
@@ -119,7 +118,7 @@ package struct PropertyWriter: ~Copyable {
         append(.deliveryMode, 2 as UInt8)
     }
 
-    // In line, because the call would look the integer's type up at run time.
+    // Inlined, because a call would look up the integer's type at run time.
     @inline(__always)
     package mutating func append(_ flag: PropertyFlags, _ value: (some FixedWidthInteger)?) {
         guard let value else { return }
@@ -127,13 +126,13 @@ package struct PropertyWriter: ~Copyable {
         content.append(bigEndian: value)
     }
 
-    /// What is written into ``content`` from now on is the body.
+    /// Ends the properties: everything appended to ``content`` afterwards belongs to the body.
     package mutating func endProperties() {
         content.overwrite(at: 0, bigEndian: flags.rawValue)
         size = content.count
     }
 
-    /// Properties and body, in one block of their size. What is written from now on belongs to the next message.
+    /// Returns properties and body in one block of exactly their size. Later writes belong to the next message.
     package mutating func finish() -> (properties: EncodedProperties, body: ArraySlice<UInt8>) {
         if size == nil { endProperties() }
         let size = size!
@@ -157,7 +156,7 @@ package struct PropertyWriter: ~Copyable {
 }
 
 extension PublicationProperties {
-    /// Reads back what was written.
+    /// Decodes the properties again.
     package init(_ encoded: EncodedProperties) {
         do {
             let properties = try MessageProperties(decoding: encoded.bytes)

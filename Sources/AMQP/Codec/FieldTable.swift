@@ -1,9 +1,9 @@
 import Core
 
-/// A value of a header or an argument: every type of AMQP 0-9-1 as RabbitMQ reads it.
+/// A value of a header or an argument: every AMQP 0-9-1 type that RabbitMQ reads.
 ///
-/// Source: rabbitmq.com/amqp-0-9-1-errata, section 3 (field types). `uint64` (`L`) is librabbitmq's; RabbitMQ does not
-/// know it.
+/// Source: rabbitmq.com/amqp-0-9-1-errata, section 3 (field types). librabbitmq adds `uint64` (`L`); RabbitMQ does not
+/// support it.
 package indirect enum FieldValue: Sendable, Equatable {
     case boolean(Bool)
     case int8(Int8)
@@ -18,7 +18,7 @@ package indirect enum FieldValue: Sendable, Equatable {
     case double(Double)
     /// `value * 10^-scale`.
     case decimal(scale: UInt8, value: UInt32)
-    /// A long string: any bytes, mostly UTF-8.
+    /// A long string: any bytes, usually UTF-8.
     case text([UInt8])
     case bytes([UInt8])
     /// Seconds since 1970 UTC.
@@ -32,7 +32,7 @@ package indirect enum FieldValue: Sendable, Equatable {
     }
 }
 
-/// Headers or arguments, in order; a name may stand twice.
+/// Headers or arguments, in order. A name may occur twice.
 package struct FieldTable: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         /// At most 255 bytes.
@@ -45,7 +45,7 @@ package struct FieldTable: Sendable, Equatable {
         }
     }
 
-    /// Tables and arrays in each other, counting the outermost table as the first: deeper ones are refused.
+    /// The maximum nesting of tables and arrays, counting the outermost table as 1. Deeper tables are refused.
     package static let maximumDepth = 16
 
     package var entries: [Entry]
@@ -54,7 +54,7 @@ package struct FieldTable: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The last entry of this name; setting replaces all of them, `nil` removes them.
+    /// The last entry with this name. Setting replaces all of them; `nil` removes them.
     package subscript(name: String) -> FieldValue? {
         get {
             entries.last { $0.name.elementsEqual(name.utf8) }?.value

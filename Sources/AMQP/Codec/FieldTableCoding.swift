@@ -2,7 +2,7 @@ import CRabbitMQ
 import Core
 
 extension FieldTable {
-    /// Appends the table's content, without the length that stands before it on the wire.
+    /// Appends the table's content, without its length prefix.
     ///
     /// Throws when a name is longer than 255 bytes.
     package func encode(into output: inout [UInt8]) throws(AMQPError) {
@@ -18,22 +18,22 @@ extension FieldTable {
         }
     }
 
-    /// The table's content, without its length.
+    /// The table's content, without its length prefix.
     package func encoded() throws(AMQPError) -> [UInt8] {
         var output: [UInt8] = []
         try encode(into: &output)
         return output
     }
 
-    /// The same behind its length, as it stands on the wire.
+    /// The table's content with its length prefix, as on the wire.
     func wire() throws(AMQPError) -> [UInt8] {
         let content = try encoded()
         return [UInt8](bigEndian: UInt32(content.count)) + content
     }
 
-    /// Reads a table's content, without its length.
+    /// Reads a table's content, without its length prefix.
     ///
-    /// Throws when it is not well formed, or deeper than ``maximumDepth``.
+    /// Throws when it is malformed, or nested deeper than ``maximumDepth``.
     package init(decoding content: ArraySlice<UInt8>) throws(AMQPError) {
         let wire = [UInt8](bigEndian: UInt32(content.count)) + content
         self = try unsafe HeldBytes.read(wire[...]) { (bytes, pool) throws(AMQPError) in
@@ -44,9 +44,9 @@ extension FieldTable {
         }
     }
 
-    /// Copies what the parser has made.
+    /// Copies a table that the parser decoded.
     ///
-    /// Throws when it is deeper than ``maximumDepth``.
+    /// Throws when it is nested deeper than ``maximumDepth``.
     init(_ table: amqp_table_t, depth: Int) throws(AMQPError) {
         try Self.check(depth)
         self.init()
@@ -150,9 +150,9 @@ extension FieldValue {
     }
 }
 
-/// Reads properties and tables with librabbitmq, whole and with what is nested in them.
+/// Decodes properties and tables with librabbitmq, including all nested values.
 enum HeldBytes {
-    /// Lends `decode` the bytes and memory for what it makes of them; both end when it returns.
+    /// Passes `decode` the bytes and a memory pool; both are valid until it returns.
     static func read<Result>(
         _ bytes: ArraySlice<UInt8>,
         _ decode: (amqp_bytes_t, UnsafeMutablePointer<amqp_pool_t>) throws(AMQPError) -> Result

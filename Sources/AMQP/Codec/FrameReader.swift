@@ -1,11 +1,11 @@
 import CRabbitMQ
 import Core
 
-/// Frames from bytes in any portions (AMQP 0-9-1, section 4.2.3); librabbitmq decodes their methods.
+/// Splits a byte stream into frames (AMQP 0-9-1, section 4.2.3); librabbitmq decodes their methods.
 ///
-/// librabbitmq's `amqp_handle_input` is not used, because it decodes the properties of each content header as well.
-/// Version 0.15 refuses headers that nest deeper than 100 levels: the connection would end at each delivery of such a
-/// message.
+/// librabbitmq's `amqp_handle_input` is not used, because it also decodes the properties of each content header.
+/// Version 0.15 refuses headers nested deeper than 100 levels, so each delivery of such a message would end the
+/// connection.
 @safe
 final class FrameReader {
     @unsafe
@@ -13,11 +13,11 @@ final class FrameReader {
         @unsafe
         enum Payload {
             case method(amqp_method_t)
-            /// Property flags and values as they are on the wire.
+            /// The encoded property flags and values.
             case contentHeader(classID: UInt16, bodySize: UInt64, properties: UnsafeBufferPointer<UInt8>)
             case body(UnsafeBufferPointer<UInt8>)
             case heartbeat
-            /// What a server that does not speak this version sends instead of a frame: its own protocol header.
+            /// The protocol header that a server sends instead of a frame if it does not support this version.
             case protocolHeader
         }
 
@@ -29,14 +29,14 @@ final class FrameReader {
     private static let endSize = 1
     private static let protocolHeaderSize = 8
 
-    /// A frame that has not arrived whole.
+    /// The received part of an incomplete frame.
     private var partial: [UInt8] = []
-    /// Bytes of the largest frame, header and end included.
+    /// The maximum size of a frame in bytes, including header and end.
     private var maximumSize = Int(AMQPConfiguration.frameMax)
     /// Whether no frame has arrived yet.
     private var isFirst = true
     private var isBroken = false
-    /// What the decoded fields of a method are kept in.
+    /// The memory for the decoded fields of a method.
     private var pool = unsafe amqp_pool_t()
 
     init() {
@@ -47,15 +47,15 @@ final class FrameReader {
         unsafe empty_amqp_pool(&pool)
     }
 
-    /// Adopts the negotiated frame size; 0 is no limit.
+    /// Applies the negotiated frame size; 0 means no limit.
     func tune(frameMax: UInt32) {
         maximumSize = frameMax == 0 ? Int(Int32.max) : Int(frameMax)
     }
 
-    /// Hands every frame that is complete to `handle`, which says whether to go on. What a frame points to ends when
-    /// `handle` returns.
+    /// Passes every complete frame to `handle`, which returns whether to continue. The memory of a frame is valid
+    /// until `handle` returns.
     ///
-    /// Throws at bytes that are not AMQP, and then ignores all further bytes.
+    /// Throws for bytes that are not AMQP, and then ignores all further bytes.
     func read(_ bytes: Span<UInt8>, _ handle: (Frame) -> Bool) throws(AMQPError) {
         guard !isBroken else { return }
         do throws(AMQPError) {
@@ -75,7 +75,7 @@ final class FrameReader {
         }
     }
 
-    /// - Returns: whether to go on with the rest, because no frame is in part any more.
+    /// - Returns: whether to continue with the remaining bytes, because no incomplete frame is left.
     private func completePartial(
         from rest: inout Slice<UnsafeBufferPointer<UInt8>>, _ handle: (Frame) -> Bool
     ) throws(AMQPError) -> Bool {
@@ -90,7 +90,7 @@ final class FrameReader {
             unsafe partial.append(contentsOf: rest.prefix(missing))
             unsafe rest = rest.dropFirst(missing)
         }
-        // The handler may tune this reader.
+        // The handler may call ``tune(frameMax:)``.
         var whole: [UInt8] = []
         swap(&whole, &partial)
         defer {
@@ -101,7 +101,7 @@ final class FrameReader {
         }
     }
 
-    /// Bytes of the frame that begins here; `nil` while that cannot be known.
+    /// The size of the frame that starts here, in bytes; `nil` while its header is incomplete.
     private func frameSize(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(AMQPError) -> Int? {
         if isFirst, unsafe bytes.first == UInt8(ascii: "A") { return Self.protocolHeaderSize }
         guard unsafe bytes.count >= Self.headerSize else { return nil }
@@ -110,7 +110,7 @@ final class FrameReader {
         return size
     }
 
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     private func take(_ frame: UnsafeBufferPointer<UInt8>, _ handle: (Frame) -> Bool) throws(AMQPError) -> Bool {
         if isFirst, unsafe frame[0] == UInt8(ascii: "A") {
             return unsafe handle(Frame(channel: 0, payload: .protocolHeader))
@@ -163,19 +163,19 @@ final class FrameReader {
 }
 
 extension FixedWidthInteger {
-    /// The big-endian number at an offset from the beginning.
+    /// The big-endian number at an offset.
     fileprivate init(bigEndian bytes: Slice<UnsafeBufferPointer<UInt8>>, at offset: Int) {
         self = unsafe bytes.dropFirst(offset).prefix(Self.bitWidth / 8).reduce(0) { $0 << 8 | Self($1) }
     }
 }
 
 extension amqp_bytes_t {
-    /// The bytes as they lie in the parser's memory.
+    /// The bytes in the parser's memory.
     var buffer: UnsafeBufferPointer<UInt8> {
         unsafe UnsafeBufferPointer(start: bytes?.assumingMemoryBound(to: UInt8.self), count: bytes == nil ? 0 : len)
     }
 
-    /// A copy; what is not UTF-8 is replaced.
+    /// A copy; invalid UTF-8 is replaced.
     var text: String {
         unsafe String(decoding: buffer, as: UTF8.self)
     }

@@ -1,6 +1,6 @@
 import CRabbitMQ
 
-/// A method that the broker sends seldom, copied out of the parser. Deliveries and confirms do not go through here.
+/// An infrequent method from the broker, copied out of the parser. Deliveries and confirms bypass this type.
 enum InboundMethod {
     case start(ServerProperties, isVersion091: Bool, mechanisms: [Substring])
     case tune(channelMax: UInt16, frameMax: UInt32, heartbeat: UInt16)
@@ -23,7 +23,7 @@ enum InboundMethod {
     case other(UInt32)
 }
 
-/// Who the broker is, by its own words.
+/// The broker's self-description.
 package struct ServerProperties: Sendable, Equatable {
     package var product = ""
     package var version = ""

@@ -1,7 +1,7 @@
 import CRabbitMQ
 import Core
 
-/// All properties of a `basic` message, to be read, edited and published again: what a dead letter keeps.
+/// All properties of a `basic` message, for reading, editing and republishing a dead letter.
 ///
 /// Source: AMQP 0-9-1, section 4.2.6.1 (property flags) and class `basic`.
 package struct MessageProperties: Sendable, Equatable {
@@ -26,7 +26,7 @@ package struct MessageProperties: Sendable, Equatable {
 
     /// Reads property flags and values, as in `Delivery.rawProperties`.
     ///
-    /// Throws when they are not well formed, or a header is nested too deeply.
+    /// Throws when they are malformed, or a header is nested too deeply.
     package init(decoding raw: ArraySlice<UInt8>) throws(AMQPError) {
         guard !raw.isEmpty else { return }
         self = try unsafe HeldBytes.read(raw) { (bytes, pool) throws(AMQPError) in
@@ -57,7 +57,7 @@ package struct MessageProperties: Sendable, Equatable {
         clusterID = unsafe text(.clusterID, decoded.cluster_id)
     }
 
-    /// Property flags and values. Throws when a string is longer than 255 bytes.
+    /// Encodes property flags and values. Throws when a string is longer than 255 bytes.
     package func encoded() throws(AMQPError) -> [UInt8] {
         var writer = PropertyWriter()
         writer.append(.contentType, contentType?[...])
@@ -83,7 +83,7 @@ package struct MessageProperties: Sendable, Equatable {
     }
 }
 
-/// Which properties follow, in the order in which they follow.
+/// The properties that are present, in wire order.
 package struct PropertyFlags: OptionSet {
     package let rawValue: UInt16
 
@@ -106,7 +106,7 @@ package struct PropertyFlags: OptionSet {
     package static let appID = Self(rawValue: 1 << 3)
     package static let clusterID = Self(rawValue: 1 << 2)
 
-    /// AMQP's name of a property that is a short string.
+    /// AMQP's name of a short-string property.
     var name: StaticString {
         switch self {
         case .contentType: "content-type"
@@ -124,7 +124,7 @@ package struct PropertyFlags: OptionSet {
     }
 }
 
-/// AMQP's strings with one byte of length.
+/// AMQP's short strings: a length byte, then at most 255 bytes.
 enum ShortString {
     static let maximumLength = 255
 

@@ -1,14 +1,14 @@
 import CRabbitMQ
 import Core
 
-/// Writes method frames by librabbitmq's encoder: everything but the hot path.
+/// Writes method frames with librabbitmq's encoder, except on the hot path.
 ///
-/// The library wants strings and tables in memory of its own kind; they are made in a pool that is recycled after each
-/// method. A table goes there in wire format and through the library's decoder.
+/// The library requires strings and tables in its own types. They are allocated from a pool that is recycled after
+/// each method. A table is encoded to wire format, then decoded by the library.
 @safe
 final class MethodWriter {
     private var pool = unsafe amqp_pool_t()
-    /// Bytes that the strings and tables of the current method have at most on the wire.
+    /// An upper bound, in bytes, for the strings and tables of the current method on the wire.
     private var variableSize = 0
 
     init() {
@@ -19,7 +19,7 @@ final class MethodWriter {
         unsafe empty_amqp_pool(&pool)
     }
 
-    /// Appends one frame; `make` builds the method and may use ``short(_:_:)``, ``long(_:)`` and ``table(_:)``.
+    /// Appends one frame. `make` builds the method and may use ``short(_:_:)``, ``long(_:)`` and ``table(_:)``.
     func write<Method>(
         _ id: amqp_method_number_t, channel: UInt16, to output: inout ByteQueue,
         _ make: (MethodWriter) throws(AMQPError) -> Method

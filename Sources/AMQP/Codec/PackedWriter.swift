@@ -8,7 +8,7 @@ enum FrameType: UInt8 {
     case heartbeat = 8
 }
 
-/// Writes frames into memory that was made large enough before; a write beyond it traps.
+/// Writes frames into preallocated memory; a write beyond its end traps.
 @safe
 struct PackedWriter {
     static let frameEnd: UInt8 = 0xCE

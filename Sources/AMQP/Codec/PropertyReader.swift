@@ -1,6 +1,6 @@
 import Core
 
-/// Finds the properties of a message and its headers, without a copy and without going into nested tables.
+/// Locates a message's properties and headers, without copying and without decoding nested tables.
 ///
 /// Source: AMQP 0-9-1, sections 4.2.5.5 (tables) and 4.2.6.1 (property flags); rabbitmq.com/amqp-0-9-1-errata (the
 /// types of a table's values).
@@ -11,7 +11,7 @@ struct PropertyReader: ~Copyable {
     private var position: Int
     private var end: Int
 
-    /// - Parameter range: where the property flags and values are among the bytes.
+    /// - Parameter range: the range of the property flags and values.
     init(_ bytes: [UInt8], _ range: Range<Int>) {
         self.bytes = bytes
         position = range.lowerBound
@@ -22,7 +22,7 @@ struct PropertyReader: ~Copyable {
     mutating func flags() throws(Malformed) -> PropertyFlags {
         let flags = PropertyFlags(rawValue: try number())
         var more = flags.rawValue
-        // The lowest bit announces another word; no property of `basic` has its flag there.
+        // The lowest bit announces another word of flags; `basic` has no properties there.
         while more & 1 != 0 { more = try number() }
         return flags
     }
@@ -38,7 +38,7 @@ struct PropertyReader: ~Copyable {
         return number
     }
 
-    /// A table's entries; what is nested stays unread.
+    /// A table's entries; nested values are skipped.
     mutating func headers() throws(Malformed) -> [Delivery.Header] {
         let table = try field(Int(try number() as UInt32)).range
         let outerEnd = end

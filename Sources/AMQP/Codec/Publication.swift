@@ -1,11 +1,11 @@
 import Core
 
-/// One message from us to the broker. Exchange, routing key and body are views.
+/// One message to publish. Exchange, routing key and body are views.
 package struct Publication {
-    /// Empty for the default exchange, which routes to the queue of the routing key's name.
+    /// Empty for the default exchange, which routes to the queue named by the routing key.
     package var exchange: ArraySlice<UInt8>
     package var routingKey: ArraySlice<UInt8>
-    /// Whether the broker returns the message when no queue takes it.
+    /// Whether the broker returns the message when it cannot be routed to a queue.
     package var mandatory: Bool
     package private(set) var encodedProperties: EncodedProperties
     package var body: ArraySlice<UInt8>
@@ -30,39 +30,39 @@ package struct Publication {
         self.body = body
     }
 
-    /// Bytes of the properties in their frame.
+    /// Size of the encoded properties, in bytes.
     package var propertiesSize: Int { encodedProperties.size }
 
-    /// Read back from what goes into the frame, or written anew; a string that was too long is not among them.
+    /// Decoded from the encoded properties; setting encodes them again. A string that was too long is missing.
     package var properties: PublicationProperties {
         get { PublicationProperties(encodedProperties) }
         set { encodedProperties = EncodedProperties(newValue) }
     }
 }
 
-/// The properties of a message that is published. Strings have at most 255 bytes: publishing longer ones fails.
+/// The properties of a publication. Publishing fails for strings longer than 255 bytes.
 package struct PublicationProperties {
     package var contentType: ArraySlice<UInt8>?
     package var contentEncoding: ArraySlice<UInt8>?
-    /// A field table's content without its length, see ``FieldTable/encoded()``.
+    /// A field table's content without its length prefix, see ``FieldTable/encoded()``.
     package var headers: ArraySlice<UInt8>?
     package var persistent = true
     package var priority: UInt8?
     package var correlationID: ArraySlice<UInt8>?
     package var replyTo: ArraySlice<UInt8>?
-    /// Milliseconds as decimal digits. The broker refuses anything else and closes the channel.
+    /// Milliseconds as decimal digits. For anything else the broker closes the channel.
     package var expiration: ArraySlice<UInt8>?
     package var messageID: ArraySlice<UInt8>?
     /// Seconds since 1970 UTC.
     package var timestamp: UInt64?
     package var type: ArraySlice<UInt8>?
-    /// The broker refuses any but the connection's own user, and closes the channel.
+    /// The connection's own user; for any other the broker closes the channel.
     package var userID: ArraySlice<UInt8>?
     package var appID: ArraySlice<UInt8>?
 
     package init() {}
 
-    /// The properties of a message that was received, perhaps edited; always persistent.
+    /// The properties of a received message, with any edits; always persistent.
     package init(_ properties: MessageProperties) throws(AMQPError) {
         contentType = properties.contentType?[...]
         contentEncoding = properties.contentEncoding?[...]

@@ -1,8 +1,8 @@
 import Core
 
-/// Writes the frames of one publication in one pass: `basic.publish`, the content header, and the body cut into frames.
+/// Writes the frames of one publication in one pass: `basic.publish`, the content header, and the body frames.
 ///
-/// Everything is checked before the first byte is written, because a method frame without its header would end the
+/// All lengths are checked before the first byte is written: a method frame without its header would end the
 /// connection. Source: AMQP 0-9-1, sections 4.2.3 to 4.2.6.
 struct PublicationWriter {
     /// Frame header and frame end, in bytes.

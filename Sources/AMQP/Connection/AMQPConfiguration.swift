@@ -1,10 +1,10 @@
 import Core
 package import TLS
 
-/// What one connection is for: each is used for one thing only.
+/// The purpose of a connection; each connection has exactly one.
 ///
-/// A blocked broker stops reading from publishing connections, so acks must not stand in the same queue.
-/// Source: rabbitmq.com/docs/connections (flow control).
+/// A blocked broker stops reading from publishing connections, so acks need a separate connection. Source:
+/// rabbitmq.com/docs/connections (flow control).
 package enum AMQPRole: Sendable, Equatable {
     case consumer([ConsumerQueue])
     case publisher
@@ -15,9 +15,10 @@ package enum AMQPRole: Sendable, Equatable {
 /// A queue to consume from.
 package struct ConsumerQueue: Sendable, Equatable {
     package var name: String
-    /// How many deliveries the broker sends before the first is settled; at least 1.
+    /// The number of unsettled deliveries that the broker allows in flight; at least 1.
     package var prefetch: UInt16
-    /// Whether one of its consumers gets everything (`x-single-active-consumer`): who gets nothing is not stalled.
+    /// Whether only one consumer receives messages (`x-single-active-consumer`). An idle consumer of it is not
+    /// stalled.
     package var isSingleActive: Bool
 
     package init(name: String, prefetch: UInt16, isSingleActive: Bool = false) {
@@ -27,42 +28,42 @@ package struct ConsumerQueue: Sendable, Equatable {
     }
 }
 
-/// How a connection is made and what it may use.
+/// The settings and limits of one connection.
 ///
 /// It is flat because each property is one setting or one limit, and most callers change only one of them.
 package struct AMQPConfiguration {
     package var address: BrokerAddress
     package var role: AMQPRole
-    /// What `amqps` is done with; needed only there.
+    /// Required for `amqps`.
     package var tls: TLSContext?
-    /// The name in the broker's certificate, where it is not the address's host.
+    /// The name in the broker's certificate, if it differs from the address's host.
     package var serverName: String?
     /// Whether the password expires, so that an open connection needs each new one as well.
     package var renewsPassword = false
-    /// Shown in the broker's management.
+    /// Shown in RabbitMQ's management UI.
     package var connectionName = "harebell"
     package var productVersion = "0"
-    /// What we ask for; the broker may lower it. Zero turns heartbeats off where the broker agrees.
+    /// The interval we request; the broker may lower it. Zero turns heartbeats off if the broker agrees.
     package var heartbeat = Duration.seconds(15)
-    /// From the name to the open transport.
+    /// From name resolution to the open transport.
     package var connectTimeout = Duration.seconds(10)
-    /// From the open transport to the open channel; also how long an orderly close may take.
+    /// From the open transport to the open channel. Also the limit for an orderly close.
     package var handshakeTimeout = Duration.seconds(10)
     /// Bytes. A larger delivery arrives as ``AMQPEngine/Event/oversize(_:bodySize:)``, without its body.
     package var maximumBody = 256 * 1024
-    /// How many publishes may wait for their confirm.
+    /// The maximum number of publishes that wait for their confirm.
     package var maximumUnconfirmed = 4096
-    /// Bytes. With more than this unsent, nothing more is published.
+    /// Bytes. Publishing pauses while more than this is unsent.
     package var maximumUnsent = 4 * 1024 * 1024
-    /// When acks are sent.
+    /// The limits that decide when acks are sent.
     package var acknowledgements = DeliveryLedger.Limits()
-    /// The wait before a consumer that the broker cancelled, or whose channel it closed, is registered again. It
-    /// doubles with each close in a row.
+    /// The delay before a consumer is registered again after the broker cancelled it or closed its channel. It doubles
+    /// with each consecutive close.
     package var consumerRetry = Duration.seconds(2)
-    /// The longest such wait.
+    /// The maximum of that delay.
     package var longestConsumerRetry = Duration.seconds(30)
-    /// How long a consumer may get nothing while it could take some and messages wait in its queue; then the connection
-    /// is made anew.
+    /// The connection is replaced when a consumer with free prefetch receives nothing for this long although messages
+    /// wait in its queue.
     package var stallTimeout = Duration.seconds(60)
 
     package init(address: BrokerAddress, role: AMQPRole) {
@@ -70,8 +71,9 @@ package struct AMQPConfiguration {
         self.role = role
     }
 
-    /// Bytes of a frame that we ask for. Not larger, because nested headers recurse in the parser, a level in 5 bytes.
+    /// The frame size that we request, in bytes. Nested headers recurse in the parser, one level per 5 bytes, so it is
+    /// limited.
     package static let frameMax: UInt32 = 131_072
-    /// The smallest frame size that a peer may ask for. Source: AMQP 0-9-1, section 1.2 (frame-min-size).
+    /// The minimum frame size that a peer may request. Source: AMQP 0-9-1, section 1.2 (frame-min-size).
     package static let frameMin: UInt32 = 4096
 }

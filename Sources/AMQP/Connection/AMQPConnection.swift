@@ -1,20 +1,20 @@
 package import Core
 package import TLS
 
-/// Keeps a connection with the broker: an ``AMQPEngine`` for each epoch, one broker after the other, with pauses
-/// between.
+/// Keeps a connection to the broker: one ``AMQPEngine`` per epoch, with backoff between attempts. It tries the brokers
+/// in turn.
 ///
-/// It never gives up by itself: every failure is told as ``Event/disconnected(epoch:_:retryAt:)``, and the owner
-/// decides by the error whether to go on. Publishes are numbered through all epochs.
+/// It retries until it is closed. It reports every failure as ``Event/disconnected(epoch:_:retryAt:)``, and the owner
+/// decides by the error whether to continue. Publish numbers continue across epochs.
 package final class AMQPConnection {
-    /// What the owner is told.
+    /// Events for the owner.
     package enum Event: Sendable {
-        /// What the engine of the current epoch tells; never its end.
+        /// An event of the current epoch's engine, except its end.
         case engine(AMQPEngine.Event)
-        /// An epoch ended, or an attempt failed. Its deliveries can no longer be settled: they come again. Its
-        /// publishes have all ended before.
+        /// An epoch ended, or an attempt failed. The broker redelivers the epoch's deliveries; they can no longer be
+        /// settled. All of its publishes have ended before this event.
         case disconnected(epoch: UInt32, AMQPError, retryAt: Instant)
-        /// The connection was closed because we wanted it. Always the last event.
+        /// The connection was closed at the owner's request. Always the last event.
         case closed
     }
 
@@ -26,31 +26,32 @@ package final class AMQPConnection {
         case closed
     }
 
-    /// An epoch that lasted as long starts the pauses anew.
+    /// An epoch that lasted this long resets the backoff.
     package static let stableAfter = Duration.seconds(10)
-    /// The longest pause. A broker that is back is in use again within five seconds: this, the handshakes, and one
-    /// queue that is not ready at once. Two seconds between two attempts are no burden even where a thousand workers
-    /// wait: each is refused by the kernel.
+    /// The maximum backoff. A recovered broker is in use within five seconds: this backoff, the handshakes, and one
+    /// retry for a queue that is not ready. Retries every two seconds cost a broker that is down little, even from a
+    /// thousand workers: the kernel refuses them.
     package static let longestPause = Duration.seconds(2)
-    /// The longest pause after what a person has to mend, such as a login that is refused. The broker works for, and
-    /// logs, each.
+    /// The maximum backoff after an error that an operator must fix, such as a refused login. Each attempt costs the
+    /// broker work and a log entry.
     package static let longestPauseAfterRefusal = Duration.seconds(30)
-    /// ``AMQPConfiguration/stallTimeout`` doubles with each connection that gets nothing either, up to this.
+    /// ``AMQPConfiguration/stallTimeout`` doubles with each further connection that receives nothing, up to this
+    /// limit.
     package static let longestStallTimeout = Duration.seconds(3600)
 
     /// The generation of the current engine; 0 before the first attempt.
     package private(set) var epoch: UInt32 = 0
-    /// Where the current epoch is connected to.
+    /// The broker of the current epoch.
     package private(set) var address: BrokerAddress
     private var configuration: AMQPConfiguration
     private var addresses: [BrokerAddress]
-    /// Brokers that were not tried in this round.
+    /// Brokers not yet tried in this round.
     private var untried: [BrokerAddress] = []
     private let network: any Network
     private var random: any RandomNumberGenerator
     private var backoff: Backoff
     private var refusals: Backoff
-    /// What the configuration began with.
+    /// The configured value.
     private let stallTimeout: Duration
     private var state = State.idle
     private var engine: AMQPEngine?
@@ -58,7 +59,7 @@ package final class AMQPConnection {
     private var nextSequence: UInt64 = 1
     private var isPaused = false
 
-    /// A connection that ``start(at:)`` begins.
+    /// A connection that ``start(at:)`` opens.
     ///
     /// - Parameters:
     ///   - configuration: its address is replaced by each of `addresses` in turn.
@@ -80,15 +81,15 @@ package final class AMQPConnection {
     }
 
     package var isOpen: Bool { engine?.isOpen ?? false }
-    /// Whether it has ended after ``close(at:)``, and ``Event/closed`` was taken.
+    /// Whether it was closed by ``close(at:)`` and ``Event/closed`` was taken.
     package var isClosed: Bool { if case .closed = state { true } else { false } }
     package var isBlocked: Bool { engine?.isBlocked ?? false }
     package var canPublish: Bool { engine?.canPublish ?? false }
-    /// What TLS has agreed upon in this epoch; `nil` without TLS, and before.
+    /// The TLS parameters of this epoch; `nil` without TLS, and before the handshake.
     package var security: TLSSummary? { engine?.security }
-    /// Delivered in this epoch and not settled.
+    /// The number of unsettled deliveries in this epoch.
     package var held: Int { engine?.held ?? 0 }
-    /// Published in this epoch and not confirmed.
+    /// The number of unconfirmed publishes in this epoch.
     package var unconfirmed: Int { engine?.unconfirmed ?? 0 }
 
     package func start(at now: Instant) {
@@ -125,7 +126,7 @@ package final class AMQPConnection {
         if case .waiting(let until) = state, now >= until { connect() }
     }
 
-    /// The next thing to know, oldest first; to be called until nil in every turn.
+    /// The oldest pending event. Call it in every turn until it returns `nil`.
     package func nextEvent(at now: Instant) -> Event? {
         guard let event = engine?.nextEvent() else { return nil }
         switch event {
@@ -144,7 +145,7 @@ package final class AMQPConnection {
 
     // MARK: - Consuming
 
-    /// Settles a delivery; false when its epoch is over, and then it comes again.
+    /// Settles a delivery. Returns false when its epoch is over; the broker then redelivers it.
     ///
     /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
@@ -153,26 +154,26 @@ package final class AMQPConnection {
         return engine.ack(queue: queue, tag: tag, at: now)
     }
 
-    /// Writes all acks that could wait for neighbours, so that what is written next comes after them.
+    /// Writes all acks that wait for neighbours, so that they precede whatever is written next.
     package func flushAcknowledgements(at now: Instant) {
         engine?.flushAcknowledgements(at: now)
     }
 
-    /// Gives a delivery back, or lets the broker drop or dead-letter it; false when its epoch is over.
+    /// Requeues a delivery, or lets the broker drop or dead-letter it. Returns false when its epoch is over.
     @discardableResult
     package func nack(epoch: UInt32, queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
         guard epoch == self.epoch, let engine else { return false }
         return engine.nack(queue: queue, tag: tag, requeue: requeue, at: now)
     }
 
-    /// Takes no new deliveries, in this and in later epochs, until ``resumeConsumers(at:)``. What is held can be
+    /// Stops new deliveries in this and later epochs, until ``resumeConsumers(of:at:)``. Held deliveries can still be
     /// settled.
     package func cancelConsumers(at now: Instant) {
         isPaused = true
         engine?.cancelConsumers(at: now)
     }
 
-    /// - Parameter queues: those whose consumers are meant; `nil` for all.
+    /// - Parameter queues: the queues to resume; `nil` for all.
     package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         isPaused = false
         engine?.resumeConsumers(of: queues, at: now)
@@ -185,32 +186,32 @@ package final class AMQPConnection {
         engine?.setPrefetch(prefetch, queue: queue, at: now)
     }
 
-    /// Asks a queue for the number of its messages, while there is a channel for it.
+    /// Requests a queue's message count, if its channel is open.
     package func countMessages(queue: QueueID, at now: Instant) {
         engine?.countMessages(queue: queue, at: now)
     }
 
-    /// Messages that waited in a queue when it was last asked; `nil` if it has not answered in this epoch.
+    /// The message count of the last response; `nil` if the queue has not been counted in this epoch.
     package func messages(queue: QueueID) -> UInt32? {
         isOpen ? engine?.messages(queue: queue) : nil
     }
 
     // MARK: - Publishing and control
 
-    /// Bytes that the properties of a publication may have: what one frame of the connection takes, or the last one if
-    /// there is none.
+    /// The maximum size of a publication's properties, in bytes: one frame of the current connection, or of the last
+    /// one.
     package var maximumProperties: Int {
         Int(engine?.handshake.frameMax ?? AMQPConfiguration.frameMin) - PublicationWriter.frameOverhead
             - PublicationWriter.contentOverhead
     }
 
-    /// Writes a message, only while ``canPublish``; see ``AMQPEngine/publish(_:)``.
+    /// Publishes a message. Call it only while ``canPublish``; see ``AMQPEngine/publish(_:)``.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         guard let engine else { preconditionFailure("a publish is written only where the broker takes it") }
         return try engine.publish(publication)
     }
 
-    /// Asks the broker something; only while ``isOpen``, for a request ends with its epoch.
+    /// Sends a request to the broker. Call it only while ``isOpen``: a request ends with its epoch.
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(isOpen, "a request is sent on an open connection")
         engine?.request(request, at: now)
@@ -218,12 +219,12 @@ package final class AMQPConnection {
 
     // MARK: - Ending
 
-    /// Closes in order and stays closed: acks that are due are sent before, deliveries that are held go back.
+    /// Closes in order and stays closed. Acks that are due are sent first; the broker requeues held deliveries.
     package func close(at now: Instant) {
         switch state {
         case .closing, .closed: return
         case .idle, .waiting:
-            // There is no engine whose end could be told, so one that never connects tells it.
+            // Without an engine there is no end to report, so an engine that never connects reports it.
             engine = makeEngine()
         case .active: break
         }
@@ -232,7 +233,7 @@ package final class AMQPConnection {
         let wasOpen = engine.isOpen
         engine.close(at: now)
         if !wasOpen {
-            // Half-way through the handshake nobody answers a close.
+            // The broker does not answer a close during the handshake.
             network.disconnect(engine)
             engine.transportClosed(nil, at: now)
         }
@@ -250,9 +251,9 @@ package final class AMQPConnection {
     }
 
     private func pause(after error: AMQPError?) -> Duration {
-        // Within a round the next broker is tried at once.
+        // Within a round the next broker is tried immediately.
         guard untried.isEmpty else { return .zero }
-        // A close that a publish has brought about says nothing about the broker.
+        // A close caused by a publish does not mean that the broker is unhealthy.
         if configuration.role == .publisher, openedAt != nil, error?.isAboutPublish == true {
             var first = Backoff(base: backoff.base, limit: backoff.limit)
             return first.next(using: &random)
@@ -275,14 +276,14 @@ package final class AMQPConnection {
             return .closed
         }
         if let openedAt {
-            // It was open: all brokers are worth a try again.
+            // The connection was open, so all brokers are worth another try.
             untried = []
             if now - openedAt >= Self.stableAfter {
                 backoff.reset()
                 refusals.reset()
             }
         }
-        // Where another consumer is the only active one, a new connection changes nothing.
+        // If another consumer is the single active one, a new connection does not help.
         if error?.code == .stalled {
             configuration.stallTimeout = configuration.stallTimeout.doubled(1, atMost: Self.longestStallTimeout)
         }

@@ -1,23 +1,23 @@
 import CRabbitMQ
 package import Core
 
-/// The consumer of one queue, on a channel of its own.
+/// The consumer of one queue, with its own channel.
 struct Consumer {
     var queue: ConsumerQueue
-    /// Of the last registration: each has its own, because RabbitMQ 3.10's channel dies (541) of the next delivery from
-    /// a quorum queue to a tag that came back while its deliveries were not settled.
+    /// Unique per registration. RabbitMQ 3.10 closes the channel (541) when a quorum queue delivers to a reused tag
+    /// whose deliveries are unsettled.
     private(set) var tag: String
     private(set) var tagBytes: [UInt8]
     private let name: String
     private var registrations = 0
     var machine = ConsumerMachine()
-    /// How often its channel was closed since it consumed last.
+    /// Consecutive channel closes since it last consumed.
     var failures = 0
     var watch: StallWatch?
-    /// Whose questions for the number of messages are under way, the oldest first: a broker answers in order.
+    /// The origin of each pending message count, oldest first: a broker answers in order.
     enum Asker { case watch, owner }
     var askers: [Asker] = []
-    /// How many messages wait in the queue, when that was last asked; `nil` before, and while its channel is closed.
+    /// The queue's last known message count; `nil` before the first count and while its channel is closed.
     var messages: UInt32?
 
     init(queue: ConsumerQueue, tag: String) {
@@ -36,10 +36,10 @@ struct Consumer {
 }
 
 extension AMQPEngine {
-    /// Settles a delivery; the ack leaves when the ledger says so, joined with its neighbours'.
+    /// Settles a delivery. The ledger decides when the ack is sent, joined with its neighbours' acks.
     ///
-    /// False when nothing is or will be sent: the delivery is not held any more, as after a second settlement, or the
-    /// connection is closing.
+    /// Returns false when no ack will be sent: the delivery is no longer held, for example after a second settlement,
+    /// or the connection is closing.
     ///
     /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
@@ -48,15 +48,14 @@ extension AMQPEngine {
         return machine.isOpen && channels[queue.index].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
-    /// Writes all acks that could wait for neighbours, so that what is written next comes after them.
+    /// Writes all acks that wait for neighbours, so that they precede whatever is written next.
     package func flushAcknowledgements(at now: Instant) {
         self.now = now
         for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
     }
 
-    /// Gives a delivery back to its queue, or lets the broker drop or dead-letter it. False as with
-    /// ``ack(queue:tag:at:)``.
+    /// Requeues a delivery, or lets the broker drop or dead-letter it. Returns false as ``ack(queue:tag:at:)`` does.
     @discardableResult
     package func nack(queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
         self.now = now
@@ -65,7 +64,8 @@ extension AMQPEngine {
         return true
     }
 
-    /// Ends all consumers; what was delivered can still be settled. Each tells by ``Event/cancelled(queue:byBroker:)``.
+    /// Cancels all consumers; each reports ``Event/cancelled(queue:byBroker:)``. Delivered messages can still be
+    /// settled.
     package func cancelConsumers(at now: Instant) {
         self.now = now
         consumesWhenOpen = false
@@ -73,9 +73,9 @@ extension AMQPEngine {
         for index in consumers.indices { perform(consumers[index].machine.stop(), onConsumer: index) }
     }
 
-    /// Registers consumers again that are stopped or about to stop.
+    /// Registers consumers again that are stopped or stopping.
     ///
-    /// - Parameter queues: those whose consumers are meant; `nil` for all.
+    /// - Parameter queues: the queues to resume; `nil` for all.
     package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         self.now = now
         consumesWhenOpen = true
@@ -85,8 +85,8 @@ extension AMQPEngine {
         }
     }
 
-    /// Changes how much a queue may have in flight: its consumer is registered anew, because the broker looks at the
-    /// prefetch only then. Source: rabbitmq.com/docs/consumer-prefetch.
+    /// Changes a queue's prefetch. Its consumer is registered again, because the broker reads the prefetch only then.
+    /// Source: rabbitmq.com/docs/consumer-prefetch.
     package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
         precondition(prefetch > 0, "a consumer without a limit would be flooded")
         self.now = now
@@ -113,7 +113,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Writes the acks that are due.
+    /// Writes the due acks.
     func writeAcknowledgements() {
         guard machine.isOpen else { return }
         for index in channels.indices {
@@ -126,13 +126,13 @@ extension AMQPEngine {
         }
     }
 
-    /// The broker opened the channel of a consumer.
+    /// Handles the broker's channel-open for a consumer.
     func consumerChannelOpened(_ index: Int) {
         guard machine.isOpen else { return }
         perform(consumers[index].machine.channelOpened(isWanted: consumesWhenOpen), onConsumer: index)
     }
 
-    /// The broker closed the channel of a consumer, and means its queue alone.
+    /// Handles a channel close by the broker, which concerns only this consumer's queue.
     func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
         channels[index].close()
         let pause = configuration.consumerRetry.doubled(
@@ -159,13 +159,13 @@ extension AMQPEngine {
         }
     }
 
-    /// When something is to be done for a consumer by itself.
+    /// The next deadline of one consumer.
     func deadline(ofConsumer index: Int) -> Instant? {
         let consumer = consumers[index]
         return consumer.machine.state == .consuming ? consumer.watch?.deadline : consumer.machine.deadline
     }
 
-    /// Registers consumers whose wait is over, opens their channels, and asks queues that are quiet.
+    /// Registers consumers whose delay is over, reopens their channels, and counts messages of idle queues.
     func expireConsumers() {
         guard machine.isOpen else { return }
         for index in consumers.indices {
@@ -178,7 +178,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Asks a queue whether messages wait in it, where its consumer could take some.
+    /// Requests a queue's message count if its consumer has free prefetch.
     private func askForMessages(_ index: Int) {
         guard channels[index].deliveries.held < Int(consumers[index].queue.prefetch) else {
             consumers[index].watch?.delivered(at: now)
@@ -192,7 +192,7 @@ extension AMQPEngine {
         inspectQueue(of: index, for: .watch)
     }
 
-    /// Asks a queue for the number of its messages, unless that is under way; the answer is ``messages(queue:)``.
+    /// Requests a queue's message count unless a request is pending. The result is ``messages(queue:)``.
     package func countMessages(queue: QueueID, at now: Instant) {
         self.now = now
         let index = queue.index
@@ -201,7 +201,7 @@ extension AMQPEngine {
         inspectQueue(of: index, for: .owner)
     }
 
-    /// Messages that waited in a queue when it was last asked; `nil` if it has not answered on this channel.
+    /// The message count of the last response; `nil` if the queue has not been counted on this channel.
     package func messages(queue: QueueID) -> UInt32? {
         consumers[queue.index].messages
     }
@@ -216,7 +216,7 @@ extension AMQPEngine {
         }
     }
 
-    /// A queue told how many messages wait in it.
+    /// Handles the response to a message count.
     func messagesCounted(_ messages: UInt32, _ index: Int) {
         guard !consumers[index].askers.isEmpty else { return unexpected("a declare-ok") }
         consumers[index].messages = messages
@@ -239,7 +239,7 @@ extension AMQPEngine {
         perform(consumers[index].machine.consumeOkReceived(), onConsumer: index)
     }
 
-    /// The broker ended a consumer, as when its queue is deleted or moves.
+    /// Handles a cancel by the broker, for example because the queue was deleted or moved.
     func cancelReceived(_ tag: String) {
         guard machine.isOpen, let index = consumers.firstIndex(where: { $0.tag == tag }) else { return }
         let action = consumers[index].machine.cancelReceived()
@@ -254,7 +254,7 @@ extension AMQPEngine {
         perform(consumers[index].machine.cancelOkReceived(retryAt: retryAt), onConsumer: index)
     }
 
-    /// Whether a consumer tag is that of the consumer of a channel.
+    /// Whether a consumer tag belongs to the consumer of this channel.
     @inline(__always)
     func isConsumer(_ index: Int, of tag: amqp_bytes_t) -> Bool {
         guard index < consumers.count else { return false }
@@ -268,7 +268,7 @@ extension AMQPEngine {
         }
     }
 
-    /// `basic.ack` and `basic.nack` look the same but for their number and their flags.
+    /// `basic.ack` and `basic.nack` differ only in their number and their flags.
     private func writeSettlement(_ method: amqp_method_number_t, _ number: UInt64, on index: Int, flags: UInt8) {
         let tag = channels[index].tag(of: number)
         unsafe output.append(upTo: 21) { buffer in

@@ -2,8 +2,8 @@ import CRabbitMQ
 package import Core
 
 extension AMQPEngine {
-    /// Replaces the password that the broker goes by, while the connection is open; ``Event/secretUpdated`` answers. A
-    /// broker that refuses it closes the connection.
+    /// Replaces the password of the open connection; ``Event/secretUpdated`` follows. A broker that refuses the password
+    /// closes the connection.
     package func updateSecret(_ secret: String, at now: Instant) {
         self.now = now
         guard machine.isOpen, configuration.address.mechanism == .plain else { return }
@@ -15,8 +15,8 @@ extension AMQPEngine {
         }
     }
 
-    /// Asks the broker something; ``Event/replied(_:)`` answers, in the order of the requests. Control connections
-    /// only.
+    /// Sends a request to the broker; control connections only. ``Event/replied(_:)`` follows, in the order of the
+    /// requests.
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
         self.now = now

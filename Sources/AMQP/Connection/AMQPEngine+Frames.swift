@@ -2,7 +2,7 @@ import CRabbitMQ
 import Core
 
 extension AMQPEngine {
-    /// Takes one frame; what it points to is copied before this returns.
+    /// Processes one frame and copies what it keeps: the frame's memory is valid only during the call.
     func frameReceived(_ frame: FrameReader.Frame) {
         let channel = unsafe Int(frame.channel)
         guard channel <= channels.count else { return unexpected("a frame for a channel that is not open") }
@@ -82,7 +82,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Enters what a channel delivered, under a number that no earlier channel of this connection has used.
+    /// Records a delivery under a number that no earlier channel of this connection has used.
     private func delivery(
         _ content: ContentAssembly.Content, tag: UInt64, redelivered: Bool, on index: Int
     ) -> Delivery? {

@@ -2,10 +2,10 @@ import CRabbitMQ
 import Core
 
 extension AMQPEngine {
-    /// The one that a connection has for publishing or for control.
+    /// The channel of a publishing or control connection.
     static let channel: UInt16 = 1
 
-    /// Does what the machine says about the connection as a whole.
+    /// Performs an action of the connection's state machine.
     func perform(_ action: ConnectionMachine.Action) {
         switch action {
         case .sendProtocolHeader: output.append([0x41, 0x4D, 0x51, 0x50, 0, 0, 9, 1])
@@ -77,7 +77,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Writes a method whose strings cannot be too long.
+    /// Writes a method whose strings are known to fit.
     func write<Method>(_ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) -> Method) {
         do throws(AMQPError) {
             try layers.writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
@@ -88,7 +88,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Writes a method; a string that is too long ends the connection before a byte of it is written.
+    /// Writes a method. A string that is too long ends the connection before any byte is written.
     func writeOrFail<Method>(
         _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) throws(AMQPError) -> Method
     ) {
@@ -124,7 +124,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Zero from the broker means no limit, or no wish.
+    /// Zero from the broker means no limit, or no preference.
     private func tune(channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
         guard channelMax == 0 || Int(channelMax) >= channels.count else {
             return fail(
@@ -164,8 +164,8 @@ extension AMQPEngine {
         }
     }
 
-    /// A closed channel ends a publishing connection. A consumer's means its queue, and on a control connection a
-    /// refusal is the answer to a request.
+    /// A channel close ends a publishing connection. For a consumer it concerns only its queue; on a control
+    /// connection it answers a request.
     private func channelClosed(_ error: AMQPError, on channel: UInt16) {
         guard channel > 0 else { return unexpected("a channel.close on channel 0") }
         write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
@@ -183,7 +183,7 @@ extension AMQPEngine {
         fail(error)
     }
 
-    /// RabbitMQ does not use it, other brokers may: we treat it like a blocked connection.
+    /// RabbitMQ does not send `channel.flow`, other brokers may. We treat it like a blocked connection.
     private func flow(_ isActive: Bool, on channel: UInt16) {
         write(AMQP_CHANNEL_FLOW_OK_METHOD, channel: max(channel, 1)) { _ in
             amqp_channel_flow_ok_t(active: isActive ? 1 : 0)
@@ -191,7 +191,7 @@ extension AMQPEngine {
         handle(isActive ? .unblocked : .blocked(reason: "channel.flow"), on: 0)
     }
 
-    /// AMQP's name of a reply code: the library's, without its prefix.
+    /// The name of a reply code: the library's name without its prefix.
     private func replyName(_ code: UInt16) -> String {
         let name = unsafe String(cString: amqp_constant_name(Int32(code)))
         return name.hasPrefix("AMQP_") ? String(name.dropFirst(5)) : name
@@ -206,7 +206,7 @@ extension AMQPEngine {
             isTransient: false, underlying: underlying)
     }
 
-    /// - Parameter mechanisms: what the broker offers; `nil` if it speaks another version of AMQP.
+    /// - Parameter mechanisms: the broker's offer; `nil` if it speaks another version of AMQP.
     private func missing(_ mechanisms: [Substring]?) -> AMQPError {
         let wanted = configuration.address.mechanism
         let advice = wanted == .external ? " (its plug-in rabbitmq_auth_mechanism_ssl does that)" : ""
@@ -225,8 +225,9 @@ extension AMQPEngine {
             isTransient: true)
     }
 
-    /// What it means that the transport is gone depends on what was being done. A broker says why it refuses a login or
-    /// a virtual host; one that hangs up there most likely ends. Source: rabbitmq.com/docs/auth-notification.
+    /// Derives the error from the phase in which the transport was lost. A broker gives a reason when it refuses a
+    /// login or a virtual host. If it only hangs up there, it is most likely shutting down. Source:
+    /// rabbitmq.com/docs/auth-notification.
     func lossOfTransport(_ failure: TransportError?, wasOpened: Bool) -> AMQPError {
         switch machine.state {
         case .connecting where wasOpened:

@@ -2,22 +2,22 @@ import CRabbitMQ
 import Core
 
 extension AMQPEngine {
-    /// Whether a publish may be written now: the channel is open, the broker takes publishes, and neither too many
-    /// confirms nor too many bytes are outstanding.
+    /// Whether a publish may be written now: the channel is open and not blocked, and neither unconfirmed publishes
+    /// nor unsent bytes exceed their limits.
     package var canPublish: Bool {
         machine.canPublish && confirms.span < configuration.maximumUnconfirmed
             && output.count < configuration.maximumUnsent
     }
 
-    /// Writes a message; ``Event/confirmed(sequence:_:)`` tells its end. Only while ``canPublish``.
+    /// Publishes a message. Call it only while ``canPublish``; ``Event/confirmed(sequence:_:)`` reports the result.
     ///
-    /// Throws when a string is longer than 255 bytes or the properties do not fit into one frame; then nothing is
-    /// written, and the connection is as before.
+    /// Throws when a string is longer than 255 bytes or the properties exceed one frame. Then nothing was written, and
+    /// the connection remains usable.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         precondition(canPublish, "a publish is written only where the broker takes it")
         let frames = try PublicationWriter(publication, frameMax: Int(handshake.frameMax))
         frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(handshake.frameMax), to: &output)
-        // A return's body is kept only up to that size.
+        // The body of a returned message is kept only up to that size.
         let isKept = publication.body.count <= configuration.maximumBody
         let fingerprint =
             publication.mandatory
@@ -34,7 +34,7 @@ extension AMQPEngine {
         }
     }
 
-    /// A mandatory message that no queue took came back; its confirm follows.
+    /// Handles a returned message, which no queue accepted; its confirm follows.
     func publicationReturned(_ content: ContentAssembly.Content, code: UInt16, text: String) {
         let message = Delivery(
             epoch: epoch, tag: 0, redelivered: false, queue: QueueID(0), storage: content.storage,
@@ -47,8 +47,8 @@ extension AMQPEngine {
         }
     }
 
-    /// A number for what a publish and its return have in common: where it goes and its message id, without one its
-    /// correlation id and body. Two publishes with the same number can take each other's return.
+    /// Hashes what a publish and its return have in common: exchange, routing key and message id. Without a message id
+    /// it uses correlation id and body. Publishes with equal hashes may be matched with each other's return.
     @inline(__always)
     private func fingerprint(
         _ exchange: ArraySlice<UInt8>, _ routingKey: ArraySlice<UInt8>, messageID: ArraySlice<UInt8>?,

@@ -2,84 +2,83 @@ package import Core
 import DequeModule
 package import TLS
 
-/// Our end of AMQP 0-9-1 on one connection, without a socket. It has one channel, or one for each queue that it
-/// consumes: what the broker closes a channel for then concerns one queue.
+/// The client side of AMQP 0-9-1 on one connection, without a socket. It has one channel, or one per consumed queue,
+/// so that a channel close concerns only one queue.
 ///
-/// The engine lives for one epoch: what it delivered can be settled through it only, and what it published ends with
-/// it. Handshake, consumers, publishing and control each have a file of their own.
+/// The engine lives for one epoch. Its deliveries can be settled only through it, and its publishes end with it.
+/// Handshake, consumers, publishing and control are in separate files.
 package final class AMQPEngine: Engine {
-    /// What the owner is told.
+    /// Events for the owner.
     package enum Event: Sendable {
         /// The channel is open; a publisher may publish.
         case opened(ServerProperties)
         /// The broker registered the consumer of a queue.
         case consuming(queue: QueueID)
         case delivery(Delivery)
-        /// A delivery whose body was larger than allowed, and is not here. It is to be settled like any other.
+        /// A delivery whose body exceeds the limit and was skipped. It must be settled like any other.
         case oversize(Delivery, bodySize: UInt64)
-        /// The end of a publish; comes exactly once for each.
+        /// The result of a publish; exactly one per publish.
         case confirmed(sequence: UInt64, Confirmation)
-        /// The broker takes no publishes for now (memory, disk): its reason.
+        /// The broker does not accept publishes for now (memory, disk), with its reason.
         case blocked(String)
         case unblocked
-        /// The broker took the password of ``AMQPEngine/updateSecret(_:at:)``.
+        /// The broker accepted the password of ``AMQPEngine/updateSecret(_:at:)``.
         case secretUpdated
-        /// A consumer ended. When the broker ended it, it is registered again after a while; what was delivered can
+        /// A consumer ended. If the broker cancelled it, it is registered again after a delay. Its deliveries can
         /// still be settled.
         case cancelled(queue: QueueID, byBroker: Bool)
-        /// The broker closed the channel of a queue: what it delivered comes again, if it still can. It is opened anew
-        /// after a while.
+        /// The broker closed the channel of a queue and requeues its deliveries. The channel is reopened after a
+        /// delay.
         case channelClosed(queue: QueueID, AMQPError)
-        /// The answer to the oldest unanswered request of a control connection.
+        /// The response to the oldest pending request of a control connection.
         case replied(ControlReply)
-        /// The connection ended; `nil` when we wanted it. Always the last event.
+        /// The connection ended; `nil` when the owner closed it. Always the last event.
         case closed(AMQPError?)
     }
 
-    /// What the broker said of itself, and what both ends agreed upon.
+    /// The broker's properties, and the negotiated parameters.
     struct Handshake {
         var server = ServerProperties()
         /// Whether the peer has shown that it is a broker.
         var isEstablished = false
-        /// Frames of at most this many bytes are exchanged.
+        /// The maximum size of a frame in either direction, in bytes.
         var frameMax = AMQPConfiguration.frameMin
-        /// What the broker's offer and our configuration allow.
         var agreed = Agreement(frameMax: UInt32(AMQPConfiguration.frameMin), heartbeat: 0)
         /// Passwords that were sent since, and are not answered.
         var secretsUnderWay = 0
     }
 
-    /// What the broker's offer and our configuration allow.
+    /// The result of the negotiation: the broker's offer, limited by our configuration.
     struct Agreement {
         var frameMax: UInt32
         /// In seconds; 0 for none.
         var heartbeat: UInt16
     }
 
-    /// The requests of a control connection. One at a time is under way.
+    /// The requests of a control connection. One is in flight at a time.
     struct ControlRequests {
-        /// Not sent yet, the oldest first.
+        /// Not sent yet, oldest first.
         var waiting: [ControlRequest] = []
         var isAwaitingReply = false
     }
 
-    /// What lies between the transport's bytes and methods.
+    /// The layers between transport bytes and methods.
     struct Layers: ~Copyable {
         let writer = MethodWriter()
         let reader = FrameReader()
-        /// `nil` where the connection is not encrypted.
+        /// `nil` without TLS.
         let tls: TLSSession?
-        /// Decrypted and not read yet; empty between calls.
+        /// Decrypted but not yet parsed; empty between calls.
         var plaintext = ByteQueue()
     }
 
     package let configuration: AMQPConfiguration
     package let epoch: UInt32
-    /// Whether consumers are registered as soon as the channel opens.
+    /// Whether consumers are registered as soon as their channels open.
     package var consumesWhenOpen = true
     var handshake = Handshake()
     var machine: ConnectionMachine
-    /// Channel 1 and those after it.
+    /// Channel 1 and following.
     var channels: [Channel]
     var confirms: ConfirmLedger
     var consumers: [Consumer] = []
@@ -91,11 +90,11 @@ package final class AMQPEngine: Engine {
     private var timers = ConnectionTimers()
     private var isFinished = false
 
-    /// An engine for one connection.
+    /// Creates an engine for one connection.
     ///
     /// - Parameters:
     ///   - epoch: the connection's generation, repeated in every delivery.
-    ///   - firstSequence: the number of the first publish, so that numbers go on from one epoch to the next.
+    ///   - firstSequence: the number of the first publish; numbers continue from one epoch to the next.
     package init(configuration: AMQPConfiguration, epoch: UInt32, firstSequence: UInt64 = 1) {
         self.configuration = configuration
         self.epoch = epoch
@@ -119,29 +118,28 @@ package final class AMQPEngine: Engine {
         }
     }
 
-    /// The next thing to know, oldest first.
+    /// The oldest pending event.
     package func nextEvent() -> Event? {
         events.popFirst()
     }
 
-    /// What the broker says of itself; empty before it has.
+    /// The broker's properties; empty before the broker has sent them.
     package var server: ServerProperties { handshake.server }
     /// Whether the peer has shown that it is a broker.
     package var isEstablished: Bool { handshake.isEstablished }
     /// Whether the channel is open.
     package var isOpen: Bool { machine.isOpen }
     package var isBlocked: Bool { machine.isBlocked }
-    /// Delivered and not settled.
+    /// The number of unsettled deliveries.
     package var held: Int { channels.indices.reduce(0) { $0 + channels[$1].deliveries.held } }
-    /// What TLS has agreed upon; `nil` without TLS, and before.
+    /// The TLS parameters; `nil` without TLS, and before the handshake.
     package var security: TLSSummary? { layers.tls?.summary }
-    /// The number that the next publish gets.
+    /// The number of the next publish.
     package var nextSequence: UInt64 { confirms.nextSequence }
-    /// Published and not confirmed.
+    /// The number of unconfirmed publishes.
     package var unconfirmed: Int { confirms.unconfirmed }
 
-    /// Ends the connection in order, after the acks that are due; deliveries that are still held go back to their
-    /// queues.
+    /// Closes the connection in order, after the acks that are due. The broker requeues held deliveries.
     package func close(at now: Instant) {
         self.now = now
         guard !isFinished else { return }
@@ -168,7 +166,7 @@ package final class AMQPEngine: Engine {
         }
     }
 
-    /// Goes on with the TLS handshake, then reads what has arrived.
+    /// Continues the TLS handshake, then reads the received bytes.
     private func secure(_ tls: TLSSession) {
         do throws(TLSError) {
             if !tls.isEstablished {
@@ -232,7 +230,7 @@ package final class AMQPEngine: Engine {
         for index in channels.indices {
             if let deadline = channels[index].deliveries.nextDeadline { earliest = min(earliest, deadline) }
         }
-        // Nothing is done for a consumer once the connection closes.
+        // Consumers have no deadlines once the connection closes.
         for index in consumers.indices where machine.isOpen {
             if let deadline = deadline(ofConsumer: index) { earliest = min(earliest, deadline) }
         }
@@ -256,9 +254,9 @@ package final class AMQPEngine: Engine {
         writeAcknowledgements()
     }
 
-    // MARK: - For the engine's other files
+    // MARK: - Internal interface for extensions
 
-    /// The handshake is over.
+    /// Called when the handshake is complete.
     func didOpen() {
         timers.patience = nil
         events.append(.opened(server))
@@ -274,12 +272,12 @@ package final class AMQPEngine: Engine {
         timers.patience = now + configuration.handshakeTimeout
     }
 
-    /// Ends the connection because of an error.
+    /// Fails the connection with an error.
     func fail(_ error: AMQPError) {
         finish(error)
     }
 
-    /// The last event; publishes without a confirm end before it.
+    /// Queues the last event. Unconfirmed publishes end before it.
     func finish(_ error: AMQPError?) {
         guard !isFinished else { return }
         isFinished = true

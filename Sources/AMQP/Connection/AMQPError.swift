@@ -1,8 +1,8 @@
 package import Core
 
-/// Why a connection with the broker ended, or why something was refused before it was sent.
+/// Why a connection to the broker ended, or why a request was rejected before sending.
 package struct AMQPError: ComponentError {
-    /// AMQP's own reply-code names, and a few of ours for what AMQP has no word for.
+    /// AMQP's reply-code names, and a few of ours for conditions that AMQP does not name.
     package typealias Code = ErrorCode<AMQPError>
 
     package let code: Code
@@ -10,7 +10,7 @@ package struct AMQPError: ComponentError {
     package let underlying: (any Error)?
     package let blame: Blame
     package let isTransient: Bool
-    /// The reply code, when the broker sent one.
+    /// The broker's reply code, if it sent one.
     package let replyCode: UInt16?
 
     init(
@@ -44,7 +44,7 @@ extension ErrorCode<AMQPError> {
     /// Bytes that are not AMQP 0-9-1.
     package static var badData: Self { Self(rawValue: "BAD_AMQP_DATA") }
     package static var handshakeTimeout: Self { Self(rawValue: "HANDSHAKE_TIMEOUT") }
-    /// Messages wait, and the broker does not deliver them.
+    /// Messages wait, but the broker does not deliver them.
     package static var stalled: Self { Self(rawValue: "STALLED") }
     package static var heartbeatTimeout: Self { Self(rawValue: "HEARTBEAT_TIMEOUT") }
     package static var transport: Self { Self(rawValue: "TRANSPORT") }
@@ -56,9 +56,9 @@ extension ErrorCode<AMQPError> {
 }
 
 extension AMQPError {
-    /// Whether the broker closed a publishing connection because of what was published, so that the same would happen
-    /// again: a missing exchange (404), properties that it does not take (406), a body (311), frames (501 to 505), a
-    /// direct reply-to that it chokes on (541). Source: AMQP 0-9-1, section 1.2 (constants).
+    /// Whether the broker closed a publishing connection because of a publication, so that republishing would fail
+    /// again. The causes: a missing exchange (404), invalid properties (406), a body (311), frames (501 to 505), a
+    /// direct reply-to that it cannot handle (541). Source: AMQP 0-9-1, section 1.2 (constants).
     package var isAboutPublish: Bool {
         switch replyCode {
         case 311, 404, 406, 501, 502, 503, 504, 505, 540, 541: true
@@ -66,7 +66,7 @@ extension AMQPError {
         }
     }
 
-    /// The broker's `consumer_timeout`, where it closed a channel for it: `… Timeout value used: 60000 ms. …`
+    /// The broker's `consumer_timeout`, if it closed a channel because of it: `… Timeout value used: 60000 ms. …`
     package var consumerTimeout: Duration? {
         guard code == .consumerTimeout else { return nil }
         let words = message.split(separator: " ")
@@ -76,17 +76,17 @@ extension AMQPError {
         return .milliseconds(milliseconds)
     }
 
-    /// Whether the password does for a new connection, its login tells.
+    /// The login of the next connection shows whether the password is valid there.
     static func secretRefused(_ error: AMQPError) -> AMQPError {
         AMQPError(
             .secretRefused, "the broker refused the new password: check broker.password_file", blame: .remote,
             isTransient: true, underlying: error, replyCode: error.replyCode)
     }
 
-    /// What `connection.close` or `channel.close` says.
+    /// The error for a `connection.close` or `channel.close`.
     ///
-    /// Source: AMQP 0-9-1, section 1.2 (constants); rabbitmq.com/docs/channels and /docs/consumers
-    /// (a consumer timeout is a 406 as well).
+    /// Source: AMQP 0-9-1, section 1.2 (constants); rabbitmq.com/docs/channels and /docs/consumers (a consumer timeout
+    /// is a 406 as well).
     static func closed(replyCode: UInt16, text: String, name: String) -> AMQPError {
         var code = Code(rawValue: name)
         var isTransient = false

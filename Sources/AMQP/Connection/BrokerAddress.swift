@@ -1,9 +1,9 @@
 package import Core
 
-/// Where a broker is and who we are there, as an `amqp` or `amqps` URI says it.
+/// The address and credentials in an `amqp` or `amqps` URI.
 ///
-/// Source: rabbitmq.com/docs/uri-spec and /docs/uri-query-parameters, of which `auth_mechanism` is known. No path means
-/// the virtual host `/`; `/` alone means the one with the empty name.
+/// Source: rabbitmq.com/docs/uri-spec and /docs/uri-query-parameters, of which only `auth_mechanism` is supported. An
+/// empty path means the virtual host `/`; the path `/` means the virtual host with the empty name.
 package struct BrokerAddress: Sendable, Equatable {
     package var endpoint: Endpoint
     package var usesTLS: Bool
@@ -12,11 +12,11 @@ package struct BrokerAddress: Sendable, Equatable {
     package var virtualHost: String
     package var mechanism: Mechanism
 
-    /// How we prove who we are (SASL, RFC 4422).
+    /// The authentication mechanism (SASL, RFC 4422).
     package enum Mechanism: String, Sendable {
-        /// By user and password.
+        /// User and password.
         case plain = "PLAIN"
-        /// By the certificate that TLS has shown the broker, which must have `rabbitmq_auth_mechanism_ssl`.
+        /// The client certificate of the TLS connection. The broker needs `rabbitmq_auth_mechanism_ssl`.
         case external = "EXTERNAL"
     }
 
@@ -32,7 +32,7 @@ package struct BrokerAddress: Sendable, Equatable {
         self.mechanism = mechanism
     }
 
-    /// Reads a URI. An error names the part that is wrong, and never repeats the URI: it holds a password.
+    /// Parses a URI. An error names the invalid part but never repeats the URI, which contains a password.
     package init(_ uri: String) throws(AMQPError) {
         var rest = uri.utf8[...]
         if rest.removePrefix("amqps://") {
@@ -139,14 +139,14 @@ package struct BrokerAddress: Sendable, Equatable {
 }
 
 extension BrokerAddress: CustomStringConvertible {
-    /// Without the password.
+    /// The URI without its password.
     package var description: String {
         "\(usesTLS ? "amqps" : "amqp")://\(user)@\(endpoint), virtual host \"\(virtualHost)\""
     }
 }
 
 extension BrokerAddress: CustomReflectable {
-    /// A dump does not show the password either.
+    /// Keeps the password out of dumps.
     package var customMirror: Mirror {
         Mirror(self, children: ["address": description])
     }

@@ -1,22 +1,22 @@
-/// What one channel of a connection has of its own.
+/// The state of one channel.
 ///
-/// A channel that the broker closed is opened again under the same number, and the broker's delivery tags begin anew.
-/// Ours go on, so that nothing is settled on it that came over an earlier one.
+/// A channel that the broker closed is reopened under the same number, and the broker's delivery tags restart. Our
+/// numbers continue, so that an old delivery cannot be settled on the new channel.
 struct Channel {
     var deliveries: DeliveryLedger
     var assembly: ContentAssembly
 
-    /// Our number of the broker's tag.
+    /// Converts the broker's tag to our number.
     func number(of tag: UInt64) -> UInt64 {
         deliveries.first - 1 &+ tag
     }
 
-    /// The broker's tag of our number.
+    /// Converts our number to the broker's tag.
     func tag(of number: UInt64) -> UInt64 {
         number - deliveries.first + 1
     }
 
-    /// It is gone, and with it what it delivered.
+    /// Marks the channel as closed and drops its deliveries.
     mutating func close() {
         deliveries = DeliveryLedger(epoch: deliveries.epoch, limits: deliveries.limits, first: deliveries.next)
     }

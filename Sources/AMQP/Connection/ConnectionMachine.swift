@@ -1,6 +1,6 @@
-/// From the protocol header to the last byte: what comes next on one connection with one channel.
+/// The state machine of one connection with one channel, from the protocol header to the close.
 ///
-/// Its law: ``canPublish`` is true only on an open channel that is not blocked.
+/// Invariant: ``canPublish`` is true only on an open channel that is not blocked.
 struct ConnectionMachine: Equatable {
     enum State: Equatable {
         case connecting
@@ -14,11 +14,11 @@ struct ConnectionMachine: Equatable {
         case closed
     }
 
-    /// What to do about an input.
+    /// The reaction to an input.
     enum Action: Equatable {
         case sendProtocolHeader
         case sendStartOk
-        /// Both can go at once: the broker answers the second.
+        /// Both are sent together: the broker answers the second.
         case sendTuneOkAndOpen
         case openChannel
         case selectConfirms
@@ -26,7 +26,7 @@ struct ConnectionMachine: Equatable {
         case sendClose
         case sendCloseOk
         case disconnect
-        /// The peer's word does not belong here.
+        /// The peer's method is not valid in this state.
         case refuse
         case ignore
     }
@@ -68,7 +68,7 @@ struct ConnectionMachine: Equatable {
         advance(from: .awaitingConfirms, to: .open, .announceOpen)
     }
 
-    /// The broker closed the channel, and it is to be opened again.
+    /// The broker closed the channel, which must be reopened.
     mutating func channelLost() -> Action {
         advance(from: .open, to: .awaitingChannel, .openChannel)
     }
@@ -81,7 +81,7 @@ struct ConnectionMachine: Equatable {
         isBlocked = false
     }
 
-    /// We want to end.
+    /// The owner closes the connection.
     mutating func close() -> Action {
         switch state {
         case .awaitingChannel, .awaitingConfirms, .open:
@@ -104,14 +104,14 @@ struct ConnectionMachine: Equatable {
         advance(from: .closing, to: .closed, .disconnect)
     }
 
-    /// The transport is gone, or what came from it makes no sense.
+    /// The transport was lost, or its bytes are invalid.
     mutating func failed() {
         state = .closed
     }
 
     private mutating func advance(from expected: State, to next: State, _ action: Action) -> Action {
         guard state == expected else {
-            // What the broker sent before it saw our close is of no interest any more.
+            // Methods that the broker sent before it received our close are ignored.
             return state == .closing || state == .closed ? .ignore : .refuse
         }
         state = next

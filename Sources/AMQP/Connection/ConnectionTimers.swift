@@ -1,17 +1,17 @@
 import Core
 
-/// When a connection has to have opened or closed, and its heartbeats.
+/// The deadlines of opening and closing, and the heartbeats.
 ///
 /// Source: rabbitmq.com/docs/heartbeats.
 struct ConnectionTimers {
-    /// When the handshake, or an orderly close, must be over; `nil` while neither is under way.
+    /// The deadline of the handshake or of an orderly close; `nil` while neither is in progress.
     var patience: Instant?
-    /// What both ends agreed upon; `nil` for no heartbeats.
+    /// The negotiated interval; `nil` for no heartbeats.
     private var heartbeat: Duration?
     private var nextHeartbeat: Instant?
     private var silenceEnds: Instant?
 
-    /// When the first of these is due; `distantFuture` for never.
+    /// The earliest of these deadlines; `distantFuture` for none.
     var earliest: Instant {
         var earliest = Instant.distantFuture
         for deadline in [patience, nextHeartbeat, silenceEnds] {
@@ -20,14 +20,14 @@ struct ConnectionTimers {
         return earliest
     }
 
-    /// - Parameter interval: between two heartbeats, as agreed. One is sent twice as often.
+    /// - Parameter interval: the negotiated interval. Heartbeats are sent twice as often.
     mutating func startHeartbeats(_ interval: Duration, at now: Instant) {
         heartbeat = interval
         nextHeartbeat = now + interval / 2
         silenceEnds = now + interval * 2
     }
 
-    /// Bytes came from the broker.
+    /// Records that bytes were received.
     mutating func received(at now: Instant) {
         if let heartbeat { silenceEnds = now + heartbeat * 2 }
     }
@@ -37,12 +37,12 @@ struct ConnectionTimers {
         patience.map { now >= $0 } ?? false
     }
 
-    /// Whether the broker was silent for two heartbeats.
+    /// Whether the broker was silent for two intervals.
     func isSilent(at now: Instant) -> Bool {
         silenceEnds.map { now >= $0 } ?? false
     }
 
-    /// - Returns: Whether a heartbeat is to be written now. The next one is due half an interval later.
+    /// - Returns: Whether to write a heartbeat now. The next one is due half an interval later.
     mutating func takeHeartbeat(at now: Instant) -> Bool {
         guard let heartbeat, let due = nextHeartbeat, now >= due else { return false }
         nextHeartbeat = now + heartbeat / 2

@@ -1,9 +1,9 @@
 package import Core
 
-/// Where the consumer of one queue stands on its channel: every change of it is made here.
+/// The state machine of one queue's consumer.
 ///
-/// A consumer that the broker cancels is registered again after a while, and so is one whose channel the broker closed,
-/// on a new channel. The owner may stop and resume it at any time.
+/// A consumer that the broker cancelled is registered again after a delay. If the broker closed its channel, a new
+/// channel is opened first. The owner may stop and resume it at any time.
 package struct ConsumerMachine: Equatable {
     package enum State: Equatable, Sendable {
         /// Its channel is not open yet.
@@ -15,7 +15,7 @@ package struct ConsumerMachine: Equatable {
         case consuming
         case cancelling(then: Next)
         case waiting(until: Instant)
-        /// The broker closed its channel, which is opened again then.
+        /// The broker closed its channel, which is reopened at this time.
         case closed(until: Instant)
     }
 
@@ -25,14 +25,14 @@ package struct ConsumerMachine: Equatable {
         case wait
     }
 
-    /// What to do about an input.
+    /// The reaction to an input.
     package enum Action: Equatable, Sendable {
         case none
         case openChannel
         case subscribe
         case cancel
         case announceConsuming
-        /// As the owner wished.
+        /// The owner requested it.
         case announceCancelled
     }
 
@@ -48,14 +48,14 @@ package struct ConsumerMachine: Equatable {
         }
     }
 
-    /// Whether the channel is open and nothing is under way on it, so that its queue may be asked something.
+    /// Whether the channel is open and idle, so that it can carry a message count.
     package var isSettled: Bool {
         state == .consuming || state == .stopped
     }
 
     // MARK: The broker
 
-    /// - Parameter isWanted: whether the owner wants to consume now.
+    /// - Parameter isWanted: whether the owner wants to consume.
     package mutating func channelOpened(isWanted: Bool) -> Action {
         guard state == .opening else { return .none }
         state = .stopped
@@ -73,9 +73,9 @@ package struct ConsumerMachine: Equatable {
         return .announceConsuming
     }
 
-    /// The broker ended the consumer.
+    /// Handles a cancel by the broker.
     ///
-    /// It gets a client's `basic.cancel` and not a `cancel-ok`, which RabbitMQ before 4.3 takes for an error.
+    /// The reply is a client's `basic.cancel`: RabbitMQ before 4.3 treats a `cancel-ok` as an error.
     package mutating func cancelReceived() -> Action {
         switch state {
         case .subscribing(let next): cancel(then: next ?? .wait)
@@ -99,7 +99,7 @@ package struct ConsumerMachine: Equatable {
 
     // MARK: The owner
 
-    /// What was delivered can still be settled.
+    /// Stops the consumer. Its deliveries can still be settled.
     package mutating func stop() -> Action {
         switch state {
         case .consuming: return cancel(then: .stop)
@@ -115,14 +115,14 @@ package struct ConsumerMachine: Equatable {
         switch state {
         case .stopped, .waiting: return subscribe()
         case .cancelling: state = .cancelling(then: .subscribe)
-        // Its settings may have changed before it was to stop.
+        // The settings may have changed before the stop.
         case .subscribing(then: .stop): state = .subscribing(then: .subscribe)
         case .opening, .subscribing, .consuming, .closed: break
         }
         return .none
     }
 
-    /// The consumer's settings have changed: it is registered anew where it is registered.
+    /// Registers the consumer again if it is registered, because its settings have changed.
     package mutating func renew() -> Action {
         switch state {
         case .consuming: return cancel(then: .subscribe)

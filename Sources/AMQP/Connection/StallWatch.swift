@@ -1,16 +1,15 @@
 import Core
 
-/// Notices a consumer that gets nothing although its queue has messages and it may take some.
+/// Detects a consumer that receives nothing although its queue has messages and its prefetch is not used up.
 ///
-/// A queue is asked for its messages only after a while without deliveries, and one answer is not enough: what was
-/// there may have been on its way to somebody. Between two such answers nothing was delivered, or the consumer is not
-/// stalled.
+/// A queue is counted only after a while without deliveries. One count is not enough, because the counted messages may
+/// be in delivery to another consumer. Stalled means two such counts with no delivery between them.
 struct StallWatch {
-    /// How long nothing is delivered until the queue is asked, and then asked again.
+    /// The time without deliveries before the queue is counted, and between two counts.
     let patience: Duration
     private var since: Instant
     private var isAsking = false
-    /// Since the last question, or the last delivery if that was later, messages wait.
+    /// Whether messages waited at the last count and nothing was delivered since.
     private var hasMessages = false
     private var wasDelivered = false
 
@@ -19,15 +18,15 @@ struct StallWatch {
         since = now
     }
 
-    /// When to ask, or when the answer must be there.
+    /// When to count, or when the pending count times out.
     var deadline: Instant {
         since + patience
     }
 
-    /// What to do at the deadline.
+    /// The action at the deadline.
     enum Action {
         case ask, wait
-        /// Not even the question is answered.
+        /// Even the count is not answered.
         case giveUp
     }
 
@@ -38,21 +37,21 @@ struct StallWatch {
         return wasDelivered ? .wait : .giveUp
     }
 
-    /// Something was delivered, or nothing could be.
+    /// A message was delivered, or the consumer could not take any.
     mutating func delivered(at now: Instant) {
         since = now
         hasMessages = false
         wasDelivered = true
     }
 
-    /// The queue is being asked.
+    /// A count was requested.
     mutating func asked(at now: Instant) {
         since = now
         isAsking = true
         wasDelivered = false
     }
 
-    /// So many messages wait in the queue. True if the consumer is stalled.
+    /// Takes a count. Returns true if the consumer is stalled.
     mutating func answered(messages: UInt32, at now: Instant) -> Bool {
         isAsking = false
         since = now

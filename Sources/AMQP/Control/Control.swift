@@ -1,9 +1,9 @@
 package import Core
 
-/// What a control connection is asked to do; the broker answers one after the other.
+/// A request on a control connection; the broker answers them in order.
 package enum ControlRequest: Sendable {
     case declareQueue(QueueDeclaration)
-    /// Whether a queue is there, and how many messages and consumers it has; changes nothing.
+    /// Checks that a queue exists and counts its messages and consumers. Changes nothing.
     case inspectQueue(String)
     case deleteQueue(String)
     case purgeQueue(String)
@@ -12,16 +12,17 @@ package enum ControlRequest: Sendable {
     case declareExchange(ExchangeDeclaration)
     case inspectExchange(String)
     case deleteExchange(String)
-    /// One message, to be settled like a delivery.
+    /// Gets one message, which must be settled like a delivery.
     case get(queue: String)
-    /// Whether the user may read from a queue: always refused, with 403 if not, else with 406.
+    /// Checks whether the user may read from a queue. The broker always refuses it: with 403 without permission,
+    /// otherwise with 406.
     ///
-    /// It wants to consume with a priority that is no number. RabbitMQ looks at the permission first, then at the
-    /// arguments, and then there is no consumer. Source: rabbit_channel.erl, `basic.consume`.
+    /// It consumes with an invalid priority. RabbitMQ checks the permission before the arguments and does not register
+    /// the consumer. Source: rabbit_channel.erl, `basic.consume`.
     case probeReading(queue: String)
 }
 
-/// A queue as it is to be.
+/// The desired declaration of a queue.
 package struct QueueDeclaration: Sendable, Equatable {
     package var name: String
     package var durable = true
@@ -36,10 +37,10 @@ package struct QueueDeclaration: Sendable, Equatable {
     }
 }
 
-/// An exchange as it is to be.
+/// The desired declaration of an exchange.
 package struct ExchangeDeclaration: Sendable, Equatable {
     package var name: String
-    /// `direct`, `fanout`, `topic` or `headers`, or a plug-in's.
+    /// `direct`, `fanout`, `topic`, `headers`, or the type of a plug-in.
     package var type: String
     package var durable = true
     package var autoDelete = false
@@ -51,16 +52,16 @@ package struct ExchangeDeclaration: Sendable, Equatable {
     }
 }
 
-/// The answer to a ``ControlRequest``.
+/// The response to a ``ControlRequest``.
 package enum ControlReply: Sendable {
     case declared(queue: String, messages: UInt32, consumers: UInt32)
-    /// Bound, unbound, or an exchange declared, inspected or deleted.
+    /// A binding was added or removed, or an exchange was declared, inspected or deleted.
     case done
     case deleted(messages: UInt32)
     case purged(messages: UInt32)
-    /// A message, and how many are left in the queue. With `bodySize` its body was too large to be taken.
+    /// A message, and the number left in the queue. `oversizeBody` is set when its body was skipped as too large.
     case got(Delivery, remaining: UInt32, oversizeBody: UInt64?)
     case empty
-    /// The broker refused (404, 406 …), or the request cannot be written. The connection stays usable.
+    /// The broker refused it (404, 406 …), or the request cannot be encoded. The connection remains usable.
     case refused(AMQPError)
 }

@@ -1,12 +1,12 @@
 import Core
 
-/// Finds out in what a queue or an exchange on the broker differs from what it is to be, and changes nothing.
+/// Compares a queue or an exchange on the broker with its desired declaration, and changes nothing.
 ///
-/// A passive declaration tells whether it is there. Only then it is declared as wanted: the broker leaves what exists
-/// as it is and names one difference, which is taken over into the next declaration, until the broker agrees. (Should
-/// it be deleted between the two requests, the second one makes it anew, as wanted.)
+/// A passive declaration checks that it exists. Then it is declared as wanted: the broker keeps what exists and names
+/// one difference. That difference is copied into the next declaration, until the broker agrees. If it is deleted
+/// between the two requests, the second one creates it as wanted.
 ///
-/// Ask ``nextRequest``, give the answer to ``take(_:)``, until there is a ``finding``.
+/// Send ``nextRequest`` and pass the response to ``take(_:)`` until there is a ``finding``.
 package struct DeclarationComparison {
     package enum Subject: Sendable, Equatable {
         case queue(QueueDeclaration)
@@ -14,20 +14,20 @@ package struct DeclarationComparison {
     }
 
     package enum Finding: Sendable {
-        /// Messages and consumers are a queue's.
+        /// Messages and consumers of a queue; 0 for an exchange.
         case asWanted(messages: UInt32, consumers: UInt32)
         case missing
-        /// At least one difference, or words of the broker that name none; ``rest`` is what it said last, where that
-        /// could not be read: there may be more differences.
+        /// At least one difference, or an error that names none. `rest` is the last error if it could not be parsed:
+        /// there may be more differences.
         case different([Inequivalence], rest: AMQPError?, messages: UInt32, consumers: UInt32)
-        /// It is there, but may not be declared by this user: it cannot be compared.
+        /// It exists, but this user may not declare it, so it cannot be compared.
         case hidden(AMQPError)
-        /// The broker refuses even to say whether it is there: the permission is missing, or it belongs to another
-        /// connection.
+        /// The broker refuses the passive declaration: the permission is missing, or another connection owns the
+        /// queue.
         case refused(AMQPError)
     }
 
-    /// More differences than this are not asked for: there are fewer arguments.
+    /// The comparison stops here; a declaration has fewer arguments.
     private static let maximumDifferences = 24
 
     private enum State {
@@ -51,7 +51,7 @@ package struct DeclarationComparison {
         if case .over(let finding) = state { finding } else { nil }
     }
 
-    /// `nil` when it is over.
+    /// The next request; `nil` when the comparison is complete.
     package var nextRequest: ControlRequest? {
         switch (state, declared) {
         case (.looking, .queue(let queue)): .inspectQueue(queue.name)
@@ -105,7 +105,7 @@ package struct DeclarationComparison {
         return true
     }
 
-    /// The type comes first: other differences may follow from it.
+    /// The type comes first: it can cause other differences.
     private func different(rest: AMQPError?) -> Finding {
         let first = differences.filter { $0.name == "x-queue-type" }
         return .different(

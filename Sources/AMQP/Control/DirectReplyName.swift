@@ -1,20 +1,20 @@
 import Core
 
-/// The routing key of a direct reply: `amq.rabbitmq.reply-to.<requester>.<key>`, where `<requester>` is the Base64 text
-/// of the Erlang process identifier of the requester's channel.
+/// The routing key of a direct reply: `amq.rabbitmq.reply-to.<requester>.<key>`. `<requester>` is the Base64 text of
+/// the Erlang process identifier of the requester's channel.
 ///
-/// RabbitMQ 3.10 closes the publishing connection (541) for a requester that it cannot decode, and for one whose node
-/// it does not know. Only the first can be seen here.
+/// RabbitMQ 3.10 closes the publishing connection (541) for a requester that it cannot decode, and for one on an
+/// unknown node. Only the first can be detected here.
 /// Sources: rabbitmq.com/docs/direct-reply-to, erlang.org/doc/apps/erts/erl_ext_dist.html (NEW_PID_EXT, PID_EXT).
 package struct DirectReplyName {
-    /// How every such name begins, well formed or not.
+    /// The prefix of every such name, well formed or not.
     package static let prefix = "amq.rabbitmq.reply-to"
 
-    /// Bits of a process identifier's number and serial that every release of Erlang accepts.
+    /// The limit of a process identifier's number and serial that every Erlang release accepts.
     private static let numberLimit: UInt32 = 1 << 15
     private static let serialLimit: UInt32 = 1 << 13
 
-    /// Equal for names that the broker decodes alike: if it accepted one of them, it accepts the others.
+    /// Equal for names that the broker decodes alike: if it accepts one of them, it accepts the others.
     package struct Origin: Hashable {
         fileprivate let bytes: [UInt8]
     }
@@ -25,7 +25,7 @@ package struct DirectReplyName {
         routingKey.count >= prefix.utf8.count && routingKey.starts(with: prefix.utf8)
     }
 
-    /// - Returns: `nil` for a name that no broker can have made.
+    /// - Returns: `nil` for a name that a broker cannot have generated.
     package init?(_ routingKey: ArraySlice<UInt8>) {
         guard routingKey.starts(with: "\(Self.prefix).".utf8) else { return nil }
         let parts = String(decoding: routingKey.dropFirst(Self.prefix.utf8.count + 1), as: UTF8.self).split(
@@ -40,7 +40,7 @@ package struct DirectReplyName {
     private static func origin(_ identifier: [UInt8]) -> Origin? {
         let version: UInt8 = 131
         guard identifier.count > 4, identifier[0] == version else { return nil }
-        // Bytes after the number and the serial, four bytes each.
+        // Bytes after the number and the serial, which have four bytes each.
         let creation: Int
         switch identifier[1] {
         case 88: creation = 4

@@ -1,20 +1,20 @@
-/// In what a queue or an exchange differs from its declaration, by what RabbitMQ says when it refuses that with 406.
+/// A difference between a queue or exchange and its declaration, parsed from RabbitMQ's 406 reply text.
 ///
-/// RabbitMQ names the first difference that it finds: `inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/':
-/// received '2000' but current is '1000'`, and for a value that only one side has `none` beside `the value '1000' of
-/// type 'signedint'`. Source: rabbit_misc.erl, `assert_args_equivalence`. There is no other way to read a queue's
-/// arguments over AMQP 0-9-1.
+/// RabbitMQ names only the first difference: `inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/': received
+/// '2000' but current is '1000'`. If only one side has a value, the text has `none` and `the value '1000' of type
+/// 'signedint'`. Source: rabbit_misc.erl, `assert_args_equivalence`. AMQP 0-9-1 has no other method to read a queue's
+/// arguments.
 package struct Inequivalence: Sendable, Equatable {
     /// An argument such as `x-message-ttl`, or `durable`, `auto_delete`, `type` …
     package let name: String
-    /// What was declared; `nil` for nothing.
+    /// The declared value; `nil` for none.
     package let wanted: String?
-    /// What is there; `nil` for nothing.
+    /// The value on the broker; `nil` for none.
     package let current: String?
-    /// The broker's name for the type of ``current``, where it gave one.
+    /// The broker's name for the type of ``current``, if it gave one.
     let currentType: String?
 
-    /// - Returns: `nil` for an error of another kind, and where the text was cut off: AMQP allows it 255 bytes.
+    /// - Returns: `nil` for another error, and for a text that AMQP's limit of 255 bytes has truncated.
     package init?(_ error: AMQPError) {
         guard error.replyCode == 406, let start = error.message.range(of: "inequivalent arg '") else { return nil }
         let text = error.message[start.upperBound...]
@@ -50,16 +50,16 @@ package struct Inequivalence: Sendable, Equatable {
     }
 
     private func shown(_ value: String?) -> String {
-        // A queue that does not name its type is a classic one.
+        // A queue without a declared type is a classic queue.
         guard let value else { return name == "x-queue-type" ? "classic" : "not set" }
         return value.isEmpty ? "\"\"" : value
     }
 
-    // MARK: What is there
+    // MARK: Current values
 
-    /// Changes one thing of a declaration into what is there, so that the broker tells the next difference.
+    /// Changes one property of a declaration to the current value, so that the broker reports the next difference.
     ///
-    /// - Returns: false where the broker's words do not say how.
+    /// - Returns: false if the broker's text does not contain enough information.
     func apply(to queue: inout QueueDeclaration) -> Bool {
         switch name {
         case "durable": queue.durable = current == "true"
@@ -87,7 +87,7 @@ package struct Inequivalence: Sendable, Equatable {
             arguments[name] = nil
             return true
         }
-        // Without a type, it is that of what was declared: then the broker compares the bare values.
+        // Without a type, use that of the declared value: the broker then compares the bare values.
         switch (currentType, arguments[name]) {
         case ("longstr", _), (nil, .text): arguments[name] = .string(current)
         case ("bool", _), (nil, .boolean): arguments[name] = .boolean(current == "true")
@@ -100,7 +100,7 @@ package struct Inequivalence: Sendable, Equatable {
 }
 
 extension StringProtocol where SubSequence == Substring {
-    /// Where a text stands for the first time.
+    /// The first occurrence of a text.
     fileprivate func range(of text: String) -> Range<Index>? {
         indices.first { self[$0...].hasPrefix(text) }.map { $0..<index($0, offsetBy: text.count) }
     }

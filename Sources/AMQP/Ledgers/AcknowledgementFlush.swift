@@ -1,12 +1,12 @@
 package import Core
 
-/// Makes sure that acknowledgements have reached their queues before their connection is closed.
+/// Ensures that acknowledgements have reached their queues before their connection is closed.
 ///
-/// RabbitMQ's channels put acks to a busy quorum queue aside until it has taken earlier ones, and forget them when the
-/// channel ends. What the queue answers after them says that they are through: two commands, a new consumer and its
-/// end, because those put aside leave only when the first one is answered.
+/// A RabbitMQ channel holds acks back from a busy quorum queue until the queue has processed earlier ones, and drops
+/// them when the channel closes. The queue's responses to two later commands prove that the acks were processed: a new
+/// consumer and its cancellation. Two are needed because the held acks are sent only after the first response.
 ///
-/// For consumers that are cancelled. Each is given one message more meanwhile, which goes back when the connection
+/// For cancelled consumers. Meanwhile each receives one more message, which the broker requeues when the connection
 /// closes.
 package struct AcknowledgementFlush {
     private enum Stage {
@@ -15,16 +15,16 @@ package struct AcknowledgementFlush {
 
     private var stage = Stage.subscribing
     private var queues: Set<QueueID>
-    /// Those that have not answered yet.
+    /// Queues that have not answered yet.
     private var awaited: Set<QueueID>
 
-    /// - Parameter queues: what was delivered over the channels that are open came from these.
+    /// - Parameter queues: the source queues of the deliveries on the open channels.
     package init(_ queues: some Sequence<QueueID>, on consumer: AMQPConnection, at now: Instant) {
         self.queues = consumer.isOpen ? Set(queues) : []
         awaited = self.queues
         guard !awaited.isEmpty else { return }
         consumer.flushAcknowledgements(at: now)
-        // As little as possible comes along.
+        // Keeps the number of new deliveries minimal.
         for queue in awaited { consumer.setPrefetch(1, queue: queue, at: now) }
         consumer.resumeConsumers(of: awaited, at: now)
     }
@@ -49,7 +49,7 @@ package struct AcknowledgementFlush {
         consumer.cancelConsumers(at: now)
     }
 
-    /// Whether every queue that could has answered twice.
+    /// Whether every reachable queue has answered twice.
     package var isOver: Bool {
         awaited.isEmpty
     }

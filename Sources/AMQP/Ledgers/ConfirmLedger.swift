@@ -1,22 +1,22 @@
 import Core
 
-/// How a publish ended.
+/// The result of a publish.
 package enum Confirmation: Equatable, Sendable {
-    /// The broker has it.
+    /// The broker has accepted it.
     case acked
-    /// The broker could not take it (for example a full queue with `reject-publish`).
+    /// The broker could not accept it (for example a full queue with `reject-publish`).
     case nacked
-    /// No queue took it: the reply code and text, as 312 `NO_ROUTE`.
+    /// No queue accepted it: reply code and text, for example 312 `NO_ROUTE`.
     case returned(code: UInt16, text: String)
-    /// The connection ended before the broker said anything: it may have it.
+    /// The connection ended before the broker confirmed it: the broker may have the message.
     case lost
 }
 
-/// Which publishes of one connection wait for their confirm; each ends once.
+/// Tracks the unconfirmed publishes of one connection; each ends once.
 ///
-/// Confirms come in any order and for several at once. A return comes before the confirm of the same publish and does
-/// not name it, so it is matched by a fingerprint, the oldest first.
-/// Source: rabbitmq.com/docs/confirms and /docs/publishers (unroutable messages).
+/// Confirms arrive in any order and may cover several publishes. A return arrives before the confirm of the same
+/// publish and does not contain its number. It is matched by a fingerprint, oldest first. Source:
+/// rabbitmq.com/docs/confirms and /docs/publishers (unroutable messages).
 ///
 /// Conservation: published = unconfirmed + ended.
 package struct ConfirmLedger {
@@ -30,7 +30,7 @@ package struct ConfirmLedger {
     private var publishes = SequenceRing(vacant: Entry())
     private var base: UInt64
     private var next: UInt64
-    /// What the broker's first tag is in our sequence.
+    /// The sequence number that corresponds to the broker's first tag.
     private let first: UInt64
     private var returns: [UInt64: Confirmation] = [:]
     private var returnable = ReturnIndex()
@@ -46,12 +46,12 @@ package struct ConfirmLedger {
     }
 
     package var nextSequence: UInt64 { next }
-    /// From the oldest that waits to the newest: what the ledger must remember.
+    /// The number of sequences from the oldest unconfirmed to the newest: the size of the ledger.
     package var span: Int { Int(next - base) }
     package var published: Int { Int(next - first) }
     package var isConserved: Bool { published == unconfirmed + ended }
 
-    /// A publish was written; the fingerprint need not be unique.
+    /// Records a publish. The fingerprint need not be unique.
     package mutating func publishSent(fingerprint: UInt64) -> UInt64 {
         publishes.makeRoom(from: base, for: next)
         let sequence = next
@@ -61,7 +61,7 @@ package struct ConfirmLedger {
         return sequence
     }
 
-    /// The broker gave a publish back; false when none with that fingerprint waits.
+    /// Records a returned publish. Returns false when no pending publish has that fingerprint.
     package mutating func returnReceived(fingerprint: UInt64, code: UInt16, text: String) -> Bool {
         if returnable.count > 2 * (span + publishes.capacity) { returnable = ReturnIndex() }
         for sequence in max(base, returnable.end)..<next
@@ -78,7 +78,7 @@ package struct ConfirmLedger {
         return false
     }
 
-    /// The broker confirmed; tag 0 with `multiple` means all. False when there was nothing to end.
+    /// Records a confirm. Tag 0 with `multiple` means all. Returns false when it ended nothing.
     @discardableResult
     package mutating func confirmReceived(
         tag: UInt64, multiple: Bool, acked: Bool, _ each: (UInt64, Confirmation) -> Void
@@ -101,7 +101,7 @@ package struct ConfirmLedger {
         return ended > before
     }
 
-    /// The connection is gone: all that wait end as ``Confirmation/lost``, the oldest first.
+    /// The connection was lost: all pending publishes end as ``Confirmation/lost``, oldest first.
     package mutating func connectionLost(_ each: (UInt64, Confirmation) -> Void) {
         returns.removeAll()
         returnable = ReturnIndex()
@@ -124,10 +124,10 @@ package struct ConfirmLedger {
     }
 }
 
-/// Publishes by fingerprint, the oldest first.
+/// Publishes by fingerprint, oldest first.
 ///
-/// Only returns read it, so that only they fill it: a connection whose publishes all find a queue has none. What is
-/// confirmed stays in it until it is popped or the index is made anew.
+/// It is filled only when a return arrives: a connection whose publishes are all routed has none. Confirmed publishes
+/// remain until they are popped or the index is rebuilt.
 private struct ReturnIndex {
     private struct Alike {
         var sequences: [UInt64]
@@ -135,9 +135,9 @@ private struct ReturnIndex {
     }
 
     private var sequences: [UInt64: Alike] = [:]
-    /// How many sequences are in it.
+    /// The number of indexed sequences.
     private(set) var count = 0
-    /// No sequence from this one on is in it.
+    /// The end of the indexed sequences, exclusive.
     var end: UInt64 = 0
 
     mutating func append(_ sequence: UInt64, fingerprint: UInt64) {

@@ -1,20 +1,20 @@
 package import Core
 
-/// Which deliveries of one connection are held, and which acks are due.
+/// Tracks the held deliveries of one connection and the acks that are due.
 ///
-/// Deliveries end in any order, the broker takes acks "up to here": the ledger joins neighbours into one multiple ack
-/// and lets it wait for more of them. Settled deliveries behind one that is still held are islands; when that one takes
-/// too long they are acked singly. A ledger belongs to one epoch and refuses tags of another.
+/// Deliveries are settled in any order, but an ack with `multiple` covers all up to its tag. The ledger joins
+/// neighbours into one multiple ack and delays it to join more. Settled deliveries behind a held one are islands;
+/// after a time limit they are acked individually. A ledger belongs to one epoch and refuses tags of another.
 ///
 /// Conservation: delivered = held + waiting + acknowledged + rejected.
 package struct DeliveryLedger {
-    /// When acks are sent.
+    /// The limits that decide when acks are sent.
     package struct Limits: Sendable {
-        /// This many neighbours are acked without waiting for more.
+        /// This many neighbours are acked without further delay.
         package var batch = 64
-        /// A settled delivery waits for neighbours no longer than this.
+        /// The longest time that a settled delivery waits for neighbours.
         package var delay = Duration.milliseconds(5)
-        /// Islands wait for the delivery before them no longer than this.
+        /// The longest time that islands wait for the delivery before them.
         package var headOfLine = Duration.milliseconds(250)
 
         package init() {}
@@ -35,9 +35,9 @@ package struct DeliveryLedger {
     /// Settled deliveries behind one that is still held.
     private struct Islands {
         var count = 0
-        /// Since when they have waited for the delivery at the head; `nil` where there is none.
+        /// Since when they have waited for the delivery at the head; `nil` for none.
         var since: Instant?
-        /// No island lies before this tag.
+        /// A lower bound for the first island's tag.
         var first: UInt64
     }
 
@@ -48,23 +48,23 @@ package struct DeliveryLedger {
 
     /// The states of the tags from `head` to `next`.
     private var states = SequenceRing(vacant: State.ended)
-    /// The lowest tag that is held; everything before it is settled or rejected.
+    /// The lowest held tag; all tags before it are settled or rejected.
     private var head: UInt64
-    /// The number that the next delivery gets.
+    /// The number of the next delivery.
     package private(set) var next: UInt64
-    /// The highest settled tag before `head` that is not acked yet, and how many they are.
+    /// The highest settled but unacked tag before `head`, and the number of such deliveries.
     private var mark: UInt64 = 0
     private var neighbours = 0
     private var neighboursSince: Instant?
     private var islands: Islands
     private var isFlushing = false
 
-    /// Delivered and not settled.
+    /// The number of unsettled deliveries.
     package private(set) var held = 0
     package private(set) var acknowledged = 0
     package private(set) var rejected = 0
 
-    /// - Parameter first: the number of the first delivery, so that numbers go on where a channel follows another.
+    /// - Parameter first: the number of the first delivery; numbers continue from one channel to the next.
     package init(epoch: UInt32, limits: Limits = Limits(), first: UInt64 = 1) {
         self.epoch = epoch
         self.limits = limits
@@ -76,14 +76,14 @@ package struct DeliveryLedger {
 
     package var delivered: Int { Int(next - first) }
 
-    /// Settled, with an ack that is not sent yet.
+    /// The number of settled deliveries whose ack is not sent yet.
     package var waiting: Int { neighbours + islands.count }
 
     package var isConserved: Bool {
         delivered == held + waiting + acknowledged + rejected
     }
 
-    /// A delivery came; false when its tag is not the next one, which no broker does.
+    /// Records a delivery. Returns false when its tag is not the next one, which is a protocol violation.
     package mutating func deliveryReceived(_ tag: UInt64) -> Bool {
         guard tag == next else { return false }
         states.makeRoom(from: head, for: next)
@@ -93,7 +93,7 @@ package struct DeliveryLedger {
         return true
     }
 
-    /// A delivery is done with; false when it is not held in this epoch, and then nothing is to be sent for it.
+    /// Settles a delivery. Returns false when it is not held in this epoch; then no ack must be sent for it.
     @discardableResult
     package mutating func settle(_ tag: UInt64, epoch: UInt32, at now: Instant) -> Bool {
         guard epoch == self.epoch, holds(tag) else { return false }
@@ -109,7 +109,7 @@ package struct DeliveryLedger {
         return true
     }
 
-    /// A delivery goes back by a nack that the caller sends; false when it is not held in this epoch.
+    /// Records a nack, which the caller sends. Returns false when the delivery is not held in this epoch.
     package mutating func reject(_ tag: UInt64, epoch: UInt32, at now: Instant) -> Bool {
         guard epoch == self.epoch, holds(tag) else { return false }
         held -= 1
@@ -124,7 +124,7 @@ package struct DeliveryLedger {
         tag >= head && tag < next && states[tag] == .held
     }
 
-    /// Everything that is settled becomes due: nothing is to wait any longer.
+    /// Makes the acks of all settled deliveries due.
     package mutating func flush() {
         isFlushing = waiting > 0
     }
@@ -163,7 +163,7 @@ package struct DeliveryLedger {
     }
 
     private mutating func acknowledgeIsland() -> Acknowledgement? {
-        // What one island is searched for is not searched again: a burst of them costs one way through the ring.
+        // A later search starts at the island just found, so a burst of islands costs one pass through the ring.
         for tag in max(head, islands.first)..<next where states[tag] == .settled {
             islands.first = tag + 1
             states[tag] = .ended
@@ -178,7 +178,7 @@ package struct DeliveryLedger {
         preconditionFailure("every island lies between the head and the end")
     }
 
-    /// Moves the head to the next held tag; settled ones on the way become neighbours.
+    /// Moves the head to the next held tag; settled tags before it become neighbours.
     private mutating func advance(at now: Instant) {
         while head < next, states[head] != .held {
             if states[head] == .settled {
@@ -189,7 +189,7 @@ package struct DeliveryLedger {
             }
             head += 1
         }
-        // The head is another one, and has its own time.
+        // The new head gets its full time limit.
         islands.since = islands.count > 0 ? now : nil
     }
 }

@@ -1,8 +1,8 @@
-/// A ring buffer of elements by sequence number. It grows to the widest span of numbers in use.
+/// A ring buffer indexed by sequence number. It grows to the widest span of numbers in use.
 ///
-/// It does not record which numbers are in use: its owner does. All operations but growing are O(1).
+/// The owner tracks which numbers are in use. All operations but growing are O(1).
 struct SequenceRing<Element> {
-    /// Each element at its number modulo their count, a power of two.
+    /// An element's index is its number modulo the capacity, a power of two.
     private var slots: [Element]
     private let vacant: Element
 
@@ -19,7 +19,7 @@ struct SequenceRing<Element> {
         @inline(__always) _modify { yield &slots[Int(truncatingIfNeeded: number) & (slots.count - 1)] }
     }
 
-    /// Makes room for the number `next`, where those from `first` on are in use.
+    /// Makes room for the number `next`; the numbers from `first` on are in use.
     @inline(__always)
     mutating func makeRoom(from first: UInt64, for next: UInt64) {
         if Int(next - first) == slots.count { grow(first..<next) }

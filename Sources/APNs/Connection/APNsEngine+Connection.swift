@@ -2,11 +2,11 @@ import Core
 import HTTP2
 import TLS
 
-/// What happens between TLS, HTTP/2 and the machine.
+/// Connects TLS, HTTP/2 and the state machine.
 extension APNsEngine {
-    /// Reads whatever has arrived.
+    /// Reads all received bytes.
     ///
-    /// - Returns: Whether the peer has said that nothing will follow.
+    /// - Returns: Whether the peer has closed its side.
     func readAll() throws(APNsError) -> Bool {
         do throws(TLSError) {
             guard try handshake() else { return false }
@@ -46,7 +46,7 @@ extension APNsEngine {
         return result
     }
 
-    /// Encrypts the next part of what HTTP/2 has to say.
+    /// Encrypts the next part of HTTP/2's output.
     ///
     /// - Returns: whether there may be more.
     func writePart() throws(APNsError) -> Bool {
@@ -57,7 +57,7 @@ extension APNsEngine {
             failure = error
         }
         let hasMore = plaintext.count >= Self.plaintextPart
-        // Where HTTP/2 failed, this is the GOAWAY that tells the peer why.
+        // After an HTTP/2 failure, this is the GOAWAY with its reason.
         if !plaintext.isEmpty {
             do throws(TLSError) {
                 try tls.write(from: &plaintext)
@@ -94,25 +94,25 @@ extension APNsEngine {
         if response.bodyTruncated { encounters.replyBodyLimitHits += 1 }
         if !response.headers.isEmpty { reply.take(response.headers) }
         if !response.body.isEmpty { reply.take(response.body) }
-        // Until APNs has taken a provider token, a connection has one stream. Source: "Sending notification requests to
-        // APNs", "Establish a connection to APNs".
+        // Until APNs has accepted a provider token, a connection has one stream. Source: "Sending notification
+        // requests to APNs", "Establish a connection to APNs".
         if !isAuthenticated, reply.rule.tokenRefusal == nil { isAuthenticated = true }
         events.append(.replied(handle: handle, reply))
     }
 
-    /// Whether the request, which has ended, needed the body of its answer.
+    /// Whether the ended request needed the body of its response.
     private func tookNeedOfBody(_ handle: Handle) -> Bool {
         !open.answeredInBody.isEmpty && open.answeredInBody.remove(handle) != nil
     }
 
-    /// - Parameter begun: what had arrived of the response.
+    /// - Parameter begun: the received part of the response.
     private func reset(_ handle: Handle, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
         let needsBody = tookNeedOfBody(handle)
-        // A success has no body, so that its headers are the whole answer: another try would be a certain duplicate.
+        // A success has no body, so its headers are the complete response. A retry would certainly be a duplicate.
         if let begun, ReplyRule.isSuccess(begun.status), !needsBody { return replied(handle, begun) }
         let status = begun?.status
         var detail: String
-        // Whose answer had begun was worked on, whatever the peer says afterwards.
+        // APNs has processed a request if its response has begun, whatever the peer reports afterwards.
         let isUntouched = code == .refusedStream && status == nil
         if isUntouched {
             let cause = ending.lossDetail
@@ -141,7 +141,7 @@ extension APNsEngine {
     func cancelOverdue() {
         while let oldest = open.timeouts.first, oldest.deadline <= now {
             do throws(HTTP2Error) {
-                // A request that was never written is as good as refused.
+                // A request that was never written counts as refused.
                 let isWritten = http2.isWritten(oldest.stream)
                 ending.lossDetail = "no reply in time"
                 encounters.requestTimeouts += 1
@@ -162,7 +162,7 @@ extension APNsEngine {
         }
     }
 
-    // MARK: The end
+    // MARK: Closing
 
     func perform(_ action: ConnectionMachine.Action) {
         switch action {
@@ -194,7 +194,7 @@ extension APNsEngine {
         if machine.failed() == .loseStreams { close(error) }
     }
 
-    /// The machine is closed: loses what is open, says the last words, and tells the owner.
+    /// The machine is closed: loses open requests, sends GOAWAY and close_notify, and notifies the owner.
     func close(_ error: APNsError?) {
         ending.lossDetail = error.map { "the connection was lost: \($0.cause)" } ?? ""
         http2.abandon(code: .cancel)
@@ -204,7 +204,7 @@ extension APNsEngine {
         ending.wantsDisconnect = true
     }
 
-    /// GOAWAY and close_notify, as far as the connection still carries them.
+    /// Sends GOAWAY and close_notify if the connection still accepts them.
     private func sayLastWords() {
         guard tls.isEstablished else { return }
         do throws(APNsError) {
@@ -215,7 +215,7 @@ extension APNsEngine {
             }
             while try writePart() {}
         } catch {
-            // The connection has ended already; what it still wanted to say does not change how.
+            // The connection has already ended; its unsent output does not change the reason.
             plaintext.removeAll()
         }
         tls.close()
@@ -243,7 +243,7 @@ extension APNsReply {
         channel = ChannelReply(channelID: channelID, requestID: requestID)
     }
 
-    /// A refusal's body says why; a success has one only where channels are read.
+    /// A refusal's body contains the reason. A success has a body only when channels are read.
     fileprivate mutating func take(_ body: [UInt8]) {
         if isSuccess {
             channel = ChannelReply(channelID: channel?.channelID, requestID: channel?.requestID, body: body)

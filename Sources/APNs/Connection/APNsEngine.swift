@@ -3,36 +3,36 @@ import DequeModule
 import HTTP2
 package import TLS
 
-/// Our end of one connection to APNs: TLS, HTTP/2 and the requests on it, without socket, clock or thread.
+/// The client side of one connection to APNs: TLS, HTTP/2 and requests, without socket, clock or thread.
 ///
-/// Every request that ``submit(_:handle:authorization:at:)`` takes ends in exactly one event,
-/// ``Event/replied(handle:_:)`` or ``Event/lost(handle:_:)``, at the latest before ``Event/closed(_:)``, which is the
-/// last event of all.
+/// Every request accepted by ``submit(_:handle:authorization:at:)`` ends in exactly one event:
+/// ``Event/replied(handle:_:)`` or ``Event/lost(handle:_:)``. That event precedes ``Event/closed(_:)``, which is the
+/// last one.
 package final class APNsEngine: Engine {
     package struct Configuration: Sendable {
         package var endpoint: Endpoint
-        /// Without one the connection's certificate speaks for the provider.
+        /// Without a provider token, the client certificate authenticates the provider.
         package var usesProviderToken: Bool
-        /// For an answer, counted from when the request was submitted.
+        /// For a response, counted from the submission of the request.
         package var requestTimeout = Duration.seconds(30)
-        /// For TLS and the peer's first SETTINGS, counted from when the transport was open.
+        /// For TLS and the peer's first SETTINGS, counted from the open transport.
         package var handshakeTimeout = Duration.seconds(10)
-        /// For the streams that are open when the connection starts to drain.
+        /// For the streams that are open when draining begins.
         package var drainTimeout = Duration.seconds(15)
-        /// How long the peer may be silent while requests wait, before a PING asks whether it is there.
+        /// How long the peer may be silent while requests are in flight, before a PING.
         package var stallLimit = Duration.seconds(10)
-        /// How long the peer may be silent while nothing waits, before a PING.
+        /// How long the peer may be silent without requests in flight, before a PING.
         package var pingIdle = Duration.seconds(3600)
-        /// How long a PING may go unanswered.
+        /// How long a PING may be unanswered.
         package var pongTimeout = Duration.seconds(5)
-        /// Bytes that are kept of an answer's body; those of Apple's refusals are below 100.
+        /// The number of bytes kept of a response body; Apple's refusals have fewer than 100.
         package var maximumReplyBody = 4096
-        /// The same where channels may be listed: all that an app can have, with the longest IDs that we know.
+        /// The same limit for channel lists: an app's maximum number of channels, with the longest known IDs.
         package static let maximumChannelList =
             ChannelOperation.maximumChannels * (ChannelOperation.maximumChannelID + 8)
-        /// Streams at once, whatever more the peer allows.
+        /// The maximum number of concurrent streams, even if the peer allows more.
         package var maximumStreams = 1000
-        /// Where the numbering of streams starts: odd, and a way to see in a test how it ends.
+        /// The first stream ID, an odd number. Tests use it to exhaust stream IDs.
         package var firstStreamID: Int32 = 1
 
         package init(endpoint: Endpoint, usesProviderToken: Bool) {
@@ -42,18 +42,18 @@ package final class APNsEngine: Engine {
     }
 
     package enum Event: Sendable {
-        /// Requests can be submitted, as ``freeStreams`` says.
+        /// Requests can be submitted, up to ``freeStreams``.
         case ready
         case replied(handle: Handle, APNsReply)
         case lost(handle: Handle, Loss)
-        /// APNs takes no more requests on this connection: the reason that it gave, else the name of HTTP/2's code. May
-        /// come more than once.
+        /// APNs accepts no more requests on this connection. The reason is APNs' own, otherwise the name of HTTP/2's
+        /// code. It may occur more than once.
         case goaway(reason: String)
-        /// The end; `nil` when it was our wish and nothing was lost.
+        /// The connection closed; `nil` when the owner closed it and no request was lost.
         case closed(APNsError?)
     }
 
-    /// Why the peer said that it is leaving.
+    /// The peer's GOAWAY.
     struct Goaway {
         var reason: RejectionReason?
         var code: HTTP2ErrorCode
@@ -68,7 +68,7 @@ package final class APNsEngine: Engine {
         }
     }
 
-    /// How often an engine met its limits; those that end it are the code of its ``Event/closed(_:)``.
+    /// How often an engine hit its limits. Limits that end it are the code of its ``Event/closed(_:)``.
     package struct Encounters: Sendable {
         package var requestTimeouts = 0
         package var replyBodyLimitHits = 0
@@ -76,15 +76,15 @@ package final class APNsEngine: Engine {
         package var idlePings = 0
     }
 
-    /// What the engine keeps about the requests that have no end yet.
+    /// The requests without an event yet.
     struct OpenRequests {
-        /// The streams in the order in which they time out. The first is open; some of the others have ended already.
+        /// The streams in the order of their timeouts. The first is open; others may have ended.
         var timeouts = Deque<(stream: Int32, deadline: Instant)>()
-        /// The requests whose success is worth nothing without its body.
+        /// The requests whose success needs a response body.
         var answeredInBody: Set<Handle> = []
     }
 
-    /// How the engine calls those that use it.
+    /// The engine's callbacks.
     private struct Callbacks {
         /// See ``APNsEngine/onNews``.
         var onNews: (() -> Void)?
@@ -94,11 +94,11 @@ package final class APNsEngine: Engine {
         var hasUndrained = false
     }
 
-    /// How the connection ends, as far as that is known.
+    /// The reason for the connection's end, as far as it is known.
     struct Ending {
-        /// Why APNs is leaving; `nil` if it is not.
+        /// APNs' GOAWAY; `nil` without one.
         var goaway: Goaway?
-        /// Why streams end that we end ourselves.
+        /// The reason for streams that we end.
         var lossDetail = ""
         var wantsDisconnect = false
     }
@@ -112,17 +112,17 @@ package final class APNsEngine: Engine {
     var liveness: Liveness
     var events = Deque<Event>()
     private var callbacks = Callbacks()
-    /// Between TLS and HTTP/2, in either direction; empty between calls.
+    /// Data between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
-    /// How much of it there is at a time on the way out, in bytes: two full TLS records, and the end of a frame. A
-    /// burst of requests lies in memory once more as ciphertext, and not three times.
+    /// The limit of outgoing plaintext at a time, in bytes: two full TLS records and the end of a frame. It keeps a
+    /// burst of requests from being buffered a third time.
     static let plaintextPart = 32 * 1024
     var isAuthenticated: Bool
     var ending = Ending()
-    /// When the engine was last called.
+    /// The time of the last call.
     var now = Instant(nanoseconds: 0)
     package internal(set) var isEstablished = false
-    /// How often it met its limits.
+    /// How often it hit its limits.
     package internal(set) var encounters = Encounters()
 
     package init(configuration: Configuration, tls context: TLSContext) throws(APNsError) {
@@ -145,7 +145,7 @@ package final class APNsEngine: Engine {
             pongLimit: configuration.pongTimeout, at: now)
     }
 
-    /// Called when the transport or a deadline has called: there may be events, and streams, window or phase may have
+    /// Called after the transport or a deadline has called: there may be events, and streams, window or phase may have
     /// changed.
     var onNews: (() -> Void)? {
         get { callbacks.onNews }
@@ -156,45 +156,45 @@ package final class APNsEngine: Engine {
         machine.phase
     }
 
-    /// What TLS has agreed upon; `nil` before.
+    /// The TLS parameters; `nil` before the handshake.
     package var security: TLSSummary? { tls.summary }
 
-    /// Requests without an end yet.
+    /// Requests without an event yet.
     package var inFlight: Int {
         http2.openStreams
     }
 
-    /// How many streams the peer allows, as it last said, within ``Configuration/maximumStreams``.
+    /// The peer's current stream limit, at most ``Configuration/maximumStreams``.
     package var maximumConcurrentStreams: Int {
         Int(min(http2.remoteMaxConcurrentStreams, UInt32(configuration.maximumStreams)))
     }
 
-    /// How many requests can be submitted now.
+    /// The number of requests that can be submitted now.
     ///
-    /// With a provider token it is one at a time until APNs has taken a token. Source: "Sending notification requests
-    /// to APNs", "Establish a connection to APNs".
+    /// With a provider token it is 1 until APNs has accepted a token. Source: "Sending notification requests to APNs",
+    /// "Establish a connection to APNs".
     package var freeStreams: Int {
         guard phase == .ready else { return 0 }
         let limit = maximumConcurrentStreams
         return max(0, min((isAuthenticated ? limit : min(limit, 1)) - inFlight, http2.remainingStreamIDs))
     }
 
-    /// Whether APNs has not taken a provider token on this connection yet.
+    /// Whether APNs has not yet accepted a provider token on this connection.
     package var awaitsAuthentication: Bool {
         !isAuthenticated
     }
 
-    /// Bytes of payload that APNs still takes on the whole connection.
+    /// The connection's remaining flow-control window, in bytes of payload.
     package var window: Int {
         http2.remoteConnectionWindow
     }
 
-    /// Sends a request; there must be a free stream.
+    /// Sends a request; a free stream is required.
     ///
     /// - Parameters:
-    ///   - handle: the owner's name for the request, given back in its event.
-    ///   - authorization: where the configuration says that provider tokens are used.
-    /// - Throws: when HTTP/2 does not take the request; then it has no event and was certainly not processed.
+    ///   - handle: the owner's name for the request, returned in its event.
+    ///   - authorization: required if the configuration uses provider tokens.
+    /// - Throws: when HTTP/2 does not accept the request. It then has no event and was certainly not processed.
     package func submit(
         _ request: borrowing APNsRequest, handle: Handle, authorization: ProviderToken?, at now: Instant
     ) throws(APNsError) {
@@ -218,7 +218,7 @@ package final class APNsEngine: Engine {
         if http2.remainingStreamIDs == 0 { retire(at: now) }
     }
 
-    /// Takes no more requests; closes once the open ones have ended, at the latest at the drain deadline.
+    /// Accepts no more requests. Closes when the open ones have ended, at the latest at the drain deadline.
     package func retire(at now: Instant) {
         self.now = now
         callbacks.wake?()

@@ -1,6 +1,6 @@
 package import Core
 
-/// Why a connection to APNs ended, or never came to be.
+/// Why a connection to APNs ended or could not be established.
 package struct APNsError: ComponentError {
     package typealias Code = ErrorCode<APNsError>
 
@@ -9,7 +9,7 @@ package struct APNsError: ComponentError {
     package let underlying: (any Error)?
     package let blame: Blame
     package let isTransient: Bool
-    /// The `reason` in GOAWAY's debug data, if there was one.
+    /// The `reason` in GOAWAY's debug data, if present.
     package let goawayReason: RejectionReason?
 
     package init(
@@ -24,7 +24,7 @@ package struct APNsError: ComponentError {
         self.goawayReason = goawayReason
     }
 
-    /// What went wrong at the bottom of it, in the words of TLS, HTTP/2 or the transport where they have some.
+    /// The underlying error of TLS, HTTP/2 or the transport, if there is one.
     package var cause: String {
         underlying.map { "\($0)" } ?? message
     }
@@ -33,20 +33,20 @@ package struct APNsError: ComponentError {
 extension ErrorCode<APNsError> {
     /// DNS failed, TCP did not connect, or an established transport broke.
     package static var transport: Self { Self(rawValue: "transport") }
-    /// The peer closed the transport without a word of HTTP/2.
+    /// The peer closed the transport without sending HTTP/2.
     package static var connectionClosed: Self { Self(rawValue: "connectionClosed") }
     package static var tls: Self { Self(rawValue: "tls") }
-    /// The peer refused our certificate in TLS: it is revoked, has expired, or is none that the peer knows.
+    /// The peer refused our certificate in TLS: it is revoked, expired or unknown.
     package static var certificateRefused: Self { Self(rawValue: "certificateRefused") }
     /// ALPN did not agree on `h2`. Source: RFC 9113, section 3.2.
     package static var noHTTP2: Self { Self(rawValue: "noHTTP2") }
     package static var http2: Self { Self(rawValue: "http2") }
     /// TLS or the first SETTINGS took too long.
     package static var handshakeTimeout: Self { Self(rawValue: "handshakeTimeout") }
-    /// Neither a byte nor the answer to a PING.
+    /// The peer sent nothing and did not answer a PING.
     package static var stalled: Self { Self(rawValue: "stalled") }
     /// Streams were still open when the drain deadline passed.
     package static var drainDeadline: Self { Self(rawValue: "drainDeadline") }
-    /// APNs said GOAWAY, and everything that it had promised was answered.
+    /// APNs sent GOAWAY, and every request it had accepted was answered.
     package static var goaway: Self { Self(rawValue: "goaway") }
 }

@@ -1,9 +1,9 @@
 package import Core
 
-/// Where a connection stands: *connecting* (names and TCP) → *handshaking* (TLS and ALPN, then the first SETTINGS) →
+/// The states of a connection: *connecting* (names and TCP) → *handshaking* (TLS and ALPN, then the first SETTINGS) →
 /// *ready* → *draining* (open streams end, none begins) → *closed*.
 ///
-/// It is ready if and only if ALPN agreed on `h2` and the peer's SETTINGS were seen, and it only ever moves forward.
+/// It is ready only if ALPN agreed on `h2` and the peer's SETTINGS have arrived. It never returns to an earlier state.
 package enum ConnectionMachine: ~Copyable {
     case connecting
     case handshaking(deadline: Instant, speaksHTTP2: Bool)
@@ -15,20 +15,20 @@ package enum ConnectionMachine: ~Copyable {
         case connecting, handshaking, ready, draining, closed
     }
 
-    /// What the engine has to do about an input.
+    /// The engine's action for an input.
     package enum Action: Equatable, Sendable {
         case none
         case startHandshake
         /// The peer does not speak HTTP/2.
         case refuseProtocol
         case announceReady
-        /// Nothing is open any more: GOAWAY, close_notify, goodbye.
+        /// No stream is open: send GOAWAY and close_notify, then close.
         case sayGoodbye
         /// TLS or SETTINGS took too long.
         case giveUpHandshake
         /// Streams are still open at the drain deadline.
         case giveUpDraining
-        /// Everything that is open is lost.
+        /// All open streams are lost.
         case loseStreams
     }
 
@@ -103,13 +103,13 @@ package enum ConnectionMachine: ~Copyable {
         return .none
     }
 
-    /// The peer has said GOAWAY.
+    /// The peer has sent GOAWAY.
     package mutating func goawayReceived(drainDeadline: Instant) -> Action {
         precondition(phase != .connecting, "nothing arrives before the transport is open")
         return drain(until: drainDeadline)
     }
 
-    /// Let this connection end, another one takes over.
+    /// Ends this connection, because another one replaces it.
     package mutating func retire(drainDeadline: Instant) -> Action {
         drain(until: drainDeadline)
     }

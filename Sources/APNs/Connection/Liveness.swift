@@ -1,9 +1,9 @@
 package import Core
 
-/// Whether the peer is still there: a PING when nothing came for a while, and the end when it is not answered.
+/// Sends a PING after a silence, and ends the connection when it is not answered.
 ///
 /// Sources: "Establishing a connection to APNs" (PING after an hour without traffic); RFC 9113, section 6.7. Any byte
-/// from the peer is an answer.
+/// from the peer counts as an answer.
 package struct Liveness: Sendable {
     package enum Action: Equatable, Sendable {
         case none, ping, giveUp
@@ -11,9 +11,9 @@ package struct Liveness: Sendable {
 
     /// How long a connection without requests may be silent.
     package let idleLimit: Duration
-    /// How long one may be silent on which requests wait for their answers.
+    /// How long a connection with requests in flight may be silent.
     package let stallLimit: Duration
-    /// How long a PING may go unanswered.
+    /// How long a PING may be unanswered.
     package let pongLimit: Duration
 
     private var silentSince: Instant
@@ -31,7 +31,7 @@ package struct Liveness: Sendable {
         probedAt = nil
     }
 
-    /// The first request after a time without any: from now on there is something to answer.
+    /// The first request after an idle period; from now on ``stallLimit`` applies.
     package mutating func becameBusy(at now: Instant) {
         if probedAt == nil { silentSince = now }
     }

@@ -1,15 +1,14 @@
 package import Core
 
-/// What an answer to a broadcast or about channels brings beside its status.
+/// The additional fields of a response to a broadcast or a channel request.
 ///
-/// An object, so that the answers to all other notifications do not grow by it.
+/// A class, so that the responses to all other notifications stay small.
 package final class ChannelReply: Equatable, Sendable {
-    /// `apns-channel-id`, of a channel that was created.
+    /// `apns-channel-id` of a created channel.
     package let channelID: [UInt8]?
-    /// `apns-request-id`: what the request said.
+    /// `apns-request-id`, copied from the request.
     package let requestID: [UInt8]?
-    /// The JSON of a success; at most ``APNsEngine/Configuration/maximumReplyBody`` bytes of it, and empty if there is
-    /// none.
+    /// The JSON of a success, at most ``APNsEngine/Configuration/maximumReplyBody`` bytes; empty if there is none.
     package let body: [UInt8]
 
     package init(channelID: [UInt8]? = nil, requestID: [UInt8]? = nil, body: [UInt8] = []) {
@@ -23,16 +22,16 @@ package final class ChannelReply: Equatable, Sendable {
     }
 }
 
-/// APNs' answer to one request.
+/// APNs' response to one request.
 package struct APNsReply: Equatable, Sendable {
-    /// The HTTP status; 200 means accepted, and in channel management so do 201 and 204.
+    /// The HTTP status. 200 means accepted; channel management also uses 201 and 204.
     package var status: UInt16
-    /// `reason` in the body of every other answer.
+    /// `reason` in the body of any other response.
     package var reason: RejectionReason?
-    /// From a 410, in milliseconds since 1970 UTC: since when the device token is dead.
+    /// From a 410, in milliseconds since 1970 UTC: when the device token became inactive.
     package var timestamp: Int64?
-    /// `apns-unique-id`, which comes with every accepted broadcast, and in the development environment with every
-    /// accepted notification.
+    /// `apns-unique-id`. Present for every accepted broadcast, and in the development environment for every accepted
+    /// notification.
     package var uniqueID: [UInt8]?
     package var channel: ChannelReply?
 
@@ -51,21 +50,21 @@ package struct APNsReply: Equatable, Sendable {
         ReplyRule.isSuccess(status)
     }
 
-    /// What Apple's tables say about it.
+    /// The rule for it in Apple's tables.
     package var rule: ReplyRule {
         ReplyRule.rule(status: status, reason: reason)
     }
 }
 
-/// A request that got no answer.
+/// A request without a response.
 package struct Loss: Equatable, Sendable {
-    /// `no` when APNs certainly did not work on it, else `unknown`.
+    /// `no` when APNs certainly did not process it, else `unknown`.
     package var processed: Processed
-    /// A sentence for a person.
+    /// A sentence for operators.
     package var detail: String
-    /// The reason that a GOAWAY on its connection gave.
+    /// The reason in its connection's GOAWAY.
     package var goawayReason: RejectionReason?
-    /// Whether it was not sent because its device is left alone, and enough requests wait for that to end.
+    /// Whether it was not sent because its device is throttled and that device's queue is full.
     package var isThrottled: Bool
 
     package init(

@@ -1,11 +1,11 @@
 package import Core
 
-/// One notification, or request about channels, ready to be sent: every choice is made, every value is checked.
+/// One notification or channel request, complete and validated.
 ///
-/// The slices lie in the delivery's memory and stay there until the request has ended.
+/// The slices refer to the delivery's memory, which must remain valid until the request has ended.
 package struct APNsRequest: Sendable {
     package var target: Notification.Target
-    /// `apns-topic`; for everything but a device the bundle ID, without a suffix.
+    /// `apns-topic`. Without a device it is the bundle ID without a suffix.
     package var topic: ArraySlice<UInt8>
     package var pushType: PushType
     /// `apns-priority`; `nil` sends none.
@@ -14,13 +14,13 @@ package struct APNsRequest: Sendable {
     package var expiration: Int64?
     /// `apns-collapse-id`, at most 64 bytes; a broadcast has none.
     package var collapseID: ArraySlice<UInt8>?
-    /// `apns-id`, for everything but a device `apns-request-id`.
+    /// `apns-id`; without a device `apns-request-id`.
     package var id: NotificationID
     package var payload: ArraySlice<UInt8>
-    /// The AMQP `priority`: which of the requests that wait goes first.
+    /// The AMQP `priority`: orders the waiting requests.
     package var rank: UInt8
 
-    // In line, because the call would copy and destroy every field of what it has made.
+    // Inlined, because a call would copy and destroy every field of its result.
     @inlinable @inline(__always)
     package init(
         target: Notification.Target, topic: ArraySlice<UInt8>, pushType: PushType, priority: Priority? = nil,
@@ -38,7 +38,7 @@ package struct APNsRequest: Sendable {
         self.rank = rank
     }
 
-    /// A request about the channels of an app.
+    /// A request for an app's channels.
     package init(_ operation: ChannelOperation, bundleID: ArraySlice<UInt8>, id: NotificationID) {
         self.init(
             target: .management(operation), topic: bundleID, pushType: .liveactivity, id: id,
@@ -53,7 +53,7 @@ package struct APNsRequest: Sendable {
         }
     }
 
-    /// Whether what a success answers stands in its body; for everything else its headers say it all.
+    /// Whether a success has its result in the body; for all other requests the headers suffice.
     var answersInBody: Bool {
         switch target {
         case .management(.read), .management(.list): true

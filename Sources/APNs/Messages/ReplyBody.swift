@@ -1,15 +1,15 @@
 package import Core
 
-/// The JSON dictionary in the body of an answer, and perhaps in GOAWAY's debug data.
+/// The JSON dictionary in a response body or in GOAWAY's debug data.
 ///
-/// Source: APNs Provider API, Table 6-5, "JSON data keys". Anything that is not a JSON dictionary gives neither key;
-/// other keys are passed over.
+/// Source: APNs Provider API, Table 6-5, "JSON data keys". Anything but a JSON dictionary has neither key; unknown
+/// keys are ignored.
 package struct ReplyBody: Equatable, Sendable {
     package private(set) var reason: RejectionReason?
     /// Milliseconds since 1970 UTC.
     package private(set) var timestamp: Int64?
 
-    /// Longer than every documented reason: a longer one is none, for reasons become labels of metrics.
+    /// More than any documented reason has. A longer one is ignored, because reasons become labels of metrics.
     package static let maximumReason = 64
 
     package init(_ bytes: [UInt8]) {
@@ -33,7 +33,7 @@ package struct ReplyBody: Equatable, Sendable {
         try scanner.end(bytes.span)
     }
 
-    /// Apple's reasons are words of ASCII; one of them has been seen with a space.
+    /// Apple's reasons are ASCII words; one was seen with a space.
     private static func reason(_ text: ArraySlice<UInt8>) -> RejectionReason? {
         let isWord = text.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\\") }
         guard isWord, !text.isEmpty, text.count <= maximumReason else { return nil }

@@ -3,9 +3,10 @@ import HTTP2
 
 /// Writes the header blocks of one connection's requests.
 ///
-/// APNs keeps a small HPACK table and says how to use it: `:path` and `authorization` stay out of it (nghttp2 does that
-/// by itself); `apns-id`, `apns-request-id`, `apns-expiration` and `apns-collapse-id` go in the first time, for their
-/// names' sake, and stay out afterwards; everything else goes in.
+/// APNs keeps a small HPACK table and documents its use:
+/// - `:path` and `authorization` are not indexed (nghttp2 does that by itself).
+/// - `apns-id`, `apns-request-id`, `apns-expiration` and `apns-collapse-id` are indexed once, for their names.
+/// - Everything else is indexed.
 ///
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
 /// APNs"; for channels "Sending channel management requests to APNs".
@@ -17,7 +18,7 @@ struct RequestWriter {
     private var knowsExpiration = false
     private var knowsCollapseID = false
 
-    /// - Parameter authority: the host, with the port where it is not 443. Source: RFC 9113, section 8.3.1.
+    /// - Parameter authority: the host, with the port unless it is 443. Source: RFC 9113, section 8.3.1.
     init(authority: String) {
         self.authority = Array(authority.utf8)
         scratch.reserveCapacity(256)

@@ -1,8 +1,8 @@
 import Core
 
-/// Which connections a pool has: what each was worth, when one more is dialled, and when one goes.
+/// Manages a pool's connections: their use, dialling and retirement.
 extension APNsPool {
-    // MARK: Worth
+    // MARK: Use
 
     func noteUse(of connection: PoolConnection, at now: Instant) {
         switch connection.trial.answered(at: now) {
@@ -18,9 +18,9 @@ extension APNsPool {
         if wasOpen, !connector.dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
     }
 
-    /// Makes a connection that has lived long enough count as a success although it carries nothing.
+    /// Counts a connection that has lived long enough as a success, even without requests.
     ///
-    /// - Returns: When that is due, where a failure waits to be forgotten.
+    /// - Returns: When that is due, if there are failures to reset.
     private func noteLife(of connection: PoolConnection, at now: Instant) -> Instant? {
         guard connector.dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
         guard due <= now else { return due }
@@ -35,14 +35,14 @@ extension APNsPool {
         if !wasOpen { noteBreaker() }
     }
 
-    /// The circuit breaker was closed before the newest failure.
+    /// Counts the breaker's opening if it was closed before the newest failure.
     private func noteBreaker() {
         guard connector.dialer.isBreakerOpen else { return }
         counters[.breakerOpenings] += 1
         events.append(.alarm(.unreachable(failures: connector.dialer.failures)))
     }
 
-    /// The peer ends a connection: where many end young the next ones keep their distance.
+    /// The peer ends a connection. If many end early, the next attempts are delayed.
     func left(_ connection: PoolConnection, at now: Instant) {
         guard connection.trial.left(at: now) else { return }
         let wasOpen = connector.dialer.isBreakerOpen
@@ -68,16 +68,16 @@ extension APNsPool {
     }
 
     func retire(_ connection: PoolConnection, at now: Instant) {
-        // A transport that is not open yet has no last words to carry.
+        // A transport that is not open yet cannot carry GOAWAY or close_notify.
         if connection.engine.phase == .connecting { connector.network.disconnect(connection.engine) }
         connection.engine.retire(at: now)
     }
 
     // MARK: Dialling
 
-    /// Dials what is missing and retires what is too much or has been replaced.
+    /// Dials missing connections, and retires surplus and replaced ones.
     ///
-    /// - Returns: When there is something to do next, even if nothing happens until then.
+    /// - Returns: When the next check is due without an event.
     func dial(at now: Instant) -> Instant? {
         guard !isDraining else { return nil }
         let census = takeCensus(at: now)
@@ -94,7 +94,7 @@ extension APNsPool {
             due = min(due, surplus.deadline)
         }
         var wanted = configuration.connections.lowerBound
-        // One more at a time, and not before the last one could show what it takes.
+        // Dials one more at a time, and only after the last one has had time to prove its capacity.
         if shortage != nil, connecting == 0, census.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
         if needsFreshConnection {
             if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
@@ -106,7 +106,7 @@ extension APNsPool {
         }
         connector.forgetCap(at: now)
         while connecting + ready < wanted {
-            // After a failure one attempt finds out for all.
+            // After a failure, a single attempt tests the path.
             if connector.dialer.failures > 0, connecting > 0 { break }
             guard connector.dialer.nextAttempt <= now else {
                 due = min(due, connector.dialer.nextAttempt)
@@ -119,16 +119,16 @@ extension APNsPool {
         return due == .distantFuture ? nil : due
     }
 
-    /// What the pool has.
+    /// Counts of the pool's connections.
     private struct Census {
         var connecting = 0
-        /// Without those that are being replaced.
+        /// Excludes those being replaced.
         var ready = 0
-        /// Of those, how many have not answered a request yet, and may still take their time.
+        /// How many of them have no response yet and are within their warm-up time.
         var warmingUp = 0
-        /// The serial number of the newest that is ready.
+        /// The highest serial number of the ready connections.
         var newest: UInt32?
-        /// When one of the connections has to be looked at again.
+        /// When the next connection must be checked again.
         var due = Instant.distantFuture
     }
 
@@ -157,7 +157,7 @@ extension APNsPool {
         return census
     }
 
-    /// Whether what waits waits because too much is refused: on another connection it would be refused as well.
+    /// Whether requests wait because of the error brake: another connection would be refused as well.
     private var isHeldByBrake: Bool {
         shortage == .permits && brakeDivisor > 1
     }
@@ -187,7 +187,7 @@ extension APNsPool {
         }
     }
 
-    /// Until when the pool waits for the first answer on a connection before it opens another one.
+    /// Until when the pool waits for a connection's first response before it opens another one.
     private func warmUpEnd(_ connection: PoolConnection) -> Instant? {
         guard connection.engine.awaitsAuthentication else { return nil }
         return connection.trial.readyAt.map { $0 + configuration.warmUpTime }
@@ -195,7 +195,7 @@ extension APNsPool {
 
     // MARK: Shrinking
 
-    /// - Returns: Whether a connection was retired because the others have room enough.
+    /// - Returns: Whether a connection was retired because the others have sufficient capacity.
     private func shrink(_ ready: Int, at now: Instant) -> Bool {
         guard surplus.deadline <= now else { return false }
         let open = connections.filter(\.isServing)
@@ -219,8 +219,7 @@ extension APNsPool {
         events.append(.alarm(.streamsCut(from: connection.streamCut.peak, to: streams)))
     }
 
-    /// Has the connection replaced whose streams were cut for longest, one at a time; it goes on until another one is
-    /// ready.
+    /// Replaces the connection with the oldest stream cut, one at a time. It continues until its replacement is ready.
     ///
     /// - Returns: When the next one is due.
     private func replaceCut(at now: Instant) -> Instant? {

@@ -1,36 +1,36 @@
 import Core
 
-/// What the pool tries by itself after APNs refused a provider token, before the owner hears of it.
+/// Recovers from a refused provider token before the owner is involved.
 ///
-/// A token may be replaced, and a connection may: it is bound to the team, the key and the bundle IDs that it was first
-/// given. Each is tried once for a request and uncounted, for a refused request was not processed. Many requests are in
-/// flight when a token or a connection goes bad, and all of them come back: the token is replaced once per generation,
-/// and connections that were there at the first refusal are all as good as one.
+/// The pool can renew the token and replace the connection, which is bound to the team, key and bundle IDs of its
+/// first request. Each is tried once per request and is not counted as a resend, because APNs did not process the
+/// request. When a token or a connection becomes invalid, many in-flight requests are refused. So the token is renewed
+/// once per generation, and all connections from before the first refusal are treated alike.
 ///
 /// Sources: "Establishing a token-based connection to APNs"; "Handling notification responses from APNs".
 extension APNsPool {
-    /// What was tried for one request already.
+    /// What was already tried for one request.
     struct Recovery {
         var hadNewToken = false
         var hadOlderToken = false
         var hadFreshConnection = false
     }
 
-    /// A fresh connection has refused a provider token too: what was sent on older ones needs no more of them.
+    /// A fresh connection has also refused a provider token, so requests from older ones need no fresh connection.
     struct Verdict {
         let refusal: TokenRefusal
         let serial: UInt32
     }
 
-    /// What refused provider tokens have taught about connections.
+    /// The pool's knowledge about connections from refused provider tokens.
     struct Refusals {
         /// The first connection that counts as fresh after a refusal.
         var freshSerial: UInt32 = 0
-        /// Until a provider token is taken again.
+        /// Valid until APNs accepts a provider token.
         var verdict: Verdict?
     }
 
-    /// - Returns: Whether the request goes out again; otherwise its answer is the owner's.
+    /// - Returns: Whether the request is sent again; otherwise the owner receives its response.
     func recover(_ handle: Handle, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment) -> Bool {
         guard let tokens else {
             retire(connection, at: now.instant)
@@ -47,7 +47,7 @@ extension APNsPool {
                 events.append(.alarm(.tooManyTokenUpdates(keepsOlder: false)))
             }
         case .invalid:
-            // A fresh connection gets a fresh token as well, if one may be signed.
+            // A fresh connection also uses a fresh token, if one may be signed.
             _ = tokens.expired(generation: entry.tokenGeneration, at: now)
             abandon(connection, at: now.instant)
         case .unrelatedKey:
@@ -55,7 +55,7 @@ extension APNsPool {
         case .missing:
             if abandon(connection, at: now.instant) { events.append(.alarm(.missingToken)) }
         case .environment:
-            // No connection to this endpoint will ever take this key.
+            // No connection to this endpoint will accept this key.
             abandon(connection, at: now.instant)
             return false
         }
@@ -105,9 +105,9 @@ extension APNsPool {
         return true
     }
 
-    /// Nothing more is sent on a connection whose provider token was refused.
+    /// Stops sending on a connection whose provider token was refused.
     ///
-    /// - Returns: Whether this is news: no connection that was there at the same time was abandoned before it.
+    /// - Returns: Whether it is the first abandoned connection of those that existed at the same time.
     @discardableResult
     private func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
         if !connection.isRefused { counters[.replaced] += 1 }
@@ -118,15 +118,15 @@ extension APNsPool {
         return true
     }
 
-    /// From now on no connection counts as fresh that was given a request. One that was not is as good as a new one,
-    /// and where connects are rare there may be no other for long.
+    /// From now on, only connections without a request so far count as fresh. An unused connection is equivalent to
+    /// a new one, and when connects are limited it may be the only one.
     func wantFreshConnection() {
         guard let newest = connections.last(where: \.isBound) else { return }
         refusals.freshSerial = max(refusals.freshSerial, newest.serial + 1)
     }
 
-    /// A probe was answered. Where it is accepted the older connections are bound to less; where it is not, its own is
-    /// of no more use than they are.
+    /// A probe was answered. If it was accepted, the older connections have narrower bindings. Otherwise its own
+    /// connection is as useless as they are.
     func probeEnded(on connection: PoolConnection, _ rule: ReplyRule, at now: Instant) {
         let others = connections.filter { $0 !== connection && $0.isReady }
         if rule.proof >= .topic {
@@ -136,7 +136,7 @@ extension APNsPool {
         }
     }
 
-    /// Whether a request waits for a fresh connection, and none is there or on its way.
+    /// Whether a request waits for a fresh connection, and none exists or is being dialled.
     var needsFreshConnection: Bool {
         guard !waiting.rebinding.isEmpty else { return false }
         return !connections.contains {
@@ -144,9 +144,9 @@ extension APNsPool {
         }
     }
 
-    /// Makes room for a fresh connection where the upper bound leaves none.
+    /// Retires a connection if the upper bound leaves no room for a fresh one.
     ///
-    /// - Returns: Whether there was one to retire.
+    /// - Returns: Whether one was retired.
     func retireOldest(at now: Instant) -> Bool {
         guard let oldest = connections.first(where: \.isReady) else { return false }
         retire(oldest, at: now)
@@ -155,7 +155,7 @@ extension APNsPool {
 }
 
 extension APNsPool.Alarm: CustomStringConvertible {
-    /// A sentence for a person.
+    /// A sentence for operators.
     package var description: String {
         switch self {
         case .clockSkew:

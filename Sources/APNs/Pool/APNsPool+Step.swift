@@ -1,15 +1,15 @@
 package import Core
 
-/// One turn of a pool: hear the connections, place what waits, dial what is missing.
+/// One turn of a pool: process the connections' events, place waiting requests, dial missing connections.
 extension APNsPool {
     private static let crowdedDetail =
         "APNs was asked for this device too often (TooManyRequests), and enough requests wait for it already"
-    /// How far apart wake-ups for permits are: waking for each permit would cost more than it brings.
+    /// The interval between wake-ups for permits. A wake-up for each permit would cost more than it gains.
     private static let permitInterval = Duration.milliseconds(1)
-    /// How far apart the looks through a line are that does not move.
+    /// The interval between expiry checks of a queue that does not advance.
     private static let sweepInterval = Duration.seconds(1)
 
-    /// Does everything that is due.
+    /// Performs all due work.
     package func step(at now: Moment) {
         schedule.isStepDue = false
         hear(at: now)
@@ -27,14 +27,14 @@ extension APNsPool {
         schedule.deadline = deadline
     }
 
-    /// There is something to do at once; the owner is told if it was not told since the last step.
+    /// Work is due immediately. The owner is notified once per step.
     func becomeDue() {
         guard !schedule.isStepDue else { return }
         schedule.isStepDue = true
         schedule.onDue?()
     }
 
-    // MARK: Hearing
+    // MARK: Events
 
     private func hear(at now: Moment) {
         var isAnyClosed = false
@@ -84,7 +84,7 @@ extension APNsPool {
         events.append(.replied(handle: handle, reply, sentAt: entry.sentAt ?? now.instant))
     }
 
-    /// A connection that brings nothing but errors may lead to a part of APNs that is ill.
+    /// A connection that only returns server errors may lead to a faulty part of APNs.
     private func noteServerErrors(_ reply: APNsReply, on connection: PoolConnection, at now: Instant) {
         guard reply.status == 500 else {
             connection.serverErrors = 0
@@ -99,8 +99,8 @@ extension APNsPool {
         events.append(.alarm(.serverErrors))
     }
 
-    /// A request was lost. If it waited for as long as it may, and nothing else was answered in all that time, the
-    /// connection is of no use, even if PINGs are answered on it.
+    /// A request was lost. If it timed out and nothing else was answered meanwhile, the connection is unusable, even
+    /// if APNs answers its PINGs.
     private func noteSilence(of connection: PoolConnection, _ entry: Entry, at now: Instant) {
         guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
             now - sentAt >= configuration.engine.requestTimeout, connection.answeredAt ?? .distantPast < sentAt
@@ -112,7 +112,7 @@ extension APNsPool {
         events.append(.alarm(.silent))
     }
 
-    /// Leaves a device alone that APNs was asked for too often.
+    /// Throttles a device for which APNs returned `TooManyRequests`.
     private func space(_ target: Notification.Target, _ reply: APNsReply, at now: Instant) {
         guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
         let refusal = waiting.spacing.refused(token, at: now)
@@ -120,7 +120,7 @@ extension APNsPool {
         for handle in refusal.released { readmit(handle) }
     }
 
-    /// Its device was left alone for long enough.
+    /// The device's throttle interval is over.
     private func readmit(_ handle: Handle) {
         entry(handle).wasSpaced = true
         lineUpAgain(handle)
@@ -130,9 +130,9 @@ extension APNsPool {
         waiting.append(sentBefore: handle, toFreshConnection: entry(handle).needsFreshConnection)
     }
 
-    /// Takes a request out of the line that has to wait until its device may be asked again.
+    /// Removes a request from the queue if its device is throttled.
     ///
-    /// - Returns: `false` if it has not.
+    /// - Returns: `false` if the device is not throttled.
     private func isSpaced(_ handle: Handle, _ entry: Entry) -> Bool {
         guard !entry.wasSpaced, case .device(let token) = entry.request.target else { return false }
         let hold = waiting.spacing.hold(handle, for: token)
@@ -157,7 +157,7 @@ extension APNsPool {
         if !resends(handle) { lose(handle, loss) }
     }
 
-    /// - Returns: Whether a request that was certainly not processed goes out again.
+    /// - Returns: Whether a request that was certainly not processed is sent again.
     private func resends(_ handle: Handle) -> Bool {
         let entry = entry(handle)
         guard !isDraining else { return false }
@@ -171,13 +171,13 @@ extension APNsPool {
         return true
     }
 
-    /// It cannot be delivered any more: sending it would cost a permit and bring nothing.
+    /// The notification has expired: sending it would only waste a permit.
     private func expire(_ handle: Handle) {
         _ = end(handle)
         events.append(.expired(handle: handle))
     }
 
-    /// Expires what waits behind something that does not.
+    /// Expires requests that wait behind an unexpired one.
     private func sweep(at now: Moment) {
         guard schedule.nextSweep <= now.instant else { return }
         schedule.nextSweep = now.instant + Self.sweepInterval
@@ -218,7 +218,7 @@ extension APNsPool {
                 leaveLine(handle, entry)
                 expire(handle)
             } else if !waiting.spacing.isEmpty, isSpaced(handle, entry) {
-                // It left the line.
+                // It has left the queue.
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.line.popFirst()
@@ -239,7 +239,7 @@ extension APNsPool {
         return waiting.line.first
     }
 
-    /// Something waits in the line: what is it that no connection has?
+    /// Requests wait in the queue: counts what all connections lack.
     private func countShortage() {
         var isReady = false
         var hasStream = false
@@ -279,7 +279,7 @@ extension APNsPool {
         var earliest: Instant?
         for connection in connections where connection.engine.freeStreams > 0 {
             let permit = connection.limiter.nextPermit(at: now)
-            // One that has a permit lacks something else, and that comes as an event.
+            // A connection with a permit lacks something else, which will arrive as an event.
             if permit > now { earliest = min(earliest ?? permit, permit) }
         }
         return earliest

@@ -2,22 +2,23 @@ package import Core
 import DequeModule
 package import TLS
 
-/// One worker's connections to APNs under one credential, and the requests that wait for them.
+/// One worker's connections to APNs with one credential, and their waiting requests.
 ///
-/// Every request that was submitted ends in exactly one event or in ``cancel(_:handle:)``; between, it waits or is in
-/// flight. A request on which APNs has certainly not worked goes back to the head of the line and out again, without
-/// the owner hearing of it; whatever else becomes of a request is the owner's to judge.
+/// Every submitted request ends in exactly one event or in ``cancel(_:)``; until then it waits or is in flight. A
+/// request that APNs certainly did not process returns to the head of the queue and is sent again without the owner's
+/// involvement. The owner handles every other result.
 ///
-/// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The deadlines of the
-/// connections themselves belong to the network.
+/// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The network handles the
+/// deadlines of the connections.
 package final class APNsPool {
     /// The limits and waiting times of a pool.
     ///
     /// It is flat because each property is one setting or one limit, and most callers change only one of them.
     package struct Configuration {
-        /// The endpoint, the limits and the kind of credential of each connection.
+        /// The endpoint, limits and credential type of each connection.
         package var engine: APNsEngine.Configuration
-        /// The pool keeps at least so many connections, and opens more, up to the upper bound, when requests wait.
+        /// The minimum and maximum number of connections. The pool opens more than the minimum only when requests
+        /// wait.
         package var connections = 1...8
         /// Each connection's token bucket.
         package var permitsPerSecond = 4000
@@ -25,29 +26,27 @@ package final class APNsPool {
         package var connectTimeout = Duration.seconds(10)
         package var maximumConnectsPerMinute = 30
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
-        /// After so many failures in a row every attempt keeps the backoff's longest distance from the one before.
+        /// After this many consecutive failures, attempts are the maximum backoff apart.
         package var breakerThreshold = 10
-        /// How long a new connection's first request may be unanswered before the pool grows all the same.
+        /// How long a new connection's first request may be unanswered before the pool grows anyway.
         package var warmUpTime = Duration.seconds(2)
-        /// How long nothing may have waited, and half of the connections' room been unused, before one of them is
-        /// retired.
+        /// A connection is retired when, for this long, no request waited and half of the capacity was unused.
         package var surplusTime = Duration.seconds(600)
-        /// A connection whose stream limit fell to the highest that it had divided by this, or below, is replaced.
+        /// A connection is replaced when its stream limit falls to its peak divided by this, or lower.
         package var streamCutDivisor = 4
-        /// How long a fallen stream limit may hold requests back before the connection is replaced.
+        /// How long a reduced stream limit may delay requests before the connection is replaced.
         package var streamCutPatience = Duration.seconds(1)
-        /// How much slower a connection sends while APNs refuses too much of what it sends; `nil` for never.
+        /// Slows a connection while APNs refuses too many of its requests; `nil` for never.
         package var errorBrake: ErrorBrake.Limits? = ErrorBrake.Limits()
-        /// How long a device is left alone after APNs was asked for it too often.
+        /// How long a device is throttled after APNs returned `TooManyRequests` for it.
         package var deviceSpacing = Duration.seconds(1)
-        /// How many devices are left alone at once; beyond that the one that has been for longest is let go.
+        /// The maximum number of throttled devices; beyond it the oldest is released.
         package var maximumSpacedDevices = 10_000
-        /// How many requests wait for one device that is left alone; what comes beyond that is given back.
+        /// The maximum number of waiting requests per throttled device; further requests are returned to the owner.
         package var maximumWaitingPerDevice = 60
-        /// How often a request is sent again, although it was certainly not processed, before the owner hears of it.
+        /// How often a request that was certainly not processed is resent before the owner receives it.
         package var maximumResends = 16
-        /// How many answers in a row may be `InternalServerError` before another connection takes the place of the one
-        /// that brings them.
+        /// The number of consecutive `InternalServerError` responses after which a connection is replaced.
         package var maximumServerErrors = 5
 
         package init(engine: APNsEngine.Configuration) {
@@ -58,52 +57,52 @@ package final class APNsPool {
     package enum Event: Sendable {
         case replied(handle: Handle, APNsReply, sentAt: Instant)
         case lost(handle: Handle, Loss, sentAt: Instant?)
-        /// Its `apns-expiration` passed while it waited in the line.
+        /// Its `apns-expiration` passed while it waited.
         case expired(handle: Handle)
         case connected
-        /// `nil` when the connection ended in order by our wish.
+        /// `nil` when we closed the connection in order.
         case disconnected(APNsError?)
         case goaway(reason: String)
-        /// Something that an operator should know, told once and not for each request that meets it.
+        /// A condition for operators, reported once and not per request.
         case alarm(Alarm)
     }
 
     package enum Alarm: Equatable, Sendable {
-        /// `ExpiredProviderToken` for a token that was just signed: a clock is wrong, ours or theirs.
+        /// `ExpiredProviderToken` for a token that was just signed: our clock or APNs' is wrong.
         case clockSkew
         /// `TooManyProviderTokenUpdates`: another process signs tokens with the same key.
         ///
-        /// - keepsOlder: whether the token before is still good, and is sent instead.
+        /// - keepsOlder: whether the previous token is still valid and is sent instead.
         case tooManyTokenUpdates(keepsOlder: Bool)
-        /// `MissingProviderToken`, although every request has one: a defect of this program.
+        /// `MissingProviderToken`, although every request has one: a bug in this program.
         case missingToken
-        /// So many connects in a row have led to nothing: attempts become rare until one succeeds.
+        /// This many consecutive connects have failed. Attempts become rare until one succeeds.
         case unreachable(failures: Int)
-        /// A connection is of use again after ``unreachable(failures:)``.
+        /// A connection works again after ``unreachable(failures:)``.
         case reachable
-        /// APNs allows far fewer streams on a connection than before: another one takes its place if requests wait.
+        /// APNs allows far fewer streams on a connection than before. It is replaced if requests wait.
         case streamsCut(from: Int, to: Int)
-        /// Nothing but `InternalServerError` comes from a connection: another one takes its place.
+        /// A connection returns only `InternalServerError`. It is replaced.
         case serverErrors
-        /// Nothing was answered on a connection for as long as a request may take: another one takes its place.
+        /// APNs answered nothing on a connection for a full request timeout. It is replaced.
         case silent
     }
 
-    /// A request that has not ended. An object, because requests are large and are looked up several times each.
+    /// A request that has not ended. A class, because requests are large and each is looked up several times.
     final class Entry {
         let request: APNsRequest
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
         var resends = 0
-        /// Whether it has waited for its device.
+        /// Whether it has waited for a throttled device.
         var wasSpaced = false
-        /// What was tried already after its provider token was refused; each is tried once.
+        /// What was already tried after its provider token was refused; each is tried once.
         var recovery = Recovery()
-        /// Whether connections that may be bound to what was refused are no good for it.
+        /// Whether it needs a connection that is not bound to anything that was refused.
         var needsFreshConnection: Bool {
             isProbe || recovery.hadFreshConnection
         }
-        /// Whether it is to find out what a connection is told that is bound now.
+        /// Whether it tests what a newly bound connection accepts.
         let isProbe: Bool
 
         init(request: APNsRequest, isProbe: Bool) {
@@ -112,21 +111,21 @@ package final class APNsPool {
         }
     }
 
-    /// What a request lacks that waits and that no connection can take now.
+    /// The resource that a waiting request lacks on all connections.
     enum Shortage {
         case permits
         /// A connection, a stream, or room in the window.
         case other
     }
 
-    /// When the pool has something to do.
+    /// When the pool has work to do.
     struct Schedule {
-        /// Called when ``APNsPool/step(at:)`` becomes due at once.
+        /// Called when ``APNsPool/step(at:)`` becomes due immediately.
         var onDue: (() -> Void)?
         var isStepDue = true
-        /// When ``APNsPool/step(at:)`` is due although nothing happens; `nil` for never.
+        /// When ``APNsPool/step(at:)`` is due without an event; `nil` for never.
         var deadline: Instant?
-        /// The next time to remove expired requests from those that wait.
+        /// The next time to remove expired requests from the queue.
         var nextSweep = Instant.distantPast
     }
 
@@ -143,23 +142,24 @@ package final class APNsPool {
     var events = Deque<Event>()
     var counters = PoolCounters()
     var lastGoaway: PoolPicture.Goaway?
-    /// `nil` if nothing waits that no connection can take now.
+    /// `nil` if no request waits for a connection.
     var shortage: Shortage?
     var schedule = Schedule()
     package private(set) var isDraining = false
 
-    /// Called when ``step(at:)`` becomes due at once, so that the owner need not ask in every turn.
+    /// Called when ``step(at:)`` becomes due immediately, so that the owner need not poll.
     package var onDue: (() -> Void)? {
         get { schedule.onDue }
         set { schedule.onDue = newValue }
     }
 
-    /// When ``step(at:)`` is due: long past if at once, `nil` until something happens.
+    /// When ``step(at:)`` is due: in the past if immediately, `nil` if only after an event.
     package var nextDeadline: Instant? { schedule.isStepDue ? .distantPast : schedule.deadline }
 
     /// - Parameters:
-    ///   - context: a client's, with `h2` as its protocol, and the provider's certificate if that is the credential.
-    ///   - tokens: the credential, where the engine's configuration says that it is a provider token.
+    ///   - context: a client context with `h2` as its protocol, and the provider's certificate if that is the
+    ///     credential.
+    ///   - tokens: required if the engine's configuration uses provider tokens.
     ///   - random: for the jitter of connects.
     package init(
         configuration: Configuration, context: TLSContext, tokens: ProviderTokenSource?, network: any Network,
@@ -183,13 +183,13 @@ package final class APNsPool {
 
     // MARK: Requests
 
-    /// Puts a request into the line, behind those of its rank. Its owner bounds the line's length.
+    /// Queues a request behind those of its rank. The owner limits the queue's length.
     ///
     /// - Parameters:
-    ///   - handle: the owner's small, reused number for the request; no other request has it until this one's event was
-    ///     taken or ``cancel(_:)`` took the request back.
-    ///   - isProbe: whether it goes out on a fresh connection instead, because those that there are may be bound to
-    ///     what is refused. If it is accepted there, the older ones are replaced.
+    ///   - handle: the owner's small, reusable number for the request. It is in use until the request's event was
+    ///     taken or ``cancel(_:)`` removed it.
+    ///   - isProbe: whether to send it on a fresh connection, because the existing ones may be bound to what is
+    ///     refused. If APNs accepts it there, the older connections are replaced.
     package func submit(_ request: consuming APNsRequest, handle: Handle, isProbe: Bool = false, at now: Instant) {
         precondition(!isDraining, "a pool that drains takes no more requests")
         let rank = request.rank
@@ -205,9 +205,9 @@ package final class APNsPool {
         becomeDue()
     }
 
-    /// Takes a request out of the line; it has no event.
+    /// Removes a request from the queue without an event.
     ///
-    /// - Returns: `false` when it is in flight, or has ended: its event will come.
+    /// - Returns: `false` when it is in flight or has ended: its event will follow.
     package func cancel(_ handle: Handle) -> Bool {
         guard let entry = entries[handle], leaveLine(handle, entry) else { return false }
         entries[handle] = nil
@@ -215,7 +215,7 @@ package final class APNsPool {
         return true
     }
 
-    /// - Returns: `false` if it does not wait.
+    /// - Returns: `false` if it is not waiting.
     @discardableResult
     func leaveLine(_ handle: Handle, _ entry: Entry) -> Bool {
         waiting.remove(handle, for: entry.request.target)
@@ -225,27 +225,27 @@ package final class APNsPool {
         events.popFirst()
     }
 
-    /// Whether ``nextEvent()`` has something to tell.
+    /// Whether ``nextEvent()`` has an event.
     package var hasEvents: Bool { !events.isEmpty }
 
-    /// Requests in the line.
+    /// Requests in the queue.
     package var waitingCount: Int {
         waiting.count
     }
 
-    /// Whether a connection takes requests.
+    /// Whether a connection accepts requests.
     package var isConnected: Bool {
         connections.contains(where: \.isReady)
     }
 
-    /// Requests that were sent and have no end yet.
+    /// Requests that were sent and have not ended.
     package var inFlight: Int {
         entries.count - waitingCount
     }
 
-    // MARK: The end
+    // MARK: Draining
 
-    /// Gives back everything that waits as lost (not processed), lets what is in flight end, then closes.
+    /// Returns all waiting requests as lost (not processed), waits for those in flight, then closes.
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
@@ -263,14 +263,14 @@ package final class APNsPool {
         return entry
     }
 
-    /// The request has ended.
+    /// Removes a request that has ended.
     func end(_ handle: Handle) -> Entry {
         guard let entry = entries.removeValue(forKey: handle) else { preconditionFailure("a request ends once") }
         counters[.finished] += 1
         return entry
     }
 
-    /// Whether nothing is left after ``drain(at:)``.
+    /// Whether ``drain(at:)`` has finished.
     package var isDrained: Bool {
         isDraining && connections.isEmpty && entries.count == 0
     }

@@ -1,14 +1,14 @@
 package import Core
 
-/// Whether a connection turns out to be worth its dial: the ``Dialer`` has to know, because APNs takes rapid connects
-/// and disconnects for an attack.
+/// Tracks whether a connection was worth dialling. The ``Dialer`` needs this, because APNs treats rapid connects and
+/// disconnects as a denial-of-service attack.
 ///
-/// *unproven* → *proven* by enough answers or a long enough life; *unproven* → *left* where the peer ends it before,
-/// and still *proven* if enough answers follow.
+/// *unproven* → *proven* by enough responses or a long enough life. *unproven* → *left* if the peer ends it earlier;
+/// it can still become *proven* if enough responses follow.
 package struct ConnectionTrial {
-    /// A connection that answered so much was of use, however soon APNs ends it.
+    /// A connection with this many responses was useful, however soon APNs ends it.
     package static let provingAnswers = 100
-    /// A connection that lived so long was of use, even if it carried nothing.
+    /// A connection that lived this long was useful, even without requests.
     package static let provingLife = Duration.seconds(60)
 
     package enum Progress: Equatable {
@@ -35,7 +35,7 @@ package struct ConnectionTrial {
         readyAt = now
     }
 
-    /// An answer came that shows that the connection leads to a working APNs.
+    /// A response shows that the connection reaches a working APNs.
     package mutating func answered(at now: Instant) -> Progress {
         guard stage != .proven else { return .none }
         answers += 1
@@ -44,33 +44,33 @@ package struct ConnectionTrial {
         return .proven
     }
 
-    /// When the connection will have proven itself by its life alone; `nil` before it is ready, and once it is proven.
+    /// When the connection's age alone proves it; `nil` before it is ready and once it is proven.
     package var provenAt: Instant? {
         stage == .proven ? nil : readyAt.map { $0 + Self.provingLife }
     }
 
-    /// Its life alone has proven it.
+    /// The connection's age has proven it.
     package mutating func outlived() {
         stage = .proven
     }
 
     /// The peer ends the connection.
     ///
-    /// - Returns: whether that is early, and news.
+    /// - Returns: whether that is early, and the first time.
     package mutating func left(at now: Instant) -> Bool {
         guard stage == .unproven, !hasLived(at: now) else { return false }
         stage = .left(isCounted: false)
         return true
     }
 
-    /// The early end counts as a failure to connect.
+    /// Counts the early end as a connect failure.
     package mutating func countEnd() {
         stage = .left(isCounted: true)
     }
 
     package var isEndCounted: Bool { stage == .left(isCounted: true) }
 
-    /// Whether the connection, if it ends now, has led to nothing.
+    /// Whether the connection was useless if it ends now.
     package func isVain(at now: Instant) -> Bool {
         answers == 0 && !hasLived(at: now)
     }
@@ -80,17 +80,17 @@ package struct ConnectionTrial {
     }
 }
 
-/// Notices that APNs allows far fewer streams on a connection than it did.
+/// Detects that APNs allows far fewer streams on a connection than before.
 struct StreamCut {
-    /// The most streams that were ever allowed.
+    /// The highest stream limit so far.
     private(set) var peak = 0
-    /// Since when there are far fewer.
+    /// When the limit fell far below the peak.
     private(set) var since: Instant?
 
     /// - Parameters:
-    ///   - streams: as many as are allowed now.
-    ///   - divisor: far fewer are ``peak`` divided by this, or less.
-    /// - Returns: whether they have just been cut.
+    ///   - streams: the current stream limit.
+    ///   - divisor: the limit is cut if it is at most ``peak`` divided by this.
+    /// - Returns: whether it has just been cut.
     mutating func observe(_ streams: Int, divisor: Int, at now: Instant) -> Bool {
         peak = max(peak, streams)
         guard streams * divisor <= peak else {

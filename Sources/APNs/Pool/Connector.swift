@@ -1,18 +1,18 @@
 import Core
 import TLS
 
-/// Makes a pool's connections: the network, the TLS context, the pace of attempts, and what the next connection starts
-/// with.
+/// Creates a pool's connections: the network, the TLS context, the pace of attempts, and the initial values of the
+/// next connection.
 struct Connector {
     let context: TLSContext
     let network: any Network
     var dialer: Dialer
-    /// What the next connection is numbered. Serial numbers follow the order of the attempts.
+    /// The number of the next connection. Serial numbers follow the order of the attempts.
     private(set) var nextSerial: UInt32 = 0
-    /// How slow the connection was that ended last: the next one starts as slow while no other is open.
+    /// The rate divisor of the connection that ended last. The next one starts with it while no other is open.
     var lastDivisor = 1
     private var random: any RandomNumberGenerator
-    /// Whether the attempts of the last minute are known to be used up.
+    /// Whether the limit of attempts per minute was already reported as reached.
     private var isCapped = false
 
     init(_ dialer: Dialer, context: TLSContext, network: any Network, random: any RandomNumberGenerator) {
@@ -22,13 +22,13 @@ struct Connector {
         self.random = random
     }
 
-    /// - Returns: The serial number of a connection that was just made.
+    /// - Returns: The serial number for a new connection.
     mutating func takeSerial() -> UInt32 {
         defer { nextSerial += 1 }
         return nextSerial
     }
 
-    /// An attempt led to no connection, or to one that brought nothing.
+    /// An attempt failed, or its connection was useless.
     mutating func failed(at now: Instant) {
         dialer.failed(at: now, using: &random)
     }
@@ -38,16 +38,16 @@ struct Connector {
         dialer.leftEarly(at: now, using: &random)
     }
 
-    /// An attempt has to wait.
+    /// An attempt must wait.
     ///
-    /// - Returns: Whether the attempts of the last minute are used up, and were not at the call before.
+    /// - Returns: Whether the limit of attempts per minute was reached since the last call.
     mutating func becameCapped(at now: Instant) -> Bool {
         guard !isCapped, dialer.isCapped(at: now) else { return false }
         isCapped = true
         return true
     }
 
-    /// Forgets that the attempts were used up once they no longer are.
+    /// Resets the report once attempts are available again.
     mutating func forgetCap(at now: Instant) {
         isCapped = isCapped && dialer.isCapped(at: now)
     }

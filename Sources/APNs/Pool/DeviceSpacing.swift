@@ -1,37 +1,37 @@
 package import Core
 import DequeModule
 
-/// Devices that APNs was asked for too often (429 `TooManyRequests`), and the requests that wait for them.
+/// Throttles devices for which APNs returned 429 `TooManyRequests`, and holds their requests.
 ///
-/// For ``interval`` after the refusal nothing is sent to the device, then one request in each interval until none
-/// waits. Other devices are not held up.
+/// For ``interval`` after the refusal nothing is sent to the device. Then one request per interval is sent until none
+/// waits. Other devices are not delayed.
 package struct DeviceSpacing {
     package enum Hold: Equatable, Sendable {
-        /// The device is not left alone.
+        /// The device is not throttled.
         case none
-        /// The request waits, and is given back by ``DeviceSpacing/release(at:)``.
+        /// The request waits; ``DeviceSpacing/release(at:)`` returns it.
         case held
-        /// As many requests wait for the device as may.
+        /// The device's queue is full.
         case crowded
     }
 
     private struct Device {
         var until: Instant
-        /// Handles, the oldest first.
+        /// Handles, oldest first.
         var waiting: [Handle] = []
     }
 
     package let interval: Duration
-    /// When so many devices are held back, the one that was for longest is let go.
+    /// Beyond this number of throttled devices, the oldest is released.
     package let maximumDevices: Int
-    /// The most requests that wait for one device: the others' owners have room and time of their own for them.
+    /// The maximum number of waiting requests per device. It keeps one device from using up the owner's capacity.
     package let maximumWaiting: Int
 
     private var devices: [DeviceToken: Device] = [:]
-    /// By ``Device/until``: all wait for equally long. The first is true; others may have been followed by a later one
-    /// of the same device.
+    /// Ordered by ``Device/until``, because all intervals are equal. The first entry is current; others may have been
+    /// superseded by a later one of the same device.
     private var order = Deque<(token: DeviceToken, until: Instant)>()
-    /// Requests that wait.
+    /// The number of waiting requests.
     package private(set) var waitingCount = 0
 
     package init(interval: Duration, maximumDevices: Int, maximumWaiting: Int) {
@@ -43,12 +43,12 @@ package struct DeviceSpacing {
         self.maximumDevices = maximumDevices
     }
 
-    /// Whether no device is held back: then there is nothing to ask.
+    /// Whether no device is throttled.
     package var isEmpty: Bool {
         devices.isEmpty
     }
 
-    /// Devices that are held back.
+    /// The number of throttled devices.
     package var count: Int {
         devices.count
     }
@@ -58,9 +58,9 @@ package struct DeviceSpacing {
         order.first?.until
     }
 
-    /// APNs was asked for this device too often.
+    /// APNs returned `TooManyRequests` for this device.
     ///
-    /// - Returns: Whether another device had to make room for this one, and the requests that waited for it.
+    /// - Returns: Whether another device was released to make room, and its waiting requests.
     package mutating func refused(_ token: DeviceToken, at now: Instant) -> (madeRoom: Bool, released: [Handle]) {
         var released: [Handle] = []
         let makesRoom = devices[token] == nil && devices.count == maximumDevices
@@ -70,7 +70,7 @@ package struct DeviceSpacing {
         return (makesRoom, released)
     }
 
-    /// - Returns: Whether the request has to wait.
+    /// - Returns: Whether the request must wait.
     package mutating func hold(_ handle: Handle, for token: DeviceToken) -> Hold {
         guard let device = devices[token] else { return .none }
         guard device.waiting.count < maximumWaiting else { return .crowded }
@@ -79,9 +79,9 @@ package struct DeviceSpacing {
         return .held
     }
 
-    /// Takes back a request that waits.
+    /// Removes a waiting request.
     ///
-    /// - Returns: `false` if it does not.
+    /// - Returns: `false` if it is not waiting.
     package mutating func remove(_ handle: Handle, for token: DeviceToken) -> Bool {
         guard let index = devices[token]?.waiting.firstIndex(of: handle) else { return false }
         devices[token]?.waiting.remove(at: index)
@@ -89,7 +89,7 @@ package struct DeviceSpacing {
         return true
     }
 
-    /// The next request whose time has come.
+    /// The next request whose interval is over.
     package mutating func release(at now: Instant) -> Handle? {
         while let (token, until) = order.first, until <= now {
             guard let next = devices[token]?.waiting.first else {
@@ -104,7 +104,7 @@ package struct DeviceSpacing {
         return nil
     }
 
-    /// Everything that waits, for whatever device.
+    /// Removes all waiting requests of all devices.
     package mutating func removeAll() -> [Handle] {
         var handles: [Handle] = []
         while let oldest = order.first { handles += forget(oldest.token) }
@@ -112,7 +112,7 @@ package struct DeviceSpacing {
         return handles
     }
 
-    /// Leaves a device alone from now on.
+    /// Throttles a device from now on.
     private mutating func rest(_ token: DeviceToken, at now: Instant) {
         let until = now + interval
         devices[token, default: Device(until: until)].until = until
@@ -120,7 +120,7 @@ package struct DeviceSpacing {
         dropStale()
     }
 
-    /// - Returns: What waited for the device.
+    /// - Returns: The device's waiting requests.
     private mutating func forget(_ token: DeviceToken) -> [Handle] {
         let device = devices.removeValue(forKey: token)
         dropStale()

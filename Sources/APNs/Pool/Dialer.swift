@@ -1,27 +1,27 @@
 package import Core
 
-/// When the next connect may be attempted: after failures with backoff, and never too many within a minute, for APNs
-/// takes rapid connects and disconnects for an attack.
+/// Decides when the next connect may be attempted: with backoff after failures, and with a limit per minute. APNs
+/// treats rapid connects and disconnects as a denial-of-service attack.
 ///
-/// After ``breakerThreshold`` failures in a row the circuit breaker is open: attempts are the backoff's limit apart
-/// until one succeeds. Connections that APNs ends before they could prove their use are free at first, since all of a
-/// pool's connections may meet one restart; beyond ``toleratedFarewells`` in a row they count as failures, but the next
-/// attempt is at most ``longestPauseAfterEarlyEnd`` away while the breaker is closed: a fresh connection may well serve
-/// what waits. Once half of a minute's attempts are used up, the others are spread over what is left of it.
+/// After ``breakerThreshold`` consecutive failures the circuit breaker opens: attempts are the maximum backoff apart
+/// until one succeeds. Connections that APNs ends early are tolerated at first, because one restart can affect all of
+/// a pool's connections. Beyond ``toleratedFarewells`` in a row they count as failures. While the breaker is closed,
+/// the next attempt is at most ``longestPauseAfterEarlyEnd`` away, because a fresh connection may serve the waiting
+/// requests. After half of a minute's attempts are used, the others are spread over the rest of the minute.
 ///
 /// Source: APNs Provider API, "Best Practices for Managing Connections".
 package struct Dialer {
-    /// The most attempts within any minute.
+    /// The maximum number of attempts within any minute.
     package let maximumPerMinute: Int
-    /// Attempts in a row that led to nothing.
+    /// Consecutive failed attempts.
     package private(set) var failures = 0
 
-    /// The longest pause after the peer accepted a connection and ended it early.
+    /// The maximum backoff after the peer accepted a connection and ended it early.
     package static let longestPauseAfterEarlyEnd = Duration.seconds(5)
 
     package let breakerThreshold: Int
     package let toleratedFarewells: Int
-    /// Connections in a row that the peer ended before they had proven their use.
+    /// Consecutive connections that the peer ended before they were proven.
     private var farewells = 0
     private var backoff: Backoff
     private var notBefore = Instant.distantPast
@@ -37,25 +37,25 @@ package struct Dialer {
         self.backoff = backoff
     }
 
-    /// Whether attempts are as rare as they get.
+    /// Whether the circuit breaker is open.
     package var isBreakerOpen: Bool {
         failures >= breakerThreshold
     }
 
-    /// Whether the attempts of the last minute are used up.
+    /// Whether the limit of attempts per minute is reached.
     package func isCapped(at now: Instant) -> Bool {
         guard attempts.count == maximumPerMinute, let oldest = attempts.first else { return false }
         return oldest + .seconds(60) > now
     }
 
-    /// The earliest instant for the next attempt; it may have passed.
+    /// The earliest instant for the next attempt; it may be in the past.
     package var nextAttempt: Instant {
         guard let newest = attempts.last else { return notBefore }
         let minute = Duration.seconds(60)
         let recent = attempts.drop { $0 + minute <= newest }
         guard recent.count >= max(1, maximumPerMinute / 2), let oldest = recent.first else { return notBefore }
         let free = maximumPerMinute - recent.count
-        // The last attempt of a minute leaves as long a gap behind it as the others.
+        // The gap after the last attempt of a minute is as long as the others.
         let spread = (oldest + minute - newest).nanoseconds / Int64(free + 1)
         let steady = minute.nanoseconds / Int64(maximumPerMinute)
         return max(notBefore, newest + .nanoseconds(max(spread, steady)))
@@ -68,7 +68,7 @@ package struct Dialer {
         if isBreakerOpen { notBefore = now + backoff.limit }
     }
 
-    /// An attempt led to no connection, or to one that brought nothing.
+    /// An attempt failed, or its connection was useless.
     package mutating func failed(at now: Instant, using random: inout some RandomNumberGenerator) {
         pause(atMost: backoff.limit, at: now, using: &random)
     }
@@ -81,7 +81,7 @@ package struct Dialer {
         notBefore = now + (isBreakerOpen ? backoff.limit : wait)
     }
 
-    /// The peer ended a connection that had been of use before it had proven that it lasts.
+    /// The peer ended a connection that had responses but was not proven.
     ///
     /// - Returns: Whether that counts as a failure.
     package mutating func leftEarly(at now: Instant, using random: inout some RandomNumberGenerator) -> Bool {
@@ -91,12 +91,12 @@ package struct Dialer {
         return true
     }
 
-    /// A new connection has brought an answer: that is success, unless many did so and were ended all the same.
+    /// A new connection's first response. It is a success unless many such connections ended early.
     package mutating func answered() {
         if farewells <= toleratedFarewells { reset() }
     }
 
-    /// A connection has proven its use.
+    /// A connection is proven.
     package mutating func succeeded() {
         farewells = 0
         reset()

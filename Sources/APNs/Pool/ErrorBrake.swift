@@ -1,32 +1,32 @@
 package import Core
 
-/// How much slower than permitted one connection sends, because too many of its requests are refused.
+/// Reduces a connection's send rate while too many of its requests are refused.
 ///
-/// APNs slows down a provider whose requests it often answers with 4xx; device tokens that died (410) are in the nature
-/// of things and do not count. At the end of each window the rate is halved, as far as ``Limits/maximumDivisor``, or,
-/// where the share of refusals is below the threshold or too few answers came to tell, doubled again.
+/// APNs slows down a provider whose requests often result in 4xx. Inactive device tokens (410) are normal and do not
+/// count. At the end of each window the rate is halved, down to ``Limits/maximumDivisor``. It is doubled again if the
+/// share of refusals is below the threshold or there are too few responses.
 package struct ErrorBrake: Sendable {
     package struct Limits: Sendable {
-        /// How long answers are counted before their share of refusals is judged.
+        /// The period over which the share of refusals is measured.
         package var window = Duration.seconds(10)
-        /// The share of refusals, in percent of all answers, that is too much.
+        /// The share of refusals at which the rate is halved, in percent of all responses.
         package var threshold = 20
-        /// With fewer answers in a window nothing is too much.
+        /// Windows with fewer responses are not judged.
         package var minimumAnswers = 50
-        /// The lowest rate is the permitted one divided by this, a power of two.
+        /// The lowest rate is the permitted rate divided by this, a power of two.
         package var maximumDivisor = 8
 
         package init() {}
     }
 
     package let limits: Limits
-    /// By how much the permitted rate is to be divided; 1 is full speed.
+    /// The divisor of the permitted rate; 1 is full speed.
     package private(set) var divisor: Int
     private var windowEnd: Instant
     private var answers = 0
     private var refusals = 0
 
-    /// - Parameter divisor: where it begins, for a connection that takes the place of one that is slow already.
+    /// - Parameter divisor: the initial divisor, for a connection that replaces a slowed one.
     package init(limits: Limits = Limits(), divisor: Int = 1, at now: Instant) {
         precondition(limits.window > .zero && limits.maximumDivisor >= 1, "a brake has a window and a lowest rate")
         precondition(1...limits.maximumDivisor ~= divisor, "no rate is below the lowest")
@@ -35,12 +35,12 @@ package struct ErrorBrake: Sendable {
         windowEnd = now + limits.window
     }
 
-    /// Whether an answer with this status is what APNs slows a provider down for.
+    /// Whether APNs slows a provider down for responses with this status.
     package static func counts(_ status: UInt16) -> Bool {
         400...499 ~= status && status != 410
     }
 
-    /// Counts an answer.
+    /// Counts a response.
     ///
     /// - Returns: Whether ``divisor`` has changed.
     package mutating func answered(_ status: UInt16, at now: Instant) -> Bool {
@@ -57,7 +57,7 @@ package struct ErrorBrake: Sendable {
         } else {
             divisor = max(divisor / 2, 1)
         }
-        // Windows in which nothing came at all.
+        // Windows without any response.
         var missed = (now - windowEnd).nanoseconds / limits.window.nanoseconds
         while missed > 0, divisor > 1 {
             divisor /= 2

@@ -1,14 +1,14 @@
-/// Which connection takes the next request: one with a permit, a free stream and room in its window, and of these the
-/// one with the fewest requests in flight, so that load spreads. Ties go round.
+/// Selects the connection for the next request. It needs a permit, a free stream and room in its window; of these, the
+/// one with the fewest requests in flight is taken. Ties rotate.
 ///
-/// Sources: "Establishing a connection to APNs" (spread over connections, no bursts over few); APNs Provider API, "Best
-/// Practices for Managing Connections".
+/// Sources: "Establishing a connection to APNs" (spread over connections, no bursts over few); APNs Provider API,
+/// "Best Practices for Managing Connections".
 package struct Placement {
-    /// What one connection can take.
+    /// The capacity of one connection.
     package struct Lane: Equatable, Sendable {
         package var freeStreams: Int
         package var permits: Int
-        /// Bytes that the connection's flow-control window still takes.
+        /// The remaining flow-control window, in bytes.
         package var window: Int
         package var inFlight: Int
 
@@ -19,7 +19,7 @@ package struct Placement {
             self.inFlight = inFlight
         }
 
-        /// A closed window is no obstacle for the only request: it is what makes the peer open it.
+        /// A closed window does not block the only request: that request makes the peer open it.
         var isOpen: Bool {
             freeStreams > 0 && permits > 0 && (window > 0 || inFlight == 0)
         }
@@ -30,7 +30,7 @@ package struct Placement {
 
     package init() {}
 
-    /// Forgets all lanes, before they are counted anew.
+    /// Removes all lanes before they are added again.
     package mutating func reset() {
         lanes.removeAll(keepingCapacity: true)
     }
@@ -39,8 +39,8 @@ package struct Placement {
         lanes.append(lane)
     }
 
-    /// - Parameter first: only this lane and those that were added after it may take the request.
-    /// - Returns: The lane, counted in the order in which they were added, that took a request of `size` bytes.
+    /// - Parameter first: only this lane and those added after it are considered.
+    /// - Returns: The index, in the order of addition, of the lane for a request of `size` bytes.
     package mutating func place(size: Int, from first: Int = 0) -> Int? {
         guard !lanes.isEmpty else { return nil }
         var best: Int?

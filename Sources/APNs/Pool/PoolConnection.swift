@@ -1,25 +1,25 @@
 import Core
 
-/// One of a pool's connections: its engine, its token bucket, and what the pool has noticed about it.
+/// One of a pool's connections: its engine, its token bucket, and the pool's records about it.
 final class PoolConnection {
     let engine: APNsEngine
-    /// Counts the pool's connections in the order in which they were dialled.
+    /// Numbers the pool's connections in the order of dialling.
     let serial: UInt32
     var limiter: RateLimiter
     var brake: ErrorBrake?
     var trial = ConnectionTrial()
     var streamCut = StreamCut()
-    /// Whether it was given a request, which binds it to the team, the key and the bundle IDs of that one.
+    /// Whether a request was sent on it, which binds it to that request's team, key and bundle ID.
     var isBound = false
     /// Whether its first request was not answered in time.
     var isWarmUpOver = false
-    /// When the newest answer came.
+    /// The time of the newest response.
     var answeredAt: Instant?
-    /// It retires as soon as a connection with this number, or a later one, is ready.
+    /// It retires as soon as a connection with this serial or a later one is ready.
     var replacedBy: UInt32?
-    /// Whether a provider token was refused on it in a way that only another connection may mend.
+    /// Whether it refused a provider token in a way that only another connection may solve.
     var isRefused = false
-    /// Answers in a row that were `InternalServerError`.
+    /// Consecutive `InternalServerError` responses.
     var serverErrors = 0
     var isClosed = false
 
@@ -32,10 +32,10 @@ final class PoolConnection {
 
     var isReady: Bool { engine.phase == .ready }
 
-    /// Whether it counts among the connections that the pool relies on: it is ready, and no other is to take its place.
+    /// Whether the pool relies on it: it is ready and is not being replaced.
     var isServing: Bool { isReady && replacedBy == nil }
 
-    /// Whether it takes requests, or soon will.
+    /// Whether it accepts requests, or soon will.
     var isUsable: Bool {
         switch engine.phase {
         case .connecting, .handshaking, .ready: true

@@ -1,35 +1,35 @@
 package import Core
 
-/// A pool's connections one by one, for the dashboard. Made only when somebody asks.
+/// A pool's individual connections, for the dashboard. Created only on request.
 package struct PoolPicture: Sendable {
     package struct Connection: Sendable {
-        /// Counts the pool's connections in the order in which they were dialled.
+        /// Numbers the pool's connections in the order of dialling.
         package var serial: UInt32
         package var phase: ConnectionMachine.Phase
-        /// Whether APNs has taken the credential on it.
+        /// Whether APNs has accepted the credential on it.
         package var isAuthenticated: Bool
-        /// Requests that wait for their answers.
+        /// Requests in flight.
         package var streams: Int
-        /// Streams that APNs allows at once; 0 before it is ready.
+        /// The current stream limit; 0 before it is ready.
         package var maximumStreams: Int
         package var permits: Int
         package var burst: Int
-        /// Permits that come back each second: fewer than configured while too much is refused.
+        /// Permits per second: fewer than configured while too many requests are refused.
         package var permitsPerSecond: Int
-        /// Since it is ready.
+        /// The time since it became ready.
         package var age: Duration?
-        /// Why APNs is leaving it.
+        /// APNs' GOAWAY, if it has sent one.
         package var goaway: String?
     }
 
     package struct Goaway: Sendable {
-        /// Its reason, else the name of HTTP/2's code.
+        /// Its reason, otherwise the name of HTTP/2's code.
         package var reason: String
         package var at: Instant
     }
 
     package var connections: [Connection]
-    /// The newest one on any of the pool's connections; most of these are gone soon after.
+    /// The newest GOAWAY on any of the pool's connections; most of these close soon afterwards.
     package var lastGoaway: Goaway?
 }
 

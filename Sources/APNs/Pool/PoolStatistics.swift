@@ -1,29 +1,29 @@
 import Core
 
-/// A pool in numbers, for metrics and the dashboard.
+/// A pool's gauges, for metrics and the dashboard.
 package struct PoolStatistics: Sendable {
     package var connecting = 0
     package var ready = 0
-    /// Ready connections on which APNs has taken the credential already.
+    /// Ready connections on which APNs has accepted the credential.
     package var authenticated = 0
     package var draining = 0
-    /// Requests that wait for their answers.
+    /// Requests in flight.
     package var streams = 0
-    /// Streams that APNs allows at once, over all ready connections.
+    /// The sum of the stream limits of all ready connections.
     package var maximumConcurrentStreams = 0
     /// Permits in the buckets of all ready connections.
     package var permits = 0
-    /// Bytes of payload that APNs takes at the moment, over all ready connections.
+    /// The remaining flow-control windows of all ready connections, in bytes of payload.
     package var window = 0
-    /// Ready connections that send slower than permitted, because too much is refused on them.
+    /// Ready connections with a reduced send rate, because too many of their requests are refused.
     package var braked = 0
-    /// Devices that are left alone for a while, because APNs was asked for them too often.
+    /// Devices that are throttled because APNs returned `TooManyRequests`.
     package var spacedDevices = 0
     package var waiting = 0
     package var counters = PoolCounters()
 }
 
-/// What a pool has done since it began, and how often it met each of its limits.
+/// A pool's counters since its start, including how often it hit each limit.
 package struct PoolCounters: Sendable {
     package enum Name: Int, CaseIterable, Sendable {
         case submitted
@@ -31,63 +31,63 @@ package struct PoolCounters: Sendable {
         case finished
         /// Connects attempted.
         case connects
-        /// Connections that ended before they had been of any use.
+        /// Connections that ended before they were useful.
         case failures
-        /// Requests sent again because APNs had certainly not worked on them.
+        /// Requests resent because APNs had certainly not processed them.
         case resends
-        /// Requests sent again with another provider token.
+        /// Requests resent with another provider token.
         case renewals
-        /// Requests sent again on a fresh connection, because theirs refused its provider token.
+        /// Requests resent on a fresh connection, because their own refused its provider token.
         case rebinds
-        /// Connections replaced because of what APNs answered on them.
+        /// Connections replaced because of their responses.
         case replaced
-        /// How often a connection began to send slower, or slower still, because too much was refused on it.
+        /// How often a connection's rate was reduced, because too many of its requests were refused.
         case brakes
-        /// Requests that had to wait because their device is left alone.
+        /// Requests that waited for a throttled device.
         case spaced
-        /// Connections on which APNs cut the number of streams to a fraction.
+        /// Connections whose stream limit APNs reduced to a fraction.
         case streamCuts
-        /// Connections retired because the others have room enough.
+        /// Connections retired because the others have sufficient capacity.
         case shrinks
 
-        // MARK: Limits that were met
+        // MARK: Limits
 
-        /// Turns at whose end something waited that no connection could take, by what all of them lacked.
+        /// Turns that ended with requests waiting for a connection, by the resource that all connections lacked.
         case turnsWithoutConnection
         case turnsWithoutStream
         case turnsWithoutPermit
         case turnsWithoutWindow
-        /// Turns at whose end something waited for another connection and the pool had as many as it may.
+        /// Turns that ended with requests waiting for another connection while the pool had its maximum.
         case turnsAtMaximumConnections
-        /// Connects that had to wait because those of the last minute were used up.
+        /// Connects that were delayed by the limit per minute.
         case connectCapHits
-        /// How often so many connects had failed in a row that attempts became rare.
+        /// How often the circuit breaker opened after consecutive failed connects.
         case breakerOpenings
-        /// Connections that APNs ended so early, so many in a row, that they counted as failed connects.
+        /// Connections that counted as failed connects because too many in a row ended early.
         case earlyEnds
-        /// New connections whose first request was not answered in time, so that the pool grew all the same.
+        /// New connections whose first request was not answered in time, so that the pool grew anyway.
         case warmUpTimeouts
-        /// Connections replaced because they brought nothing but `InternalServerError`.
+        /// Connections replaced because they returned only `InternalServerError`.
         case serverErrorLimitHits
-        /// Connections replaced because they were alive and answered nothing for as long as a request may take.
+        /// Connections replaced because they were alive but answered nothing for a full request timeout.
         case silentConnections
-        /// Requests given back although they were not processed, because they had been sent again too often.
+        /// Unprocessed requests returned to the owner because they had been resent too often.
         case resendLimitHits
-        /// Refused provider tokens for whose request everything had been tried.
+        /// Refused provider tokens whose request had exhausted all recoveries.
         case recoveryLimitHits
-        /// Devices that were let go before their time, because too many were left alone.
+        /// Devices released early because too many were throttled.
         case spacedDeviceLimitHits
-        /// Requests given back because too many waited for their device already.
+        /// Requests returned because their throttled device's queue was full.
         case crowdedDevices
         /// Requests that were not answered in time.
         case requestTimeouts
-        /// Answers with a body of which only a part was kept.
+        /// Responses whose body was truncated.
         case replyBodyLimitHits
-        /// PINGs after a silence while requests were open, and while none was.
+        /// PINGs after a silence: with requests in flight, and without.
         case stallPings
         case idlePings
 
-        /// The value of the label `limit` in metrics; `nil` for a counter that counts no limit.
+        /// The value of the label `limit` in metrics; `nil` for a counter that is not a limit.
         package var limit: String? {
             switch self {
             case .turnsWithoutConnection: "no_connection"
@@ -120,8 +120,8 @@ package struct PoolCounters: Sendable {
         set { counts[name.rawValue] = newValue }
     }
 
-    /// Connections that ended, by ``APNsError/Code``, such as `handshakeTimeout`, `stalled`, `drainDeadline`; in order
-    /// it is `none`.
+    /// Ended connections by ``APNsError/Code``, such as `handshakeTimeout`, `stalled`, `drainDeadline`; `none` for an
+    /// orderly close.
     package private(set) var disconnects: [String: Int] = [:]
 
     mutating func count(disconnect error: APNsError?) {
@@ -137,15 +137,15 @@ package struct PoolCounters: Sendable {
 
     // MARK: GOAWAY
 
-    /// GOAWAYs by reason, else by the name of HTTP/2's code.
+    /// GOAWAYs by reason, otherwise by the name of HTTP/2's code.
     package private(set) var goaways: [String: Int] = [:]
 
-    /// APNs documents about twenty; a peer that invents more of them does not fill the memory.
+    /// APNs documents about twenty. The limit keeps a peer that invents reasons from exhausting memory.
     static let maximumGoawayReasons = 40
 
     package init() {}
 
-    /// Adds what another pool has done.
+    /// Adds the counters of another pool.
     package mutating func add(_ other: PoolCounters) {
         for index in counts.indices { counts[index] += other.counts[index] }
         disconnects.merge(other.disconnects, uniquingKeysWith: +)

@@ -1,24 +1,25 @@
 package import Core
 
-/// The requests that wait for their turn, in the order in which they go out.
+/// The queue of waiting requests, in the order of sending.
 ///
-/// First what is sent again, then the highest rank, each first in, first out; but a lower rank is passed over only
-/// ``patience`` times in a row. The rank is the AMQP `priority`, of which AMQP 0-9-1 has ten: more counts as 9.
+/// Resends come first, then the highest rank, each first in, first out. A lower rank is passed over at most
+/// ``patience`` times in a row. The rank is the AMQP `priority`, of which AMQP 0-9-1 has ten: higher values count as
+/// 9.
 package struct RequestLine: Sendable {
-    /// How many requests of a higher rank go first, in a row, while one of a lower rank waits. Of several lower ranks
-    /// that have waited for so long, the lowest goes first.
+    /// How many requests of a higher rank are sent in a row while one of a lower rank waits. If several lower ranks
+    /// have waited that long, the lowest is first.
     package static let patience = 16
     package static let highestRank: UInt8 = 9
 
     private struct Class {
         let rank: UInt8
         var waiting = HandleQueue()
-        /// How many requests went past the first since it could have gone.
+        /// How many requests have passed its first one since that could have been sent.
         var passed = 0
     }
 
     private var ahead = HandleQueue()
-    /// One for each rank that has come, the highest first.
+    /// One per rank in use, highest first.
     private var classes: [Class] = []
 
     package init() {}
@@ -31,14 +32,14 @@ package struct RequestLine: Sendable {
         ahead.isEmpty && classes.allSatisfy(\.waiting.isEmpty)
     }
 
-    /// The request that goes next; without a request in between, it stays the same.
-    // In line, because for the call the whole line would be copied.
+    /// The next request. It stays the same until a request is added or removed.
+    // Inlined, because a call would copy the whole queue.
     @inline(__always)
     package var first: Handle? {
         ahead.first ?? turn.flatMap { classes[$0].waiting.first }
     }
 
-    /// Which class has its turn.
+    /// The index of the next class.
     @inline(__always)
     private var turn: Int? {
         var turn: Int?
@@ -64,12 +65,12 @@ package struct RequestLine: Sendable {
         return index
     }
 
-    /// Adds a request that had its turn already: it goes before all that had none.
+    /// Adds a resend: it precedes all requests that have not been sent yet.
     package mutating func appendAhead(_ handle: Handle) {
         ahead.append(handle)
     }
 
-    /// Takes ``first`` out because it is sent.
+    /// Removes ``first`` because it is being sent.
     package mutating func popFirst() -> Handle? {
         if let handle = ahead.popFirst() { return handle }
         guard let turn else { return nil }
@@ -78,7 +79,7 @@ package struct RequestLine: Sendable {
         return classes[turn].waiting.popFirst()
     }
 
-    /// Takes a request out that is not sent; nobody's turn comes sooner or later for it.
+    /// Removes a request that is not sent. The order of the others does not change.
     package mutating func remove(_ handle: Handle) {
         guard let index = classes.firstIndex(where: { $0.waiting.contains(handle) }) else {
             return ahead.remove(handle)
@@ -87,13 +88,13 @@ package struct RequestLine: Sendable {
     }
 }
 
-/// All requests of a pool that wait, by what each of them waits for.
+/// All waiting requests of a pool, grouped by what they wait for.
 struct WaitingRequests {
     /// For any connection.
     var line = RequestLine()
     /// Probes, and requests whose provider token was refused: for a fresh connection.
     var rebinding = HandleQueue()
-    /// For a device that APNs was asked for too often.
+    /// For a throttled device.
     var spacing: DeviceSpacing
 
     init(spacing: DeviceSpacing) {
@@ -105,14 +106,14 @@ struct WaitingRequests {
         line.count + rebinding.count + spacing.waitingCount
     }
 
-    /// Adds a request that had its turn already: it goes before all that had none.
+    /// Adds a resend: it precedes all requests that have not been sent yet.
     mutating func append(sentBefore handle: Handle, toFreshConnection: Bool) {
         if toFreshConnection { rebinding.append(handle) } else { line.appendAhead(handle) }
     }
 
-    /// Takes a request out that is not sent.
+    /// Removes a request that is not sent.
     ///
-    /// - Returns: `false` if it does not wait.
+    /// - Returns: `false` if it is not waiting.
     mutating func remove(_ handle: Handle, for target: Notification.Target) -> Bool {
         if line.contains(handle) {
             line.remove(handle)
@@ -126,7 +127,7 @@ struct WaitingRequests {
         return true
     }
 
-    /// Leaves no device alone any longer: what waited for one goes before all that had no turn yet.
+    /// Ends all throttling. The waiting requests precede all that have not been sent yet.
     mutating func stopSpacing() {
         for handle in spacing.removeAll() { line.appendAhead(handle) }
     }

@@ -1,18 +1,18 @@
 package import Core
 
-/// Whether a pool has more connections than it needs.
+/// Decides whether a pool has more connections than it needs.
 ///
-/// It has if for a whole period nothing waited for a connection and the others, with one fewer, would have had room for
-/// twice as much as there was.
+/// It does if, for a whole period, no request waited for a connection and one connection fewer would have had room for
+/// twice the load.
 package struct SurplusWatch: Sendable {
-    /// What the ready connections carry now, and what they may.
+    /// The load and capacity of the ready connections.
     package struct Load: Sendable {
         package var connections: Int
         package var minimum: Int
         package var inFlight: Int
-        /// Over all of the connections.
+        /// The sum over all connections.
         package var maximumStreams: Int
-        /// Of each connection.
+        /// Per connection.
         package var permitsPerSecond: Int
 
         package init(
@@ -45,13 +45,13 @@ package struct SurplusWatch: Sendable {
         sentCount += 1
     }
 
-    /// Something waits, or the connections have just changed: a new period begins.
+    /// Starts a new period, because requests wait or the connections have changed.
     package mutating func restart(at now: Instant) {
         since = now
         sentCount = 0
     }
 
-    /// - Returns: Whether one connection can go; then a new period begins, as at the end of every other one.
+    /// - Returns: Whether one connection can be retired. A new period begins after each complete one.
     package mutating func check(_ load: Load, at now: Instant) -> Bool {
         guard now >= deadline else { return false }
         let seconds = Double((now - since).nanoseconds) / 1e9

@@ -1,11 +1,11 @@
 package import Core
 package import TLS
 
-/// A provider token as it stands in `authorization`.
+/// A provider token as sent in `authorization`.
 package struct ProviderToken: Equatable, Sendable {
     /// `bearer <token>`: a secret.
     package let headerValue: [UInt8]
-    /// Counts the tokens of one source.
+    /// Numbers the tokens of one source.
     package let generation: UInt32
     /// `iat`, in whole seconds.
     package let issuedAt: WallTime
@@ -17,17 +17,17 @@ package struct ProviderToken: Equatable, Sendable {
     }
 }
 
-/// The provider tokens of one signing key, for all workers of the process: they all send the same one.
+/// The provider tokens of one signing key, shared by all workers of the process.
 ///
-/// Signs when a token is asked for and due, in about 30 µs; the other calls only copy a reference.
+/// Signing happens when a due token is requested, and takes about 30 µs. The other calls only copy a reference.
 package final class ProviderTokenSource: Sendable {
-    /// What is sent instead of a token that came too soon.
+    /// What to send instead of a token that APNs refused as too early.
     package enum Fallback: Equatable, Sendable {
-        /// Nothing: there is no other one that APNs would take.
+        /// APNs would not accept any other token.
         case none
-        /// The one before it, from now on.
+        /// The previous token, from now on.
         case older
-        /// Another one already: many requests come back refused for the same token.
+        /// Another token is already in use: many requests are refused for the same token.
         case inUse
     }
 
@@ -58,10 +58,10 @@ package final class ProviderTokenSource: Sendable {
         state.withLock { current(&$0, at: now) }
     }
 
-    /// APNs has answered `ExpiredProviderToken` to a token of `generation`.
+    /// APNs has returned `ExpiredProviderToken` for a token of `generation`.
     ///
-    /// - Returns: Whether ``token(at:)`` gives another one now. It does not when the refused token is too young to be
-    ///   signed anew: then it is a clock that is wrong.
+    /// - Returns: Whether ``token(at:)`` now returns another one. It does not if the refused token is too young to be
+    ///   replaced: then a clock is wrong.
     package func expired(generation: UInt32, at now: Moment) -> Bool {
         state.withLock { state in
             if state.newest?.generation == generation {
@@ -73,8 +73,8 @@ package final class ProviderTokenSource: Sendable {
         }
     }
 
-    /// APNs has answered `TooManyProviderTokenUpdates` to a token of `generation`: the one before it is sent from now
-    /// on, while it is younger than 60 minutes.
+    /// APNs has returned `TooManyProviderTokenUpdates` for a token of `generation`. The previous token is sent from
+    /// now on, while it is younger than 60 minutes.
     package func refusedAsUpdate(generation: UInt32, at now: Moment) -> Fallback {
         state.withLock { state in
             guard current(&state, at: now).generation == generation else { return .inUse }

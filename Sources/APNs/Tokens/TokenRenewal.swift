@@ -1,39 +1,40 @@
 package import Core
 
-/// Which provider token of a key is sent, and when the next one is signed: never twice within 20 minutes, and none is
-/// sent that is older than 60.
+/// Selects the provider token to send, and decides when to sign the next one: at most once in 20 minutes. Tokens older
+/// than 60 minutes are not sent.
 ///
-/// A token is as old as the clock says that says more: the monotonic one stands still while a machine is suspended, the
-/// wall clock may be set back. The token before the newest is kept while it is young enough, for APNs may refuse a new
-/// one as coming too soon: then another process signs with the same key, and the older token is still good.
+/// A token's age is the larger of monotonic and wall-clock age. The monotonic clock stops while a machine is
+/// suspended; the wall clock may be set back. The previous token is kept while it is young enough: APNs may refuse a
+/// new one as too early when another process signs with the same key.
 ///
 /// Source: "Establishing a token-based connection to APNs", "Refresh your token regularly".
 package struct TokenRenewal: Sendable {
-    /// Signing more often makes APNs answer `TooManyProviderTokenUpdates`.
+    /// If tokens are signed more often, APNs returns `TooManyProviderTokenUpdates`.
     package static let minimumAge = Duration.seconds(20 * 60)
-    /// APNs refuses an older one.
+    /// APNs refuses older tokens.
     package static let lifetime = Duration.seconds(60 * 60)
-    /// Ten minutes before APNs refuses it.
+    /// Ten minutes before the token expires.
     package static let renewalAge = Duration.seconds(50 * 60)
-    /// How long an older token is sent: a minute less than APNs takes it, since requests are under way for a while.
+    /// The age up to which an older token is sent: one minute less than its lifetime, because requests take time to
+    /// arrive.
     package static let oldestAge = Duration.seconds(59 * 60)
-    /// How far in the future an `iat` may lie, after the wall clock was set back, before the token is no good.
+    /// How far in the future an `iat` may be, after the wall clock was set back, before the token is discarded.
     package static let tolerance = Duration.seconds(60)
 
     package enum Choice: Equatable, Sendable {
-        /// A token is to be signed now; it is the newest from here on.
+        /// Sign a new token now; it becomes the newest.
         case sign
         case newest
-        /// The one before the newest.
+        /// The token before the newest.
         case older
     }
 
     private var newest: Moment?
-    /// `nil` once it is of no use any more.
+    /// `nil` once it is no longer usable.
     private var older: Moment?
-    /// APNs has called the newest token expired.
+    /// APNs has reported the newest token as expired.
     private var isNewestExpired = false
-    /// APNs does not take the newest token yet.
+    /// APNs does not accept the newest token yet.
     private var isNewestTooEarly = false
 
     package init() {}
@@ -51,17 +52,17 @@ package struct TokenRenewal: Sendable {
         return .sign
     }
 
-    /// APNs has called the newest token expired: it is replaced as soon as that is allowed.
+    /// APNs has reported the newest token as expired. It is replaced as soon as signing is allowed.
     package mutating func newestExpired() {
         isNewestExpired = true
     }
 
-    /// APNs has called the older token expired: it is not sent any more.
+    /// APNs has reported the older token as expired. It is no longer sent.
     package mutating func olderExpired() {
         older = nil
     }
 
-    /// APNs has refused the newest token because it came too soon.
+    /// APNs has refused the newest token as too early.
     ///
     /// - Returns: Whether the older one is sent from now on.
     package mutating func newestRefusedAsUpdate(at now: Moment) -> Bool {

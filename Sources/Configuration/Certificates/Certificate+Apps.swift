@@ -1,11 +1,11 @@
 package import Core
 package import TLS
 
-/// What a provider certificate means for the app that is configured with it.
+/// The meaning of a provider certificate for its configured app.
 ///
 /// Source: "Sending notification requests to APNs", "Know when to use push types".
 extension Certificate {
-    /// Whether it names the app: its bundle ID, or the topic of one of its push types, as a VoIP certificate does.
+    /// Whether it names the app by its bundle ID or by the topic of a push type, as a VoIP certificate does.
     package func names(bundleID: String) -> Bool {
         if subjectUID == bundleID { return true }
         return PushType.allCases.contains { lists(bundleID + $0.topicSuffix.description) }
@@ -15,7 +15,7 @@ extension Certificate {
         pushTopics.contains { $0.name == topic }
     }
 
-    /// What goes into `apns-topic`; for `mdm` the certificate's own topic takes the place of the bundle ID.
+    /// The value of `apns-topic`. For `mdm` it is the certificate's own topic instead of the bundle ID.
     package func topic(of type: PushType, bundleID: String) -> String {
         if type == .mdm, let subjectUID { return subjectUID }
         return bundleID + type.topicSuffix.description
@@ -32,7 +32,7 @@ extension Certificate {
         return "apns-push-type: the app's certificate does not list \"\(topic)\", the topic of \(type)"
     }
 
-    /// Whether it is for an environment; one that does not say is for both.
+    /// Whether it is valid for an environment. A certificate without environments is valid for both.
     package func isFor(_ environment: Environment) -> Bool {
         extensions.environments.isEmpty || extensions.environments.contains(environment)
     }

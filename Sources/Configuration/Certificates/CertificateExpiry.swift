@@ -1,14 +1,14 @@
 package import Core
 
-/// How near the end of a certificate is.
+/// How close a certificate is to its expiry.
 package enum CertificateExpiry: Sendable, Equatable {
     case far
-    /// In less than 30 days, 7 days, one day; with the whole days that are left.
+    /// Expires in less than 30 days, 7 days or one day; `days` is the number of whole days left.
     case near(days: Int64)
     case soon(days: Int64)
     case today
     case over
-    /// Its time has not come.
+    /// Not valid yet.
     case early
 
     private static let day: Int64 = 86_400_000

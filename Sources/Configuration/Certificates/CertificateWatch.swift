@@ -1,10 +1,10 @@
 package import Core
 package import TLS
 
-/// Tells how near the end of the apps' certificates is: at the start, and then once a day.
+/// Warns about the expiry of the apps' certificates: at the start, then once a day.
 package struct CertificateWatch: Sendable {
     package struct Entry: Sendable, Equatable {
-        /// Of the app.
+        /// The app's topic.
         package let topic: String
         package let environment: Environment
         package let notBefore: WallTime
@@ -28,18 +28,18 @@ package struct CertificateWatch: Sendable {
     package let entries: [Entry]
     private var due: Instant
 
-    /// - Parameter now: when the first warnings are due.
+    /// - Parameter now: the time of the first warnings.
     package init(_ entries: [Entry], at now: Instant) {
         self.entries = entries
         due = now
     }
 
-    /// `nil` where there is nothing to watch.
+    /// `nil` without certificates.
     package var nextDeadline: Instant? {
         entries.isEmpty ? nil : due
     }
 
-    /// The certificates whose end is near or past, if it is time to say so.
+    /// The certificates that have expired or soon will, if warnings are due.
     package mutating func warnings(at now: Moment) -> [(Entry, CertificateExpiry)] {
         guard due <= now.instant else { return [] }
         due = now.instant + Self.interval

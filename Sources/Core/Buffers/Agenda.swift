@@ -1,20 +1,20 @@
-/// Which members of a group have something to do: those that were woken, and those whose deadline has passed. A member
-/// for which neither is true costs nothing.
+/// Tracks which members of a group have work: woken members, and those whose deadline has passed. Idle members cost
+/// nothing.
 ///
-/// Members are small numbers, which their owner may use again after ``remove(_:)``. Deadlines are in a binary heap that
-/// knows the place of each member: one entry each, O(log n) for a change.
+/// Members are small numbers, which their owner may reuse after ``remove(_:)``. Deadlines are in a binary heap that
+/// knows each member's position: one entry each, O(log n) per change.
 package struct Agenda {
     private var woken: [Int] = []
     private var isWoken: [Bool] = []
-    /// Members with a deadline, the earliest first.
+    /// Members with a deadline, earliest first.
     private var heap: [Int] = []
-    /// By member: its place in ``heap``, or -1, and its deadline if it has a place.
+    /// Each member's index in ``heap`` (or -1) and its deadline.
     private var places: [Int] = []
     private var deadlines: [Instant] = []
 
     package init() {}
 
-    /// The member has something to do now.
+    /// Marks a member as due now.
     package mutating func wake(_ member: Int) {
         admit(member)
         guard !isWoken[member] else { return }
@@ -22,7 +22,7 @@ package struct Agenda {
         woken.append(member)
     }
 
-    /// The member has something to do at `deadline`, and not before unless it is woken; `nil` for no time.
+    /// Sets a member's deadline, which replaces the previous one; `nil` for none.
     package mutating func schedule(_ member: Int, at deadline: Instant?) {
         admit(member)
         let place = places[member]
@@ -42,7 +42,7 @@ package struct Agenda {
         }
     }
 
-    /// The member is gone: it is neither due nor woken any more.
+    /// Removes a member; it is neither due nor woken afterwards.
     package mutating func remove(_ member: Int) {
         schedule(member, at: nil)
         guard isWoken[member] else { return }
@@ -50,9 +50,9 @@ package struct Agenda {
         woken.removeAll { $0 == member }
     }
 
-    /// Takes the deadline of a member whose deadline has passed, and wakes it.
+    /// Removes a deadline that has passed, and wakes its member.
     ///
-    /// - Returns: the member; `nil` when no deadline has passed any more.
+    /// - Returns: the member; `nil` when no passed deadline is left.
     package mutating func popDue(at now: Instant) -> Int? {
         guard let first = heap.first, deadlines[first] <= now else { return nil }
         removeFromHeap(0)
@@ -60,9 +60,9 @@ package struct Agenda {
         return first
     }
 
-    /// Puts those that were woken in the place of what `members` has, in their order; from now on none is woken.
+    /// Replaces the content of `members` with the woken members, in order, and clears the list of woken members.
     ///
-    /// An array that is kept from turn to turn costs no allocation.
+    /// Reusing the array from turn to turn avoids an allocation.
     package mutating func takeWoken(into members: inout [Int]) {
         members.removeAll(keepingCapacity: true)
         swap(&members, &woken)
@@ -71,7 +71,7 @@ package struct Agenda {
 
     package var hasWoken: Bool { !woken.isEmpty }
 
-    /// When a member has something to do: long past while one is woken, `nil` for no time.
+    /// When the next member has work: in the past if one is woken, `nil` if none is scheduled.
     package var nextDeadline: Instant? {
         hasWoken ? .distantPast : heap.first.map { deadlines[$0] }
     }
@@ -84,7 +84,7 @@ package struct Agenda {
         deadlines.append(contentsOf: repeatElement(.distantFuture, count: missing))
     }
 
-    // MARK: The heap
+    // MARK: Heap
 
     private mutating func removeFromHeap(_ place: Int) {
         let last = heap.count - 1
@@ -93,7 +93,7 @@ package struct Agenda {
         if place != last { settle(place) }
     }
 
-    /// Moves the member at a place to where its deadline belongs.
+    /// Restores the heap order for the member at an index.
     private mutating func settle(_ place: Int) {
         let member = heap[place]
         rise(place)

@@ -1,7 +1,7 @@
-/// A first-in, first-out queue of bytes in one contiguous buffer: what the engines drain into and sockets write from.
+/// A first-in, first-out queue of bytes in one contiguous buffer. Engines drain into it, and sockets write from it.
 ///
-/// Appending is amortised O(n), consuming is O(1). The buffer grows by doubling and gives its memory back when it is
-/// empty and larger than ``retainedCapacity``, so that one burst does not stay in memory for ever.
+/// Appending is amortised O(n), consuming is O(1). The buffer doubles when it is full. Once empty it is freed if it is
+/// larger than ``retainedCapacity``, so that a burst does not occupy memory permanently.
 @safe
 package struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.
@@ -26,12 +26,12 @@ package struct ByteQueue: ~Copyable {
         tail - head
     }
 
-    /// Whether there are no bytes in the queue.
+    /// Whether the queue is empty.
     package var isEmpty: Bool {
         head == tail
     }
 
-    /// Lends the bytes in the queue, oldest first.
+    /// Passes the bytes in the queue to `body`, oldest first.
     package func withBytes<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -45,7 +45,7 @@ package struct ByteQueue: ~Copyable {
         if head == tail { removeAll() }
     }
 
-    /// Removes everything; a large buffer is given back.
+    /// Removes everything and frees a large buffer.
     package mutating func removeAll() {
         head = 0
         tail = 0
@@ -56,7 +56,7 @@ package struct ByteQueue: ~Copyable {
         }
     }
 
-    /// Makes room for `count` more bytes, fills it by `body`, and keeps as many as `body` says it wrote.
+    /// Reserves room for `count` more bytes and lets `body` fill it. `body` returns how many bytes it wrote.
     @discardableResult
     package mutating func append<Failure: Error>(
         upTo count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Int
@@ -86,8 +86,7 @@ package struct ByteQueue: ~Copyable {
         tail += count
     }
 
-    /// Moves everything in `other` to the end of this queue. Where this one is empty the two change places, and no byte
-    /// is copied.
+    /// Moves all bytes of `other` to the end of this queue. An empty queue swaps buffers instead of copying.
     package mutating func append(moving other: inout ByteQueue) {
         guard !isEmpty else { return swap(&self, &other) }
         other.withBytes { append($0) }
@@ -117,7 +116,7 @@ package struct ByteQueue: ~Copyable {
         tail += size
     }
 
-    /// Overwrites bytes that are in the queue already, in network byte order; `offset` counts from the oldest byte.
+    /// Overwrites bytes in the queue, in network byte order; `offset` counts from the oldest byte.
     package mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
         precondition(
             offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only what is in the queue is overwritten")
@@ -150,7 +149,7 @@ package struct ByteQueue: ~Copyable {
 }
 
 extension Array where Element == UInt8 {
-    /// A copy of borrowed bytes.
+    /// Copies borrowed bytes.
     package init(copying bytes: Span<UInt8>) {
         self = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
     }
@@ -168,8 +167,8 @@ extension Array where Element == UInt8 {
 extension Collection where Element == UInt8 {
     /// Whether these bytes are the UTF-8 of `text`.
     ///
-    /// Inlinable, because headers are compared this way for every message, and a generic that other modules cannot
-    /// specialise looks its types up at run time, on each call.
+    /// Inlinable, because every message compares headers this way. A generic function that other modules cannot
+    /// specialise looks up its types at run time on each call.
     @inlinable
     package func equals(_ text: StaticString) -> Bool {
         let isEqual = withContiguousStorageIfAvailable { unsafe Span(_unsafeElements: $0).equals(text) }
@@ -179,7 +178,7 @@ extension Collection where Element == UInt8 {
 }
 
 extension Span<UInt8> {
-    /// Whether these bytes are the UTF-8 of `text`, looked at eight at a time; the last eight overlap those before.
+    /// Whether these bytes are the UTF-8 of `text`. Compares eight bytes at a time; the last eight may overlap.
     @inlinable
     package func equals(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }

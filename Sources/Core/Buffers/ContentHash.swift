@@ -1,19 +1,19 @@
-/// A keyed 64-bit hash of many bytes, several times as fast as the standard library's, and with a new key for each
-/// process likewise: nobody outside knows which messages look the same. It is no cryptographic hash: two that were
-/// chosen for it do so once in 2^26 processes.
+/// A keyed 64-bit hash of many bytes, several times as fast as the standard library's. Each process uses a random key,
+/// so that collisions cannot be predicted. It is not cryptographic: two inputs chosen to collide do so in one of 2^26
+/// processes.
 ///
-/// Each sixteen bytes are multiplied with what came before, and both halves of the product go on, as wyhash does it.
+/// Each sixteen bytes are multiplied with the previous state, and both halves of the product are used, as in wyhash.
 /// Source: Wang Yi, "Modern non-cryptographic hash function and pseudorandom number generator", 2019.
 package struct ContentHash {
     private static let keys = (UInt64(truncatingIfNeeded: 1.hashValue), UInt64(truncatingIfNeeded: 2.hashValue))
 
     private let keys = Self.keys
-    /// Of all that was combined.
+    /// The hash of everything combined so far.
     package private(set) var value = Self.keys.0
 
     package init() {}
 
-    /// Combines bytes and, after them, their number, so that neighbours cannot run together.
+    /// Combines bytes, then their count, so that the boundaries of adjacent fields matter.
     package mutating func combine(_ bytes: Span<UInt8>) {
         let raw = unsafe bytes.bytes
         let count = raw.byteCount
@@ -22,7 +22,7 @@ package struct ContentHash {
             mix(Self.word(raw, offset), Self.word(raw, offset + 8))
             offset += 16
         }
-        // The last words overlap those before, which costs less than to put single bytes together.
+        // The last words overlap the previous ones, which is faster than combining single bytes.
         switch count {
         case 16...: mix(Self.word(raw, count - 16), Self.word(raw, count - 8))
         case 8...: mix(Self.word(raw, 0), Self.word(raw, count - 8))

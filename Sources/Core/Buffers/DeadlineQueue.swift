@@ -1,11 +1,11 @@
-/// Things to do later, earliest first: a binary heap with O(log n) insertion and removal of the earliest.
+/// Elements by due time, earliest first: a binary heap with O(log n) insertion and removal of the earliest.
 package struct DeadlineQueue<Element> {
     private var heap: [(due: Instant, order: UInt64, element: Element)] = []
     private var inserted: UInt64 = 0
     /// When the earliest element is due; ``Instant/distantFuture`` while the queue is empty.
     ///
-    /// It is stored because every turn of a loop reads it, and a method of a generic type in another module looks its
-    /// types up on each call.
+    /// It is stored, because every turn of a loop reads it. A method of a generic type in another module would look up
+    /// its types on each call.
     package private(set) var earliest = Instant.distantFuture
 
     package init() {}
@@ -15,7 +15,7 @@ package struct DeadlineQueue<Element> {
     /// Every element, in no particular order.
     package var elements: [Element] { heap.map(\.element) }
 
-    /// Elements with the same instant come out in the order in which they were inserted.
+    /// Elements with the same instant are removed in the order of insertion.
     package mutating func insert(_ element: Element, due: Instant) {
         heap.append((due, inserted, element))
         inserted += 1
@@ -55,7 +55,7 @@ package struct DeadlineQueue<Element> {
     /// Removes all elements for which `isRemoved` is true, in O(n log n).
     package mutating func removeAll(where isRemoved: (Element) -> Bool) {
         heap.removeAll { isRemoved($0.element) }
-        // What is sorted is a heap.
+        // A sorted array is a valid heap.
         heap.sort { ($0.due, $0.order) < ($1.due, $1.order) }
         earliest = heap.first?.due ?? .distantFuture
     }

@@ -1,7 +1,7 @@
-/// A first-in, first-out queue of small integer handles from which any of them can be removed: a list whose links lie
-/// in a table indexed by handle.
+/// A first-in, first-out queue of small integer handles with removal from any position. It is a linked list in a table
+/// indexed by handle.
 ///
-/// Every operation is O(1) and does not allocate once the table has reached its peak.
+/// Every operation is O(1) and does not allocate once the table has reached its maximum size.
 package struct HandleQueue: Sendable {
     private struct Link {
         var previous: UInt32
@@ -20,22 +20,22 @@ package struct HandleQueue: Sendable {
     /// An empty queue.
     package init() {}
 
-    /// Whether no handle waits.
+    /// Whether the queue is empty.
     package var isEmpty: Bool {
         count == 0
     }
 
-    /// The handle that has been in the queue for longest.
+    /// The oldest handle.
     package var first: Handle? {
         head == Self.end ? nil : Handle(head)
     }
 
-    /// Whether `handle` is somewhere in the queue.
+    /// Whether `handle` is in the queue.
     package func contains(_ handle: Handle) -> Bool {
         handle.index < links.count && links[handle.index].next != Self.absent.next
     }
 
-    /// Adds a handle that is not in the queue, as its last.
+    /// Appends a handle that is not in the queue.
     package mutating func append(_ handle: Handle) {
         precondition(!contains(handle), "a handle is in the queue once")
         while links.count <= handle.index { links.append(Self.absent) }
@@ -45,7 +45,7 @@ package struct HandleQueue: Sendable {
         count += 1
     }
 
-    /// Takes a handle out from wherever it stands.
+    /// Removes a handle from any position.
     package mutating func remove(_ handle: Handle) {
         precondition(contains(handle), "only what is in the queue is removed")
         let link = links[handle.index]

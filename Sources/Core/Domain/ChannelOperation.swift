@@ -1,8 +1,8 @@
-/// What a channel keeps for devices that are away. It is chosen when the channel is created and never changes.
+/// What APNs stores in a channel for offline devices. Set when the channel is created; cannot be changed later.
 ///
 /// Source: "Sending channel management requests to APNs", `message-storage-policy`.
 package enum MessageStoragePolicy: UInt8, CaseIterable, Sendable {
-    /// Nothing: every broadcast has the expiration 0, and the budget for them is higher.
+    /// Nothing. Every broadcast has the expiration 0, and the broadcast budget is higher.
     case none = 0
     /// The newest message.
     case latest = 1
@@ -19,18 +19,18 @@ package enum MessageStoragePolicy: UInt8, CaseIterable, Sendable {
 ///
 /// Source: "Sending channel management requests to APNs".
 package enum ChannelOperation: Hashable, Sendable {
-    /// Makes a channel; APNs chooses its ID.
+    /// Creates a channel; APNs chooses its ID.
     case create(MessageStoragePolicy)
-    /// Asks for a channel's storage policy and push type.
+    /// Reads a channel's storage policy and push type.
     case read(ArraySlice<UInt8>)
-    /// Ends a channel for good.
+    /// Deletes a channel permanently.
     case delete(ArraySlice<UInt8>)
-    /// Asks for the IDs of all channels of the app in the environment.
+    /// Lists the IDs of all channels of the app in the environment.
     case list
 
-    /// In bytes, of the base64 text: well above Apple's 24, well below what a header list may hold.
+    /// In bytes of base64 text: well above Apple's 24, well below the limit of a header list.
     package static let maximumChannelID = 256
-    /// Per app and environment. Source: as above.
+    /// Per app and environment. Source: "Sending channel management requests to APNs".
     package static let maximumChannels = 10_000
 
     package var name: StaticString {
@@ -42,7 +42,7 @@ package enum ChannelOperation: Hashable, Sendable {
         }
     }
 
-    /// `apns-channel-id`, where the operation is about one channel that exists.
+    /// `apns-channel-id`, for an operation on one existing channel.
     package var channelID: ArraySlice<UInt8>? {
         switch self {
         case .read(let channelID), .delete(let channelID): channelID
@@ -50,7 +50,7 @@ package enum ChannelOperation: Hashable, Sendable {
         }
     }
 
-    /// Whether doing it twice comes to the same as doing it once: creating makes another channel each time.
+    /// Whether repeating it has no further effect. Creating makes another channel each time.
     package var isIdempotent: Bool {
         switch self {
         case .create: false
@@ -58,13 +58,13 @@ package enum ChannelOperation: Hashable, Sendable {
         }
     }
 
-    /// The JSON that goes with it; empty where nothing does.
+    /// The request's JSON body; empty if it has none.
     package var body: [UInt8] {
         guard case .create(let policy) = self else { return [] }
         return Array("{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}".utf8)
     }
 
-    /// Whether a text can be a channel's ID: base64, which is for APNs to understand.
+    /// Whether a text can be a channel ID: base64, without interpreting it.
     package static func isChannelID(_ text: ArraySlice<UInt8>) -> Bool {
         !text.isEmpty && text.count <= maximumChannelID
             && text.allSatisfy { $0.isLetterOrDigit(or: "+/=-_") }

@@ -1,12 +1,12 @@
-/// What APNs said about an app's channels: the part of a ``Report`` that only requests about channels have.
+/// APNs' response to a channel request: the part of a ``Report`` that only channel requests have.
 ///
-/// An object, so that reports about notifications do not grow by it.
+/// A class, so that reports about notifications stay small.
 package final class ChannelReport: Sendable {
-    /// The channel that was created, read or deleted.
+    /// The created, read or deleted channel.
     package let channelID: ArraySlice<UInt8>?
     /// `message-storage-policy`, as JSON.
     package let storagePolicy: ArraySlice<UInt8>?
-    /// Of a list: the array of channel IDs, as JSON.
+    /// For a list: the array of channel IDs, as JSON.
     package let channels: ArraySlice<UInt8>?
 
     package init(channelID: ArraySlice<UInt8>?, storagePolicy: ArraySlice<UInt8>?, channels: ArraySlice<UInt8>?) {

@@ -1,13 +1,13 @@
-/// What a message on a queue means: one or more notifications under one key.
+/// The decoded content of a message: one or more notifications under one key.
 ///
-/// A decoder gets one of `RequestFields`, which holds everything to what APNs takes.
+/// Decoders create it with `RequestFields`, which enforces APNs' rules.
 public struct Request: Sendable {
-    /// What of a fan-out cannot be sent to anybody, and costs only itself.
+    /// An element of a fan-out that cannot be sent. It does not affect the other elements.
     package struct Refusal: Sendable {
-        /// Its place in the fan-out, among the notifications: those keep theirs.
+        /// Its position in the fan-out. Refused elements count, so the notifications keep their positions.
         package let position: Int
         package let failure: DecodingFailure
-        /// The `apns-id` that the whole request gave.
+        /// The `apns-id` of the whole request.
         package let id: NotificationID?
 
         package init(position: Int, _ failure: DecodingFailure, id: NotificationID?) {
@@ -17,19 +17,20 @@ public struct Request: Sendable {
         }
     }
 
-    /// All of them are settled before the message is.
+    /// All of them must end before the message is settled.
     package var notifications: [Notification]
-    /// In the order of their places; each has an `invalid` result of its own.
+    /// In order of position. Each has its own `invalid` result.
     package let refusals: [Refusal]
-    /// What the message's own format calls it; it tells requests apart where the message has no message id.
+    /// The request's identifier in the message's own format. It identifies the request if the message has no message
+    /// id.
     ///
-    /// The `apns-id` is made of it then, so it has to be the same each time that the message is decoded; `nil` takes a
-    /// digest of the body.
+    /// The `apns-id` is then derived from it, so every decoding must return the same key. With `nil`, a digest of the
+    /// body is used.
     public var key: ArraySlice<UInt8>?
-    /// In seconds since 1970 UTC: until then it waits in the retry queues.
+    /// In seconds since 1970 UTC. Until then the request waits in the retry queues.
     package var notBefore: Int64?
 
-    /// - Precondition: there is at least one of both together.
+    /// - Precondition: at least one notification or refusal.
     package init(
         _ notifications: [Notification], refusals: [Refusal] = [], key: ArraySlice<UInt8>? = nil,
         notBefore: Int64? = nil
@@ -41,17 +42,17 @@ public struct Request: Sendable {
         self.notBefore = notBefore
     }
 
-    /// Of how many notifications it is the request, those that are refused included.
+    /// The number of notifications, including refused ones.
     public var count: Int { notifications.count + refusals.count }
 }
 
-/// What a decoder does not go beyond, whatever a message asks for.
+/// Limits that a decoder enforces on every message.
 package enum DecodingLimit: UInt8, CaseIterable, Sendable {
-    /// The bytes of a body.
+    /// The size of the body.
     case body
-    /// The brackets around a JSON value.
+    /// The nesting depth of JSON.
     case depth
-    /// The device tokens of one message.
+    /// The number of device tokens in one message.
     case tokens
 
     /// The name in metrics.
@@ -66,9 +67,9 @@ package enum DecodingLimit: UInt8, CaseIterable, Sendable {
 
 /// Why a message is not a request.
 public struct DecodingFailure: Error, Equatable, Sendable {
-    /// What is wrong and where (a JSON path, a header's name); no device token, no payload.
+    /// The error and its location (a JSON path, a header's name), without device token or payload.
     public let detail: String
-    /// Which limit the message is beyond, if that is why.
+    /// The exceeded limit, if that is the reason.
     package let limit: DecodingLimit?
 
     package init(_ detail: String, limit: DecodingLimit? = nil) {
@@ -76,48 +77,48 @@ public struct DecodingFailure: Error, Equatable, Sendable {
         self.limit = limit
     }
 
-    /// - Parameter detail: what is wrong and where, for the producer: it stands in the result and in the dead letter.
-    ///   Neither a device token nor a payload belongs into it.
+    /// - Parameter detail: the error and its location, for the producer. It appears in the result and in the dead
+    ///   letter, so it must not contain a device token or a payload.
     public init(_ detail: String) {
         self.init(detail, limit: nil)
     }
 }
 
-/// What a decoder makes of a delivery.
+/// The result of decoding a delivery.
 public enum Decoded: Sendable {
-    /// Each of its notifications is sent, and has one result.
+    /// Each notification is sent and has one result.
     case request(Request)
     /// Acknowledged without a result, and counted.
     case ignore(reason: String)
     /// An `invalid` result and a dead letter.
     case reject(DecodingFailure)
-    /// Put aside, then decoded again. It waits in the retry queue with the longest delay that ends in time, and in the
-    /// process for what is left; a time in the past is no time.
+    /// Delayed, then decoded again. The message waits in the retry queue with the longest delay that does not exceed
+    /// this, then in the process for the rest. A time in the past means no delay.
     case later(Duration)
 }
 
 /// A plug-in that reads one message format.
 ///
-/// Decoding is synchronous, bounded and without side effects: what it depends on is the delivery, the decoder's own
-/// configuration and the time that it is given. Of one delivery it makes the same notifications in the same order each
-/// time, which keeps `apns-id` stable through redeliveries, and keeps a fan-out's copy in step with what has ended.
+/// Decoding is synchronous, bounded and without side effects. It depends only on the delivery, the decoder's
+/// configuration and the given time. For the same delivery it must return the same notifications in the same order
+/// each time. This keeps `apns-id` stable across redeliveries and lets a redelivered fan-out skip its completed
+/// elements.
 public protocol Decoder: Sendable {
     /// The name of the format.
     var name: String { get }
 
-    /// Reads one message. It is called on the thread of a worker, which does nothing else meanwhile: it must not wait,
-    /// and should take no longer than a message of this size has to. A message that it cannot read is
-    /// ``Decoded/reject(_:)``: a trap ends the process.
+    /// Reads one message. The call blocks its worker thread, so it must not wait and should take time proportional to
+    /// the message size. Return ``Decoded/reject(_:)`` for an unreadable message: a trap ends the process.
     ///
     /// - Parameters:
-    ///   - delivery: slices of it may go into the answer as they are: that copies nothing.
-    ///   - now: for formats that say how long from now; nothing else may depend on it.
+    ///   - delivery: the result may contain slices of it, which avoids copies.
+    ///   - now: for formats with relative times; nothing else may depend on it.
     func decode(_ delivery: Delivery, at now: WallTime) -> Decoded
 }
 
-/// How the broker is told the end of a delivery.
+/// How a delivery is settled with the broker.
 package enum Settlement: Sendable, Equatable {
     case ack
-    /// Back to its queue; the broker counts it as a redelivery.
+    /// Returned to its queue; the broker counts it as a redelivery.
     case requeue
 }

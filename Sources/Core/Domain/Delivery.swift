@@ -1,15 +1,15 @@
-/// One message from the broker to us, in one block of memory.
+/// One message from the broker, in one block of memory.
 ///
-/// Strings are views into that block: reading one copies nothing, keeping one keeps the block.
-/// Source: AMQP 0-9-1, `basic.deliver` and the content header's properties.
+/// Strings are views into that block: reading one copies nothing, keeping one keeps the block in memory. Source: AMQP
+/// 0-9-1, `basic.deliver` and the content header's properties.
 public struct Delivery: Sendable {
-    /// The place of a field in the block.
+    /// The position of a field in the block.
     @usableFromInline
     package struct Field: Sendable {
         var lower: UInt32
         var upper: UInt32
 
-        /// A field that the message does not have.
+        /// A field that the message does not contain.
         package static let absent = Field(lower: .max, upper: .max)
 
         @usableFromInline
@@ -28,20 +28,20 @@ public struct Delivery: Sendable {
         }
     }
 
-    /// A header's value, as far as a decoder may want it.
+    /// A header's value, in the types that decoders use.
     public enum HeaderValue: Sendable, Equatable {
-        /// A long string; RabbitMQ does not look whether it is UTF-8.
+        /// A long string; RabbitMQ does not validate UTF-8.
         case text(ArraySlice<UInt8>)
         /// An integer of any width.
         case integer(Int64)
         /// A number with a fraction.
         case number(Double)
         case boolean(Bool)
-        /// A table, an array, a decimal or nothing.
+        /// A table, an array, a decimal or void.
         case other
     }
 
-    /// A header as the receiver found it.
+    /// A received header.
     @usableFromInline
     package struct Header: Sendable {
         enum Value: Sendable {
@@ -68,11 +68,11 @@ public struct Delivery: Sendable {
         package static func other(_ name: Field) -> Header { Header(name: name, value: .other) }
     }
 
-    /// Where everything is.
+    /// The positions of all fields.
     package struct Layout: Sendable {
         package var exchange = Field.absent
         package var routingKey = Field.absent
-        /// The content header's property flags and values, as they came.
+        /// The content header's encoded property flags and values.
         package var rawProperties = Field.absent
         package var contentType = Field.absent
         package var contentEncoding = Field.absent
@@ -83,24 +83,23 @@ public struct Delivery: Sendable {
         package var type = Field.absent
         package var appID = Field.absent
         package var body = Field.absent
-        /// `priority`, the one value that is not a place; 0 where there is none.
+        /// `priority`, a value rather than a position; 0 if absent.
         package var priority: UInt8 = 0
 
         package init() {}
     }
 
-    /// Grows by one for each new connection: a tag means nothing on another one.
+    /// Incremented for each new connection: a tag is valid only within its epoch.
     package var epoch: UInt32
     /// The broker's number for this delivery, unique within its epoch.
     package var tag: UInt64
     /// Whether the broker may have delivered it before.
     public package(set) var redelivered: Bool
-    /// Which of the configuration's queues it came from, counted from 0.
+    /// The queue's index in the configuration.
     package var queue: QueueID
     @usableFromInline let content: Content
 
-    /// What a delivery consists of. An object of its own, because a delivery passes through many hands and none of them
-    /// changes it.
+    /// The content of a delivery. A class, because deliveries are passed around often and are immutable.
     @usableFromInline final class Content: Sendable {
         let timestamp: UInt64?
         @usableFromInline let storage: [UInt8]
@@ -128,7 +127,7 @@ public struct Delivery: Sendable {
 
     /// The number of headers.
     public var headerCount: Int { content.headers.count }
-    /// The whole block.
+    /// The complete block.
     package var storage: [UInt8] { content.storage }
 
     private func bytes(_ field: Field) -> ArraySlice<UInt8>? {
@@ -138,23 +137,23 @@ public struct Delivery: Sendable {
     /// `timestamp` in seconds since 1970 UTC.
     public var timestamp: UInt64? { content.timestamp }
 
-    /// `priority`; 0 where there is none, as the broker takes it.
+    /// `priority`; 0 if absent, as in the broker.
     public var priority: UInt8 { content.layout.priority }
 
-    /// The exchange that it was published to; empty for the default one.
+    /// The exchange it was published to; empty for the default exchange.
     public var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
-    /// The routing key that it was published with.
+    /// The routing key it was published with.
     public var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
     package var rawProperties: ArraySlice<UInt8> { bytes(content.layout.rawProperties) ?? [] }
-    /// `content_type`, as the producer worded it.
+    /// `content_type`, exactly as the producer sent it.
     public var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
-    /// `content_encoding`; `nil` where the body was decompressed.
+    /// `content_encoding`; `nil` if the body was decompressed.
     public var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
     /// `correlation_id`.
     public var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
-    /// `reply_to`, where the result goes.
+    /// `reply_to`: the queue for the result.
     public var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
-    /// How long the message may live in a queue, in milliseconds, as decimal digits.
+    /// The message's time to live in milliseconds, as decimal digits.
     public var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
     /// `message_id`.
     public var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
@@ -165,7 +164,7 @@ public struct Delivery: Sendable {
     /// The body, at most `broker.maximum_message_bytes`.
     public var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
 
-    /// The value of a header; of several with one name the last one counts. Names are compared byte by byte.
+    /// The value of a header; the last one if the name occurs several times. Names are compared byte by byte.
     public func header(_ name: StaticString) -> HeaderValue? {
         let storage = content.storage
         for header in content.headers.reversed() where storage.span.extracting(header.name.range).equals(name) {
@@ -174,7 +173,7 @@ public struct Delivery: Sendable {
         return nil
     }
 
-    /// The same for a name that a configuration gives.
+    /// The value of a header whose name comes from the configuration.
     public func header(named name: some Collection<UInt8>) -> HeaderValue? {
         for header in content.headers.reversed() where bytes(header.name)?.elementsEqual(name) == true {
             return value(of: header)
@@ -182,16 +181,16 @@ public struct Delivery: Sendable {
         return nil
     }
 
-    /// Visits all headers in the order in which they came.
+    /// Visits all headers in the order received.
     public func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
         for header in content.headers {
             body(bytes(header.name) ?? [], value(of: header))
         }
     }
 
-    /// Visits those headers whose names mean something, in the order in which they came; of the others nothing is made.
+    /// Visits the headers with a known name, in the order received; the others are not decoded.
     ///
-    /// Inlinable, since as a generic of another module it would look its types up at run time, for each message.
+    /// Inlinable, because a generic function of another module would look up its types at run time for each message.
     @inlinable
     package func forEachHeader<Name>(
         named name: (Span<UInt8>) -> Name?, _ body: (_ name: Name, _ value: HeaderValue) -> Void
@@ -202,7 +201,7 @@ public struct Delivery: Sendable {
         }
     }
 
-    /// Whether the name of a header begins with this.
+    /// Whether a header's name begins with `prefix`.
     package func hasHeader(beginningWith prefix: StaticString) -> Bool {
         let storage = content.storage
         let count = prefix.utf8CodeUnitCount
@@ -213,11 +212,11 @@ public struct Delivery: Sendable {
         }
     }
 
-    /// Whether there is a `message_id`, and not an empty one.
+    /// Whether there is a non-empty `message_id`.
     package var hasMessageID: Bool { !content.layout.messageID.isEmpty }
 
-    /// Visits what a message is told apart by: `message_id`, `correlation_id`, exchange, routing key, body; what it
-    /// does not have as empty. Whoever asks for one after the other counts a reference to the block for each.
+    /// Visits the fields that identify a message: `message_id`, `correlation_id`, exchange, routing key, body. Absent
+    /// fields are visited as empty. Reading the fields individually would retain the block once per field.
     package func forEachIdentifyingField(_ visit: (Span<UInt8>) -> Void) {
         let storage = content.storage
         func lend(_ field: Field) { visit(storage.span.extracting(field.isEmpty ? 0..<0 : field.range)) }
@@ -228,11 +227,11 @@ public struct Delivery: Sendable {
         lend(content.layout.body)
     }
 
-    /// The same message with a part of its body as the body, for a format within another. Nothing is copied.
+    /// The same message with a part of its body as the body, for a nested format. Nothing is copied.
     ///
     /// - Parameters:
     ///   - part: offsets in ``body``.
-    ///   - contentType: where the body names the part's content type; `nil` for none.
+    ///   - contentType: the location of the part's content type in the body; `nil` for none.
     package func inner(_ part: Range<Int>, contentType: Range<Int>? = nil) -> Delivery {
         let body = body
         precondition(part.upperBound <= body.count && contentType?.upperBound ?? 0 <= body.count, "a part lies within")
@@ -245,7 +244,7 @@ public struct Delivery: Sendable {
         return copy(storage: content.storage, layout: layout)
     }
 
-    /// The same message with another body, which its own was unwrapped to: the block grows by it.
+    /// The same message with an unwrapped body, which is appended to the block.
     package func inner(unwrapped body: some Collection<UInt8>, contentType: ArraySlice<UInt8>? = nil) -> Delivery {
         var storage = content.storage
         var layout = content.layout
@@ -254,10 +253,10 @@ public struct Delivery: Sendable {
         return copy(storage: storage, layout: layout)
     }
 
-    /// Whether there is a `content_encoding`, and not an empty one.
+    /// Whether there is a non-empty `content_encoding`.
     package var hasContentEncoding: Bool { !content.layout.contentEncoding.isEmpty }
 
-    /// The same message with the body that its own was decompressed to.
+    /// The same message with its decompressed body.
     package func decompressed(to body: [UInt8]) -> Delivery {
         var storage = content.storage
         var layout = content.layout
@@ -268,7 +267,7 @@ public struct Delivery: Sendable {
 
     /// The same message without some of its headers.
     ///
-    /// - Parameter rawProperties: without the same headers; the block grows by them. `nil` leaves those that it has.
+    /// - Parameter rawProperties: without these headers as well; appended to the block. `nil` keeps the existing ones.
     package func removingHeaders(_ names: Set<ArraySlice<UInt8>>, rawProperties: [UInt8]?) -> Delivery {
         var storage = content.storage
         var layout = content.layout

@@ -1,9 +1,9 @@
 /// A device token: the address of one app on one device, as lower-case hexadecimal digits.
 ///
-/// Apple asks providers to assume nothing about its size, so the only limit is ``maximumDigits``.
-/// Source: "Sending notification requests to APNs", `:path`.
+/// Apple asks providers not to assume a size, so the only limit is ``maximumDigits``. Source: "Sending notification
+/// requests to APNs", `:path`.
 package struct DeviceToken: Hashable, Sendable {
-    /// Well above every size seen (64 to 200 digits), well below what a header list may hold.
+    /// Well above all known sizes (64 to 200 digits), well below the limit of a header list.
     package static let maximumDigits = 1024
 
     /// ASCII, lower case, an even number of digits.
@@ -31,10 +31,10 @@ package struct DeviceToken: Hashable, Sendable {
         self.init(hex: ArraySlice(text.utf8))
     }
 
-    /// Whether these are lower-case digits in eights, as in nearly every device token.
+    /// Whether these are lower-case digits in groups of eight, as in nearly every device token.
     ///
-    /// They are looked at eight at a time: adding the distance from a character to 0x80 sets a byte's highest bit where
-    /// the byte is that character or one behind it, and carries nothing into the next byte as long as all are ASCII.
+    /// Eight bytes are checked at a time. Adding the distance from a character to 0x80 sets a byte's highest bit if
+    /// the byte is at or above that character. Nothing carries into the next byte if all are ASCII.
     private static func isLowerCase(_ digits: ArraySlice<UInt8>) -> Bool {
         guard digits.count % 8 == 0 else { return false }
         let bytes = unsafe digits.span.bytes
@@ -55,7 +55,7 @@ package struct DeviceToken: Hashable, Sendable {
 }
 
 extension DeviceToken: CustomStringConvertible {
-    /// Shortened: a whole token belongs into results, never into logs or errors.
+    /// Shortened: complete tokens belong into results, not into logs or errors.
     package var description: String {
         "\(String(decoding: hex.prefix(8), as: UTF8.self))…"
     }

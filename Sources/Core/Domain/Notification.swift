@@ -1,47 +1,47 @@
-/// What goes to Apple: an address, headers and a payload, as a decoder found them.
+/// A decoded notification: target, headers and payload.
 ///
-/// Every slice lies in the delivery's own memory wherever the format allows it; the payload goes out byte for byte.
+/// Slices refer to the delivery's memory if the format allows it. The payload is sent unchanged.
 package struct Notification: Sendable {
-    /// Whom it is for.
+    /// The recipient.
     package enum Target: Hashable, Sendable {
         case device(DeviceToken)
-        /// A broadcast to those who subscribed to a channel; the base64 text of `apns-channel-id`.
+        /// A broadcast to the subscribers of a channel; the base64 text of `apns-channel-id`.
         case channel(ArraySlice<UInt8>)
-        /// No one: a request about the app's channels, which takes the way of a notification.
+        /// A request for the app's channels. It has no recipient, but is processed like a notification.
         case management(ChannelOperation)
 
-        /// Whether it may be sent once more where nobody knows what became of it: everything but the creation of a
-        /// channel, which would make another one.
+        /// Whether it may be resent when its result is unknown: true except for creating a channel, which would create
+        /// another one.
         package var maySendAgain: Bool {
             if case .management(let operation) = self { operation.isIdempotent } else { true }
         }
 
-        /// Whether the app is named by its bundle ID alone, without a push type's suffix.
+        /// Whether the topic is the app's bundle ID without a push type's suffix.
         package var namesBundleID: Bool {
             if case .device = self { false } else { true }
         }
     }
 
     package var target: Target
-    /// `apns-topic`; `nil` leaves it to the configuration's only app.
+    /// `apns-topic`; `nil` uses the only configured app.
     package var topic: ArraySlice<UInt8>?
     package var pushType: PushType
-    /// `apns-priority`; `nil` sends none, so that APNs takes 10.
+    /// `apns-priority`; `nil` omits it, and APNs uses 10.
     package var priority: Priority?
-    /// `apns-expiration` in seconds since 1970 UTC; 0 means one attempt; `nil` sends none.
+    /// `apns-expiration` in seconds since 1970 UTC; 0 means a single attempt; `nil` omits it.
     package var expiration: Int64?
     /// `apns-collapse-id`, at most 64 bytes.
     package var collapseID: ArraySlice<UInt8>?
     /// `apns-id`; `nil` derives one from the request's key.
     package var id: NotificationID?
-    /// `nil` leaves it to the app that the topic names.
+    /// `nil` uses the environment of the app with this topic.
     package var environment: Environment?
     package var payload: ArraySlice<UInt8>
 
     /// Source: "Sending notification requests to APNs", `apns-collapse-id`.
     package static let maximumCollapseID = 64
 
-    // In line, because the call would copy and destroy every field of what it has made.
+    // Inlined, because a call would copy and destroy every field of its result.
     @inlinable @inline(__always)
     package init(
         target: Target, topic: ArraySlice<UInt8>? = nil, pushType: PushType, priority: Priority? = nil,
@@ -59,7 +59,7 @@ package struct Notification: Sendable {
         self.payload = payload
     }
 
-    /// A request about an app's channels.
+    /// A request for an app's channels.
     package init(
         _ operation: ChannelOperation, topic: ArraySlice<UInt8>? = nil, id: NotificationID? = nil,
         environment: Environment? = nil

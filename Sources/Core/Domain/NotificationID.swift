@@ -1,4 +1,4 @@
-/// The value of `apns-id`: a UUID that stays with a notification through every attempt, redelivery and replay.
+/// The value of `apns-id`: a UUID that a notification keeps through every attempt, redelivery and replay.
 package struct NotificationID: Hashable, Sendable {
     /// The first eight bytes, most significant first.
     package let high: UInt64
@@ -22,13 +22,13 @@ package struct NotificationID: Hashable, Sendable {
         low = second & ~(0b11 << 62) | 0b10 << 62
     }
 
-    /// A UUID of chance (version 4). Source: RFC 9562, section 5.4.
+    /// A random UUID (version 4). Source: RFC 9562, section 5.4.
     package static func random(using generator: inout some RandomNumberGenerator) -> NotificationID {
         NotificationID(
             high: generator.next() & ~0xF000 | 0x4000, low: generator.next() & ~(0b11 << 62) | 0b10 << 62)
     }
 
-    /// - Returns: `nil` unless `text` is a UUID as 8-4-4-4-12 hexadecimal digits; upper case is taken and lowered.
+    /// - Returns: `nil` unless `text` is a UUID as 8-4-4-4-12 hexadecimal digits; upper case is accepted.
     package init?(_ text: ArraySlice<UInt8>) {
         guard text.count == 36 else { return nil }
         var words: (UInt64, UInt64) = (0, 0)
@@ -49,7 +49,7 @@ package struct NotificationID: Hashable, Sendable {
         self.init(ArraySlice(text.utf8))
     }
 
-    /// The length of its text, in bytes.
+    /// The length of the canonical text, in bytes.
     package static let textLength = 36
 
     /// Appends the canonical text: lower case, 8-4-4-4-12.
@@ -79,10 +79,10 @@ package struct NotificationID: Hashable, Sendable {
         body(text.span)
     }
 
-    /// The eight digits of a number as ASCII, all worked on at once; stored in memory, the first one comes first.
+    /// The eight digits of a number as ASCII, computed in parallel. In memory the most significant digit is first.
     private static func digits(_ number: UInt32) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
-        // Each byte of the number in the lower half of two bytes, then its digits in one each.
+        // Spreads each byte over two bytes, then one hexadecimal digit into each.
         var digits = UInt64(number.bigEndian)
         digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
         digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF

@@ -1,16 +1,16 @@
-/// How a notification ended. Each has exactly one.
+/// The result of a notification. Each notification has exactly one.
 package enum Outcome: UInt8, CaseIterable, Sendable {
-    /// APNs answered 200: accepted, not yet delivered.
+    /// APNs returned 200: accepted, not yet delivered.
     case accepted
-    /// The device token (or channel) is dead.
+    /// The device token or channel is no longer active.
     case unregistered
-    /// APNs refuses this notification as it is.
+    /// APNs refuses this notification.
     case rejected
-    /// It could not be decoded, or breaks a rule that APNs would enforce; never sent.
+    /// It could not be decoded or violates a rule of APNs. It was not sent.
     case invalid
     /// It expired before it could be sent.
     case expired
-    /// Given up after retries.
+    /// Abandoned after retries.
     case undelivered
 
     package var name: StaticString {
@@ -35,12 +35,12 @@ package enum Outcome: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// Whether APNs worked on a notification.
+/// Whether APNs processed a notification.
 package enum Processed: UInt8, Sendable {
     case yes
-    /// Certain: its stream was above GOAWAY's last-stream-id, refused, or never written.
+    /// Certain: its stream was above GOAWAY's last-stream-id, was refused, or was not written.
     case no
-    /// It was written, and no answer came.
+    /// It was written, but no response arrived.
     case unknown
 
     package var name: StaticString {
@@ -52,23 +52,23 @@ package enum Processed: UInt8, Sendable {
     }
 }
 
-/// An outcome with everything that its result reports.
+/// An outcome with all fields of its result.
 package struct Report: Sendable {
     package var outcome: Outcome
-    /// APNs' HTTP status; `nil` when there was no answer.
+    /// APNs' HTTP status; `nil` without a response.
     package var status: UInt16?
     package var reason: RejectionReason?
-    /// From a 410, in milliseconds since 1970 UTC: since when the token is dead.
+    /// From a 410, in milliseconds since 1970 UTC: when the token became inactive.
     package var timestamp: Int64?
-    /// `apns-unique-id`, which comes with broadcasts, and in the development environment with every notification.
+    /// `apns-unique-id`. Present for broadcasts, and in the development environment for every notification.
     package var uniqueID: [UInt8]?
     package var attempts: Int
     package var processed: Processed
-    /// A sentence for a person; no device token, no payload.
+    /// A sentence for operators, without device token or payload.
     package var detail: String?
     package var channel: ChannelReport?
 
-    // In line, because the call would copy and destroy every field of what it has made.
+    // Inlined, because a call would copy and destroy every field of its result.
     @inlinable @inline(__always)
     package init(
         outcome: Outcome, status: UInt16? = nil, reason: RejectionReason? = nil, timestamp: Int64? = nil,

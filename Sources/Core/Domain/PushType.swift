@@ -1,9 +1,9 @@
-/// The value of `apns-push-type`; ``rules`` has what Apple's text says about each.
+/// The value of `apns-push-type`; ``rules`` contains Apple's rules for each.
 package enum PushType: UInt8, CaseIterable, Sendable {
     case alert, background, complication, controls, fileprovider, liveactivity, location, mdm, pushtotalk, voip, widgets
 
     package init?(name: ArraySlice<UInt8>) {
-        // By raw values: `allCases` would make an array, once for each message.
+        // Iterates over raw values: `allCases` would allocate an array for each message.
         for raw in Self.alert.rawValue...Self.widgets.rawValue {
             guard let type = PushType(rawValue: raw), name.equals(type.name) else { continue }
             self = type
@@ -19,8 +19,8 @@ package enum PushType: UInt8, CaseIterable, Sendable {
     /// The header's value.
     package var name: StaticString { rules.name }
 
-    /// What Apple appends to the bundle ID to make the topic; empty where the topic is the bundle ID itself (or, for
-    /// `mdm`, the UID of the certificate's subject).
+    /// The suffix that Apple appends to the bundle ID to form the topic. It is empty if the topic is the bundle ID
+    /// (or, for `mdm`, the UID of the certificate's subject).
     package var topicSuffix: StaticString { rules.topicSuffix }
 
     /// The largest payload of a notification to a device, in bytes.
@@ -31,13 +31,13 @@ extension PushType: CustomStringConvertible {
     package var description: String { name.description }
 }
 
-/// The value of `apns-priority`; APNs takes 10 where the header is missing.
+/// The value of `apns-priority`; APNs uses 10 if the header is missing.
 package enum Priority: UInt8, CaseIterable, Sendable {
     /// Send immediately.
     case immediate = 10
-    /// Consider the power of the device.
+    /// Consider the device's power.
     case considerate = 5
-    /// Put the power of the device above everything else.
+    /// Prioritise the device's power over everything else.
     case low = 1
 
     /// The header's value.
@@ -50,7 +50,7 @@ package enum Priority: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// Which of Apple's two services: `production` for shipped apps, `development` (sandbox) for test builds.
+/// Apple's two services: `production` for shipped apps, `development` (sandbox) for test builds.
 package enum Environment: String, CaseIterable, Sendable {
     case production, development
 
@@ -71,7 +71,7 @@ package enum Environment: String, CaseIterable, Sendable {
     }
 }
 
-/// Names an app: one topic in both environments is two apps.
+/// Identifies an app: one topic in both environments is two apps.
 package struct AppName: Hashable, Sendable {
     package let topic: String
     package let environment: Environment

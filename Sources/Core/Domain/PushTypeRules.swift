@@ -4,18 +4,18 @@
 /// and updating Live Activities with ActivityKit push notifications".
 package struct PushTypeRules: Sendable {
     package let name: StaticString
-    /// What follows the bundle ID in the topic; may be empty.
+    /// The topic's suffix after the bundle ID; may be empty.
     package let topicSuffix: StaticString
-    /// What every topic starts with; may be empty. Source: Device Management, "MDM", `Topic`.
+    /// The prefix of every topic; may be empty. Source: Device Management, "MDM", `Topic`.
     package let topicPrefix: StaticString
-    /// Whether 5 is its only priority: "Always use priority 5. Using priority 10 is an error."
+    /// Whether it requires priority 5: "Always use priority 5. Using priority 10 is an error."
     package let isAlwaysConsiderate: Bool
-    /// Whether a connection with a certificate may carry it, if the certificate lists its topic. Broadcasts may go over
-    /// one all the same: they have no topic.
+    /// Whether a connection with a certificate may carry it, if the certificate lists its topic. Broadcasts are always
+    /// allowed, because they have no topic.
     package let allowsCertificate: Bool
-    /// Of a notification to a device, in bytes.
+    /// The limit for a notification to a device, in bytes.
     package let maximumPayload: Int
-    /// Whether its payload speaks through the `aps` dictionary; the others may do without.
+    /// Whether its payload requires the `aps` dictionary.
     package let needsAps: Bool
 
     private init(
@@ -51,7 +51,7 @@ package struct PushTypeRules: Sendable {
         !isAlwaysConsiderate || priority == .considerate
     }
 
-    /// What goes out where a request names no priority; `nil` sends none, so that APNs takes 10.
+    /// The priority of a request without one; `nil` omits the header, and APNs uses 10.
     package var defaultPriority: Priority? {
         isAlwaysConsiderate ? .considerate : nil
     }

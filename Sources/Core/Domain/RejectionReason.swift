@@ -1,4 +1,4 @@
-/// Apple's reason for an answer other than 200: an open set of exact strings.
+/// Apple's reason for a response other than 200: an open set of exact strings.
 ///
 /// Sources: "Handling notification responses from APNs", "Handling error responses from Apple Push Notification
 /// service", and the APNs Provider API's Table 6-6.
@@ -9,6 +9,6 @@ package struct RejectionReason: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// One device was asked for too often.
+    /// Too many requests for one device.
     package static let tooManyRequests = RejectionReason(rawValue: "TooManyRequests")
 }

@@ -1,40 +1,41 @@
-/// What to do about an answer of APNs.
+/// The reaction to a response from APNs.
 package enum ReplyAction: Sendable, Equatable, CaseIterable {
     /// Accepted.
     case accept
-    /// The notification is at fault: final.
+    /// The notification is invalid: final.
     case reject
-    /// The device token or channel is dead: final, and the producer forgets it.
+    /// The device token or channel is no longer active: final, and the producer must delete it.
     case unregister
-    /// The device token is not one of this app in this environment: final as well; but where many are refused so, it is
-    /// the environment or the topic that is wrong, and the app pauses.
+    /// The device token does not belong to this app in this environment: final. If many are refused like this, the
+    /// environment or the topic is wrong, and the app pauses.
     case doubtToken
-    /// Another connection may do better, and APNs did not work on it: again at once, not counted as an attempt.
+    /// APNs did not process it, and another connection may work: resend immediately, not counted as an attempt.
     case resend
-    /// Another connection may do better, once; then the app pauses.
+    /// Another connection may work: try once, then the app pauses.
     case reconnect
-    /// A fresh provider token, then again; then the app pauses.
+    /// Retry with a fresh provider token, then the app pauses.
     case renewToken
-    /// The provider token before this one, then again; then the app pauses.
+    /// Retry with the previous provider token, then the app pauses.
     case keepToken
-    /// Later, with backoff: the service is in trouble, or this device was asked too often.
+    /// Retry with backoff: the service has a problem, or this device got too many requests.
     case retryLater
-    /// The credential or the environment is at fault: the app pauses, its requests wait.
+    /// The credential or the environment is wrong: the app pauses, and its requests wait.
     case pauseApp
-    /// The topic is at fault, which is the configuration's whoever named it: it pauses, its requests wait.
+    /// The topic is wrong, a configuration error even if the producer named it. The topic pauses, and its requests
+    /// wait.
     case pauseTopic
 }
 
-/// How much of an app pauses.
+/// The scope of a pause.
 package enum PauseScope: Sendable {
-    /// All that goes out under its credential.
+    /// Everything sent with the app's credential.
     case app
-    /// What goes out under one of its topics.
+    /// Everything sent with one of its topics.
     case topic
 }
 
 extension ReplyAction {
-    /// What pauses, at once or when nothing else helped; `nil` where the notification alone is concerned.
+    /// The scope that pauses, immediately or as a last resort; `nil` if only the notification is affected.
     package var pause: PauseScope? {
         switch self {
         case .pauseApp, .reconnect, .renewToken, .keepToken: .app
@@ -44,23 +45,23 @@ extension ReplyAction {
     }
 }
 
-/// What an answer says about the provider token that its request carried.
+/// A refusal of the request's provider token.
 ///
 /// Source: "Handling notification responses from APNs", Table 2.
 package enum TokenRefusal: Sendable {
     case expired
-    /// Of another team than the connection's, signed with an unknown key, or not valid at all.
+    /// From another team than the connection's, signed with an unknown key, or invalid.
     case invalid
     case missing
-    /// Of another key than the connection's.
+    /// From another key than the connection's.
     case unrelatedKey
-    /// It came too soon after another one.
+    /// APNs received it too soon after another one.
     case tooManyUpdates
-    /// Of a key for the other environment.
+    /// From a key for the other environment.
     case environment
 }
 
-/// The services of APNs that answer requests.
+/// The APNs services that answer requests.
 package struct ReplyOrigin: OptionSet, Sendable {
     package let rawValue: UInt8
 
@@ -77,15 +78,15 @@ package struct ReplyOrigin: OptionSet, Sendable {
     package static let all: ReplyOrigin = [.device, .broadcast, .channels]
 }
 
-/// What an answer shows of the app that it was given to.
+/// What a response proves about the app.
 package enum ReplyProof: UInt8, Sendable, Comparable {
     /// Nothing.
     case none
     /// The credential is accepted.
     case credential
-    /// And the topic is.
+    /// The credential and the topic are accepted.
     case topic
-    /// And the device token is one of the app's, in its environment.
+    /// The device token also belongs to the app in its environment.
     case token
 
     package static func < (left: ReplyProof, right: ReplyProof) -> Bool {
@@ -96,19 +97,19 @@ package enum ReplyProof: UInt8, Sendable, Comparable {
 /// One row of Apple's tables.
 ///
 /// Sources: "Handling notification responses from APNs", "Handling error responses from Apple Push Notification
-/// service", and the APNs Provider API's Table 6-6; with the reasons and spellings that were seen in the wild.
+/// service", and the APNs Provider API's Table 6-6; plus reasons and spellings observed in practice.
 package struct ReplyRule: Sendable {
     package let status: UInt16
-    /// Empty where the rule is that of a status for reasons that no table has.
+    /// Empty in the rule of a status for undocumented reasons.
     package let reason: StaticString
-    /// Where Apple documents it.
+    /// The service for which Apple documents it.
     package let origin: ReplyOrigin
     package let action: ReplyAction
-    /// Whether the connection that brought this answer is of no more use.
+    /// Whether the connection of this response is no longer usable.
     package let closesConnection: Bool
-    /// What it says about the provider token; `nil` for nothing.
+    /// The refusal of the provider token; `nil` for none.
     package private(set) var tokenRefusal: TokenRefusal?
-    /// What an operator should know about it, for what no request can be blamed for.
+    /// A message for operators, for causes outside of requests.
     package let alarm: StaticString?
 
     init(
@@ -123,14 +124,14 @@ package struct ReplyRule: Sendable {
         self.alarm = alarm
     }
 
-    /// The same rule, with what it says about the provider token.
+    /// The same rule with a refusal of the provider token.
     private func token(_ refusal: TokenRefusal) -> ReplyRule {
         var rule = self
         rule.tokenRefusal = refusal
         return rule
     }
 
-    /// A rule for what stands in no table.
+    /// A rule for an undocumented reason.
     private init(unknown status: UInt16, _ action: ReplyAction) {
         self.init(status, "", .all, action)
     }
@@ -145,7 +146,7 @@ package struct ReplyRule: Sendable {
         case .accept: .token
         case .unregister: status == 410 ? .token : .topic
         case .doubtToken: .topic
-        // A path or method that is refused says nothing about what is sent there.
+        // A refused path or method proves nothing about the request's content.
         case .reject: status == 400 || status == 413 ? .topic : .none
         case .pauseTopic: isKnown ? .credential : .none
         case .resend, .reconnect, .renewToken, .keepToken, .retryLater, .pauseApp: .none
@@ -186,7 +187,7 @@ package struct ReplyRule: Sendable {
         ReplyRule(403, "BadCertificate", .all, .pauseApp, closesConnection: true),
         ReplyRule(403, "BadCertificateEnvironment", .all, .pauseApp, closesConnection: true),
         ReplyRule(403, "BadEnvironmentKeyIdInToken", .device, .pauseApp, closesConnection: true).token(.environment),
-        // As seen in the wild.
+        // Observed in practice.
         ReplyRule(403, "BadEnvironmentKeyInToken", .device, .pauseApp, closesConnection: true).token(.environment),
         ReplyRule(403, "ExpiredProviderToken", .all, .renewToken).token(.expired),
         ReplyRule(403, "Forbidden", .all, .pauseTopic),
@@ -210,22 +211,22 @@ package struct ReplyRule: Sendable {
     private static let byReason: [String: ReplyRule] = Dictionary(
         uniqueKeysWithValues: all.map { ($0.reason.description, $0) })
 
-    /// 200, and in channel management 201 and 204.
+    /// 200; for channel management also 201 and 204.
     package static func isSuccess(_ status: UInt16) -> Bool {
         200...299 ~= status
     }
 
-    /// The rule for the reason of a GOAWAY, which has no status: `nil` for one that is in no table.
+    /// The rule for the reason of a GOAWAY, which has no status; `nil` for an undocumented reason.
     package static func rule(goaway reason: RejectionReason) -> ReplyRule? {
         byReason[reason.rawValue]
     }
 
-    /// Whether Apple documents a reason, for whichever status.
+    /// Whether Apple documents a reason, for any status.
     package static func isDocumented(_ reason: RejectionReason) -> Bool {
         byReason[reason.rawValue] != nil
     }
 
-    /// The rule for an answer; an unknown reason, or none, is treated by the class of its status.
+    /// The rule for a response. A missing or unknown reason is treated by the class of its status.
     package static func rule(status: UInt16, reason: RejectionReason?) -> ReplyRule {
         if isSuccess(status) { return ReplyRule(unknown: status, .accept) }
         if let reason, let rule = byReason[reason.rawValue] { return rule }

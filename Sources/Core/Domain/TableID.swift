@@ -1,4 +1,4 @@
-/// A position in one of a worker's tables, counted from 0. The table is part of the type, so a pool's position does not
+/// A position in one of a worker's tables, counted from 0. The table is part of the type: a pool's position does not
 /// compile where an app's is expected.
 package struct TableID<Table>: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let index: Int
@@ -14,7 +14,7 @@ package struct TableID<Table>: Hashable, Comparable, Sendable, CustomStringConve
     package var description: String { "\(index)" }
 }
 
-/// The tables that a ``TableID`` may mean.
+/// The tables that a ``TableID`` can refer to.
 package enum WorkerTable {
     package enum Apps {}
     package enum Lanes {}
@@ -22,14 +22,14 @@ package enum WorkerTable {
     package enum Queues {}
 }
 
-/// An app of a worker. Another app may get it once nothing in flight belongs to a removed one.
+/// An app of a worker. It is reused once a removed app has nothing in flight.
 package typealias AppID = TableID<WorkerTable.Apps>
 
-/// One of the ways that an app's notifications go: a push type, broadcasts, channel management, or all of them.
+/// A lane of an app's notifications: a push type, broadcasts, channel management, or all of them.
 package typealias LaneID = TableID<WorkerTable.Lanes>
 
-/// A pool of connections to APNs. Another pool may get it once the first has drained.
+/// A pool of connections to APNs. It is reused once a removed pool has drained.
 package typealias PoolID = TableID<WorkerTable.Pools>
 
-/// A queue that a worker consumes, by its place in the configuration.
+/// A queue that a worker consumes, by its index in the configuration.
 package typealias QueueID = TableID<WorkerTable.Queues>

@@ -1,13 +1,13 @@
-/// How many of the newest answers to an app refused a device token that the app or its environment does not know.
+/// The share of an app's newest responses that refused a device token as unknown to the app or its environment.
 ///
-/// Tokens of devices that are merely gone are refused as `Unregistered` and do not count: many that are not known at
-/// all mean that the environment or the topic is wrong.
+/// Inactive tokens are refused as `Unregistered` and do not count. Many unknown tokens mean that the environment or
+/// the topic is wrong.
 package struct TokenRefusalShare {
-    /// When a share is taken to mean the environment, beside ``enoughOfNothingElse``.
+    /// The share above which the environment is suspected, in addition to ``enoughOfNothingElse``.
     package struct Limit: Equatable, Sendable {
-        /// How many of the newest answers are looked at; not before there are so many.
+        /// The number of newest responses to evaluate; the share is not evaluated before.
         package var answers: Int
-        /// From which share of them on, in percent.
+        /// The threshold, in percent.
         package var percent: Int
 
         package init(answers: Int = 100, percent: Int = 50) {
@@ -17,26 +17,26 @@ package struct TokenRefusalShare {
         }
     }
 
-    /// So many answers are enough when every one was a refusal, also where ``Limit/answers`` are more: what has the
-    /// wrong environment from the start loses no more device tokens than these.
+    /// This many responses suffice if all were refusals, even if ``Limit/answers`` is larger. It limits how many
+    /// device tokens are lost when the environment is wrong from the start.
     package static let enoughOfNothingElse = 20
 
-    /// Whether each of the newest answers was a refusal; a ring once it is full.
+    /// Whether each of the newest responses was a refusal; a ring buffer once it is full.
     private var ring: [Bool] = []
     private var next = 0
-    /// Refusals among the newest answers.
+    /// Refusals among the newest responses.
     package private(set) var refused = 0
 
     package init() {}
 
-    /// How many answers are looked at by now.
+    /// The number of responses recorded, up to the limit.
     package var answers: Int {
         ring.count
     }
 
-    /// APNs answered about a device token.
+    /// Records a response about a device token.
     ///
-    /// - Returns: Whether the limit is reached by now.
+    /// - Returns: Whether the limit is reached.
     package mutating func answered(isRefusal: Bool, limit: Limit) -> Bool {
         if ring.count < limit.answers {
             ring.append(isRefusal)
@@ -50,7 +50,7 @@ package struct TokenRefusalShare {
         return ring.count == limit.answers && refused * 100 >= limit.percent * limit.answers
     }
 
-    /// What was answered before means nothing any more.
+    /// Discards all responses.
     package mutating func reset() {
         ring.removeAll(keepingCapacity: true)
         next = 0

@@ -1,8 +1,8 @@
 /// This build of Harebell.
 package enum Version {
-    /// The one place of the number: packages, images and the check of CHANGELOG.md read it here.
+    /// The only definition of the version: packages, images and the check of CHANGELOG.md read it here.
     package static let text = "0.2.0"
 }
 
-/// The versions of the C libraries that this process has loaded; each target that uses one adds its own.
+/// The versions of the loaded C libraries; each target that uses one adds its own.
 package enum LibraryVersion {}

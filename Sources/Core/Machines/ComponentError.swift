@@ -1,12 +1,12 @@
-/// Who is to blame for an error.
+/// The side that caused an error.
 package enum Blame: Sendable {
     /// This process or its configuration.
     case local
-    /// The peer, or the way to it.
+    /// The peer, or the network path to it.
     case remote
 }
 
-/// The codes of one error type: an open set, of which those have a constant that the program tells apart.
+/// The codes of one error type: an open set. Codes that the program handles have constants.
 package struct ErrorCode<Failure>: RawRepresentable, Hashable, Sendable {
     package let rawValue: String
 
@@ -15,24 +15,24 @@ package struct ErrorCode<Failure>: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// The one shape of every error type: each target has one of its own.
+/// The common protocol of all error types; each target defines its own type.
 ///
-/// No message contains a device token, a payload or a secret.
+/// Messages never contain a device token, a payload or a secret.
 package protocol ComponentError: Error, CustomStringConvertible {
     associatedtype Code: RawRepresentable, Hashable, Sendable where Code.RawValue == String
 
-    /// What failed, by the name that upstream (the RFC, the library, the vendor) gives it.
+    /// The failure, named as in the RFC, the library or the vendor's documentation.
     var code: Code { get }
 
-    /// A sentence for a person, with what to do where that is known.
+    /// A sentence for operators, with a remedy if one is known.
     var message: String { get }
 
-    /// The error that caused this one; `nil` unless a type says otherwise.
+    /// The error that caused this one; `nil` by default.
     var underlying: (any Error)? { get }
 
     var blame: Blame { get }
 
-    /// Whether the same attempt may succeed later without anyone changing anything.
+    /// Whether the same attempt may succeed later without any change.
     var isTransient: Bool { get }
 }
 

@@ -1,39 +1,43 @@
-/// Our end of one protocol on one connection, without socket, clock or thread: bytes in, bytes out.
+/// The local end of one protocol on one connection, without socket, clock or thread: bytes in, bytes out.
 ///
-/// An engine lives for one connection. Whoever drives it (a socket, or a test's memory link) calls
-/// ``transportOpened(at:)`` once, then ``receive(_:at:)`` for what arrives, ``expire(at:)`` when ``nextDeadline`` has
-/// passed, ``drain(into:)`` once per turn, and ``transportClosed(_:at:)`` once at the end. What the engine has to tell
-/// its owner, it queues: each engine has a `nextEvent()` with events of its own type.
+/// An engine lives for one connection. Its driver (a socket, or a test's memory link) calls:
+/// - ``transportOpened(at:)`` once,
+/// - ``receive(_:at:)`` for received bytes,
+/// - ``expire(at:)`` when ``nextDeadline`` has passed,
+/// - ``drain(into:)`` once per turn,
+/// - ``transportClosed(_:at:)`` once at the end.
+///
+/// Each engine queues typed events for its owner, who reads them with `nextEvent()`.
 package protocol Engine: AnyObject {
-    /// The transport is connected: the engine may speak first.
+    /// The transport is connected; the engine may send first.
     func transportOpened(at now: Instant)
 
-    /// Bytes that arrived from the peer. They are only lent.
+    /// Receives bytes from the peer, borrowed for the call.
     func receive(_ bytes: Span<UInt8>, at now: Instant)
 
-    /// The transport is gone (or never came): `nil` when the peer closed it in order.
+    /// The transport is closed or could not be opened; `nil` when the peer closed it in order.
     func transportClosed(_ failure: TransportError?, at now: Instant)
 
-    /// Appends everything that is to be sent now.
+    /// Appends everything that must be sent now.
     func drain(into output: inout ByteQueue)
 
-    /// Whether the peer has shown that it speaks the engine's protocol; where a connection ends before, the next one
-    /// goes to another address of the host, if there is one.
+    /// Whether the peer has proved that it speaks the engine's protocol. If a connection ends before that, the next
+    /// one uses another address of the host, if there is one.
     var isEstablished: Bool { get }
 
-    /// True once the engine has nothing more to say: the driver sends what was drained, then closes the transport.
+    /// True once the engine has no more output: the driver sends the drained bytes, then closes the transport.
     var wantsDisconnect: Bool { get }
 
-    /// When ``expire(at:)`` is due at the latest.
+    /// The next time to call ``expire(at:)``; `nil` for none.
     var nextDeadline: Instant? { get }
 
-    /// Does what is due at `now`.
+    /// Performs the work due at `now`.
     func expire(at now: Instant)
 
-    /// Has `wake` called, from now on, whenever a call of the engine's owner may have given it something to send or
-    /// another deadline, so that whoever drives the engine need not ask in every turn.
+    /// Registers `wake`. The engine calls it whenever its owner's calls may have produced output or changed the
+    /// deadline, so that the driver need not poll it every turn.
     ///
-    /// - Returns: `false`, as by default, from an engine that does not tell: it is asked in every turn.
+    /// - Returns: `false`, the default, if the engine does not support it and must be polled.
     func announceChanges(to wake: @escaping () -> Void) -> Bool
 }
 
@@ -43,7 +47,7 @@ extension Engine {
     package func announceChanges(to wake: @escaping () -> Void) -> Bool { false }
 }
 
-/// Where a connection goes to.
+/// The target of a connection.
 package struct Endpoint: Hashable, Sendable {
     /// A host name, or an IPv4 or IPv6 address without brackets.
     package var host: String
@@ -61,22 +65,22 @@ extension Endpoint: CustomStringConvertible {
     }
 }
 
-/// The way out: carries bytes between engines and the world.
+/// Carries bytes between engines and their peers.
 ///
-/// A worker has one network and owns its engines. In production it is a loop with sockets, in a simulation a memory
-/// link with faults.
+/// A worker has one network, which owns its engines. In production it is an event loop with sockets; in a simulation
+/// it is a memory link with faults.
 package protocol Network: AnyObject {
-    /// Resolves, connects and then drives `engine`; a failure reaches it as ``Engine/transportClosed(_:at:)``, never
+    /// Resolves, connects and then drives `engine`. A failure is reported by ``Engine/transportClosed(_:at:)``, never
     /// before this call has returned.
     func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration)
 
-    /// Closes the engine's transport at once, without telling the engine. Does nothing if it is closed already.
+    /// Closes the engine's transport immediately, without a callback. Does nothing if it is already closed.
     func disconnect(_ engine: any Engine)
 }
 
 /// Why a transport failed.
 package struct TransportError: ComponentError {
-    /// What failed, in the system's own word (`ECONNREFUSED`, `EAI_NONAME`, `ETIMEDOUT` …).
+    /// The system's error name (`ECONNREFUSED`, `EAI_NONAME`, `ETIMEDOUT` …).
     package typealias Code = ErrorCode<TransportError>
 
     package let code: Code

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A value that one thread at a time may touch.
+/// A value protected by a lock.
 ///
-/// ThreadSanitizer does not see the hand-overs of a `Mutex`: a thread that had to wait for it takes it over inside the
-/// runtime, which is not instrumented, and would be reported as racing. Builds for it define `THREAD_SANITIZER`.
+/// ThreadSanitizer does not see a contended `Mutex` change owners, because that happens inside the runtime, which is
+/// not instrumented. It would report a race. Builds for it define `THREAD_SANITIZER`.
 package struct Guarded<Value>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
     #if THREAD_SANITIZER
@@ -14,7 +14,7 @@ package struct Guarded<Value>: ~Copyable, Sendable {
         mutex = Mutex(value)
     }
 
-    /// Lends the value to `body`, waiting for other threads to be done with it.
+    /// Passes the value to `body`; waits until no other thread uses it.
     package borrowing func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {

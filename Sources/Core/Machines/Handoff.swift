@@ -1,4 +1,4 @@
-/// A value on its way to another thread, which takes it out once.
+/// Passes a value to another thread, which takes it once.
 package final class Handoff<Value>: Sendable {
     private let value: Guarded<Value?>
 
@@ -6,7 +6,7 @@ package final class Handoff<Value>: Sendable {
         self.value = Guarded(value)
     }
 
-    /// - Returns: `nil` when it was taken already.
+    /// - Returns: `nil` when it was already taken.
     package func take() -> sending Value? {
         value.withLock { $0.take() }
     }

@@ -1,22 +1,22 @@
-/// How often something took how long, in buckets that are fixed: recording is a few comparisons and allocates nothing.
+/// A histogram of durations with fixed buckets: recording takes a few comparisons and does not allocate.
 package struct Histogram: Sendable, Equatable {
-    /// The upper bounds of the buckets in nanoseconds, each included; one more bucket takes what is longer.
+    /// The upper bounds of the buckets in nanoseconds, inclusive; one more bucket holds longer durations.
     ///
-    /// From half a millisecond, for APNs near by, to an hour, for requests that waited in a queue.
+    /// From half a millisecond, for a nearby APNs, to an hour, for requests that waited in a queue.
     package static let bounds: [Int64] = [
         500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000, 100_000_000, 250_000_000,
         500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000, 30_000_000_000, 60_000_000_000,
         300_000_000_000, 900_000_000_000, 3_600_000_000_000,
     ]
 
-    /// How many fell into each bucket alone.
+    /// The count of each bucket, not cumulative.
     package private(set) var counts = Array(repeating: UInt64(0), count: bounds.count + 1)
-    /// Of all durations, in nanoseconds; begins anew after 584 years.
+    /// The sum of all durations, in nanoseconds; overflows after 584 years.
     package private(set) var sum: UInt64 = 0
 
     package init() {}
 
-    /// Records the time between two instants; a later one that is earlier counts as the same.
+    /// Records the time between two instants; a negative duration counts as zero.
     package mutating func record(from earlier: Instant, to later: Instant) {
         record(nanoseconds: later.nanoseconds &- earlier.nanoseconds)
     }
@@ -33,12 +33,13 @@ package struct Histogram: Sendable, Equatable {
         sum &+= UInt64(duration)
     }
 
-    /// How many were recorded.
+    /// The number of recorded durations.
     package var count: UInt64 {
         counts.reduce(0, &+)
     }
 
-    /// The time that a share of the durations did not exceed, interpolated within its bucket; `nil` if there are none.
+    /// The duration that a share of the durations did not exceed, interpolated within its bucket; `nil` if there are
+    /// none.
     package func quantile(_ share: Double) -> Duration? {
         let target = share * Double(count)
         guard count > 0 else { return nil }
@@ -55,7 +56,7 @@ package struct Histogram: Sendable, Equatable {
         return Self.bounds.last.map { .nanoseconds($0) }
     }
 
-    /// What was recorded since an earlier state.
+    /// The durations recorded since an earlier state.
     package func subtracting(_ earlier: Histogram) -> Histogram {
         var difference = self
         for bucket in counts.indices { difference.counts[bucket] &-= earlier.counts[bucket] }
@@ -63,7 +64,7 @@ package struct Histogram: Sendable, Equatable {
         return difference
     }
 
-    /// Adds what another one has recorded.
+    /// Adds another histogram.
     package mutating func add(_ other: Histogram) {
         for bucket in counts.indices { counts[bucket] &+= other.counts[bucket] }
         sum &+= other.sum

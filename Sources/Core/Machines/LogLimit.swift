@@ -1,4 +1,4 @@
-/// Lets one line of a kind through at a time, so that what befalls every message does not fill the log.
+/// Limits how often a kind of log line is written, so that an error of every message does not flood the log.
 package struct LogLimit {
     private let interval: Duration
     private var next: Instant?
@@ -8,7 +8,7 @@ package struct LogLimit {
         self.interval = interval
     }
 
-    /// - Returns: how many lines were held back before this one; `nil` to hold this one back as well.
+    /// - Returns: the number of lines suppressed before this one; `nil` to suppress this one as well.
     package mutating func admit(at now: Instant) -> Int? {
         if let next, now < next {
             heldBack += 1

@@ -1,13 +1,13 @@
-/// A program that is to run beside this one.
+/// A child process to run.
 package struct Program: Sendable, Equatable {
-    /// The program, looked for in `PATH` unless its name has a slash, and its arguments.
+    /// The program and its arguments. It is searched in `PATH` unless its name contains a slash.
     package var command: [String]
-    /// `NAME=value`; it has no others but `PATH` and `LANG`, as this program has them.
+    /// `NAME=value`. Only `PATH` and `LANG` are inherited.
     package var environment: [String]
-    /// What messages call it.
+    /// Its name in messages.
     package var name: String
 
-    /// - Parameter name: `nil` takes the first word of the command.
+    /// - Parameter name: `nil` uses the first word of the command.
     package init(command: [String], environment: [String] = [], name: String? = nil) {
         precondition(!command.isEmpty, "a command begins with a program")
         self.name = name ?? command[0]
@@ -16,18 +16,19 @@ package struct Program: Sendable, Equatable {
     }
 }
 
-/// Our end of one life of a program: its standard input and output are the transport.
+/// The local end of one run of a program, with the program's standard input and output as the transport.
 package protocol ProgramEngine: Engine {
-    /// Bytes that it wrote to standard error. They are only lent.
+    /// Receives standard error output, borrowed for the call.
     func complained(_ bytes: Span<UInt8>, at now: Instant)
 }
 
-/// What runs programs, and carries bytes between them and engines: an event loop with processes, or a test's memory.
+/// Runs programs and carries bytes between them and engines: an event loop with processes, or a test's memory.
 package protocol ProgramHost: AnyObject {
-    /// Starts a program and drives `engine` over its standard input and output. The engine is told its end, or why it
-    /// could not be started, by ``Engine/transportClosed(_:at:)``, once, and never before this call has returned.
+    /// Starts a program and drives `engine` over its standard input and output. ``Engine/transportClosed(_:at:)``
+    /// reports the program's exit or start failure, once, never before this call has returned.
     func start(_ program: Program, _ engine: any ProgramEngine)
 
-    /// Asks the program to end, and forces it to after so long; at once where that is zero. The engine is told the end.
+    /// Asks the program to exit, and kills it after `grace`; immediately if that is zero. The engine is notified of
+    /// the exit.
     func stop(_ engine: any ProgramEngine, within grace: Duration)
 }

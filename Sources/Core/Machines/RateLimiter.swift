@@ -1,16 +1,16 @@
 /// An exact token bucket: at most `burst` permits at once and, over any time t, at most `burst + perSecond × t`.
 ///
-/// The bucket starts full. Credit is counted in whole parts of a permit, of which a whole number arrives each
-/// nanosecond, so that nothing is ever rounded away: over a day it gives exactly a day's permits.
+/// The bucket starts full. Credit is counted in integer parts of a permit, and each nanosecond adds an integer number
+/// of parts. Nothing is rounded: a day yields exactly a day's permits.
 package struct RateLimiter: Sendable {
-    /// Permits that come back each second.
+    /// Permits added per second.
     package private(set) var perSecond: Int
-    /// The most permits that the bucket holds.
+    /// The capacity of the bucket, in permits.
     package let burst: Int
 
-    /// What one permit costs.
+    /// The parts of one permit.
     private var price: Int64
-    /// What comes back each nanosecond.
+    /// The parts added per nanosecond.
     private var refill: Int64
     private var credit: Int64
     private var refilledAt: Instant
@@ -26,7 +26,7 @@ package struct RateLimiter: Sendable {
         refilledAt = now
     }
 
-    /// From now on permits come back at another rate; those that are there stay, down to a part of one.
+    /// Changes the rate. Existing permits are kept, down to a part of one.
     package mutating func change(perSecond: Int, at now: Instant) {
         precondition((1...1_000_000_000).contains(perSecond), "a bucket refills")
         advance(to: now)
@@ -36,13 +36,13 @@ package struct RateLimiter: Sendable {
         credit = credit / before * price + credit % before * price / before
     }
 
-    /// How many permits could be taken now.
+    /// The number of permits available now.
     package mutating func available(at now: Instant) -> Int {
         advance(to: now)
         return Int(credit / price)
     }
 
-    /// - Returns: `false`, without taking anything, when there is none.
+    /// - Returns: `false`, without taking a permit, when none is available.
     package mutating func take(at now: Instant) -> Bool {
         advance(to: now)
         guard credit >= price else { return false }
@@ -50,7 +50,7 @@ package struct RateLimiter: Sendable {
         return true
     }
 
-    /// The first instant, not before `now`, at which a permit is there.
+    /// The first instant, not before `now`, at which a permit is available.
     package mutating func nextPermit(at now: Instant) -> Instant {
         advance(to: now)
         let missing = max(0, price - credit)
@@ -65,7 +65,7 @@ package struct RateLimiter: Sendable {
         if elapsed >= (missing + refill - 1) / refill { credit += missing } else { credit += elapsed * refill }
     }
 
-    /// A permit's price, and what comes back each nanosecond, in parts of a permit.
+    /// The parts of a permit, and the parts added per nanosecond.
     private static func parts(_ perSecond: Int) -> (price: Int64, refill: Int64) {
         let divisor = greatestCommonDivisor(Int64(perSecond), 1_000_000_000)
         return (1_000_000_000 / divisor, Int64(perSecond) / divisor)

@@ -1,22 +1,22 @@
-/// When a notification that met trouble is tried again in this process, and when it is given up.
+/// Decides when a failed notification is retried in this process, and when it is abandoned.
 ///
-/// Bounded in tries and in time; the pauses grow exponentially with full jitter, so that many workers that failed
-/// together do not come back together.
+/// Attempts and time are bounded. The pauses grow exponentially with full jitter, so that many workers that failed
+/// together do not retry together.
 package struct RetryPolicy: Sendable {
-    /// The most tries that may count, the first one included.
+    /// The maximum number of counted attempts, including the first.
     package var maximumAttempts = 3
-    /// How long after its first try a notification may be tried again.
+    /// How long after its first attempt a notification may be retried.
     package var horizon = Duration.seconds(30)
     package var firstPause = Duration.milliseconds(500)
     package var longestPause = Duration.seconds(10)
 
     package init() {}
 
-    /// The pause before the next try, or `nil` to give up.
+    /// The pause before the next attempt, or `nil` to give up.
     ///
     /// - Parameters:
-    ///   - attempts: how many tries counted so far, at least 1
-    ///   - elapsed: the time since the first try began
+    ///   - attempts: the number of attempts counted so far, at least 1
+    ///   - elapsed: the time since the first attempt began
     package func pause(
         afterAttempts attempts: Int, elapsed: Duration, using random: inout some RandomNumberGenerator
     ) -> Duration? {

@@ -1,5 +1,5 @@
-/// A small generator with a seed: jitter that a test can repeat. Source: Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", OOPSLA 2014.
+/// A small random number generator with a seed, for jitter that tests can reproduce. Source: Steele, Lea and Flood,
+/// "Fast splittable pseudorandom number generators", OOPSLA 2014.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,5 +1,4 @@
-/// Bytes as 64 digits of 6 bits each (RFC 4648), in one of two spellings; only the one right spelling of some bytes is
-/// read: no line breaks, unused bits zero.
+/// Base64 (RFC 4648) in two alphabets. Only the canonical encoding is decoded: no line breaks, unused bits zero.
 package enum Base64: Sendable {
     /// `+` and `/`, padded with `=` to groups of four (RFC 4648 section 4).
     case standard
@@ -35,7 +34,7 @@ package enum Base64: Sendable {
         decode(Array(text.utf8).span)
     }
 
-    /// - Returns: `nil` unless `text` is the one spelling of some bytes.
+    /// - Returns: `nil` unless `text` is a canonical encoding.
     package func decode(_ text: Span<UInt8>) -> [UInt8]? {
         guard let digits = countOfDigits(in: text) else { return nil }
         var bytes: [UInt8] = []
@@ -54,7 +53,7 @@ package enum Base64: Sendable {
         return group == 0 ? bytes : nil
     }
 
-    /// How many of `text` stand before its padding; `nil` if there can be no such text.
+    /// The number of digits before the padding; `nil` for an invalid length or padding.
     private func countOfDigits(in text: Span<UInt8>) -> Int? {
         switch self {
         case .url: return text.count % 4 == 1 ? nil : text.count

@@ -1,10 +1,10 @@
-/// What a terminal acts on or hides: a text from a peer may hold any of it, and then looks like something that it is
-/// not.
+/// Characters that a terminal interprets or hides. Text from a peer that contains them can be displayed as something
+/// else.
 ///
 /// - C0, DEL and C1: a line feed adds a row to a table, an escape sequence controls the terminal.
 /// - Line and paragraph separators.
-/// - Format characters, such as those that turn the direction of a line round (U+202E, U+2066 …), and what else shows
-///   nothing: two names that differ in it look the same. The variation selectors of emoji stay.
+/// - Format characters, such as those that reverse the direction of a line (U+202E, U+2066 …), and other invisible
+///   characters: names that differ only in them look the same. The variation selectors of emoji are kept.
 package enum ControlCharacters {
     private static let variationSelectors: ClosedRange<UInt32> = 0xFE00...0xFE0F
 
@@ -18,10 +18,10 @@ package enum ControlCharacters {
         }
     }
 
-    /// One line: the text with `\n`, `\r`, `\t`, `\u001b` or `\u202e` in place of each such character.
+    /// The text on one line, with `\n`, `\r`, `\t`, `\u001b` or `\u202e` in place of each such character.
     ///
-    /// - Parameter quotes: whether quotes and backslashes are escaped as well, so that the text can stand in quotes,
-    ///   those of JSON included.
+    /// - Parameter quotes: whether to escape quotes and backslashes as well, for use within quotes, including those of
+    ///   JSON.
     package static func escaped(_ text: String, quotes: Bool = false) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -38,13 +38,12 @@ package enum ControlCharacters {
         return result
     }
 
-    /// JSON that says the same on one line: within strings such characters are escaped, between values they are white
-    /// space.
+    /// Equivalent JSON on one line: such characters are escaped within strings and become spaces between values.
     package static func escaped(json: String) -> String {
         var result = ""
         for scalar in json.unicodeScalars {
             switch scalar {
-            // Strings have none of these, RFC 8259, section 7.
+            // JSON strings cannot contain these, RFC 8259, section 7.
             case "\n", "\r", "\t": result += " "
             case _ where contains(scalar): append(scalar, to: &result)
             default: result.unicodeScalars.append(scalar)
@@ -53,7 +52,7 @@ package enum ControlCharacters {
         return result
     }
 
-    /// `\uXXXX`, two of them for what is not in the basic plane: so JSON has it.
+    /// Appends `\uXXXX`, as in JSON; two of them beyond the basic plane.
     private static func append(_ scalar: Unicode.Scalar, to text: inout String) {
         for unit in Character(scalar).utf16 {
             let digits = String(unit, radix: 16)

@@ -11,7 +11,7 @@ extension UInt8 {
 }
 
 extension UInt8 {
-    /// Whether it is a letter or a digit of ASCII, or one of these.
+    /// Whether it is an ASCII letter or digit, or one of `others`.
     package func isLetterOrDigit(or others: String = "") -> Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -23,9 +23,9 @@ extension UInt8 {
 }
 
 extension UInt64 {
-    /// Lends the number's decimal digits.
+    /// Passes the number's decimal digits to `body`.
     fileprivate func withDecimalDigits(_ body: (Span<UInt8>) -> Void) {
-        // A UInt64 has at most so many.
+        // The maximum number of digits of a UInt64.
         var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
         var first = digits.count
         var rest = self
@@ -39,7 +39,7 @@ extension UInt64 {
 }
 
 extension [UInt8] {
-    /// Appends a number as decimal digits, with a minus sign where it is due.
+    /// Appends a number as decimal digits, with a minus sign if negative.
     package mutating func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
         append(decimal: UInt64(value.magnitude))
@@ -53,7 +53,7 @@ extension [UInt8] {
 }
 
 extension ByteQueue {
-    /// Appends a number as decimal digits, with a minus sign where it is due.
+    /// Appends a number as decimal digits, with a minus sign if negative.
     package mutating func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
         UInt64(value.magnitude).withDecimalDigits { append($0) }

@@ -2,9 +2,9 @@
 package struct JSONFailure: Error, Equatable {
     /// Counted from 0.
     package let offset: Int
-    /// What should have stood there.
+    /// The expected token.
     package let expectation: StaticString
-    /// Whether it may be JSON all the same, but has more brackets than are read.
+    /// Whether it may be valid JSON that is nested too deeply.
     package let isTooDeep: Bool
 
     package init(offset: Int, expectation: StaticString, isTooDeep: Bool = false) {
@@ -18,12 +18,12 @@ package struct JSONFailure: Error, Equatable {
     }
 }
 
-/// One value, as a place in the bytes: nothing is copied and no tree is built.
+/// A value's location in the bytes: nothing is copied and no tree is built.
 package struct JSONValue: Sendable {
     package enum Kind: Equatable {
         case object, array, string, number, boolean, null
 
-        /// In words, for "found …".
+        /// For error texts: "found …".
         package var name: StaticString {
             switch self {
             case .object: "an object"
@@ -37,20 +37,20 @@ package struct JSONValue: Sendable {
     }
 
     package let kind: Kind
-    /// The value as it stands there; of a string, what is between the quotes.
+    /// The value's bytes; for a string, those between the quotes.
     package let range: Range<Int>
-    /// Whether a string has escapes, so that its bytes are not its text.
+    /// Whether a string has escapes, so that its bytes differ from its text.
     package let isEscaped: Bool
 }
 
-/// Reads JSON from front to back, once, and checks all of it: grammar, escapes, UTF-8 and depth.
+/// Reads JSON once from start to end and validates it: grammar, escapes, UTF-8 and depth.
 ///
-/// Source: RFC 8259; UTF-8 by RFC 3629, section 4. Like the grammar, it lets a lone surrogate pass as an escape.
+/// Source: RFC 8259; UTF-8 by RFC 3629, section 4. Like the grammar, it accepts a lone surrogate as an escape.
 package struct JSONScanner {
-    /// More brackets around a value than this are refused.
+    /// Deeper nesting is refused.
     package static let maximumDepth = 64
 
-    /// Where reading goes on.
+    /// The current offset.
     package private(set) var position: Int
 
     package init(at position: Int = 0) {
@@ -61,8 +61,8 @@ package struct JSONScanner {
     private static let quote = UInt8(ascii: "\"")
     private static let backslash = UInt8(ascii: "\\")
 
-    /// - Returns: the value here, skipped as a whole.
-    /// - Parameter depth: how many brackets are open around it.
+    /// - Returns: the value at the current offset, which is skipped.
+    /// - Parameter depth: the number of brackets open around it.
     package mutating func value(_ bytes: Span<UInt8>, depth: Int) throws(JSONFailure) -> JSONValue {
         skipSpace(bytes)
         let start = position
@@ -81,9 +81,9 @@ package struct JSONScanner {
         }
     }
 
-    /// Steps into an object or an array.
+    /// Enters an object or an array.
     ///
-    /// - Returns: whether the opening bracket stands here.
+    /// - Returns: whether the opening bracket was found.
     package mutating func open(_ bytes: Span<UInt8>, _ bracket: Unicode.Scalar) -> Bool {
         skipSpace(bytes)
         guard peek(bytes) == UInt8(ascii: bracket) else { return false }
@@ -91,7 +91,7 @@ package struct JSONScanner {
         return true
     }
 
-    /// The next key of the object that reading stands in, its colon read; `nil` after the last one.
+    /// Reads the next key of the current object and its colon; `nil` after the last one.
     package mutating func nextKey(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> JSONValue? {
         guard try next(bytes, isFirst: isFirst, end: UInt8(ascii: "}")) else { return nil }
         let start = position
@@ -102,12 +102,12 @@ package struct JSONScanner {
         return key
     }
 
-    /// Whether the array that reading stands in has another element.
+    /// Whether the current array has another element.
     package mutating func nextElement(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> Bool {
         try next(bytes, isFirst: isFirst, end: UInt8(ascii: "]"))
     }
 
-    /// Nothing but white space may follow.
+    /// Requires that only white space follows.
     package mutating func end(_ bytes: Span<UInt8>) throws(JSONFailure) {
         skipSpace(bytes)
         guard position == bytes.count else { throw failure("nothing after the value") }
@@ -127,7 +127,7 @@ package struct JSONScanner {
         return true
     }
 
-    /// Skips an object or an array without recursion: one bit tells which of the two each open bracket is.
+    /// Skips an object or an array without recursion: one bit per open bracket stores its kind.
     private mutating func container(_ bytes: Span<UInt8>, depth: Int) throws(JSONFailure) {
         var objects: UInt64 = 0
         var level = 0
@@ -221,7 +221,7 @@ package struct JSONScanner {
         guard position > start else { throw failure("a digit") }
     }
 
-    /// Skips a string from its opening to its closing quote.
+    /// Skips a string including its quotes.
     ///
     /// - Returns: whether it has escapes.
     private mutating func string(_ bytes: Span<UInt8>) throws(JSONFailure) -> Bool {
@@ -253,10 +253,11 @@ package struct JSONScanner {
         throw failure("a closing quote")
     }
 
-    /// The first byte that is no plain ASCII: a quote, a backslash, a control character, or part of something longer.
+    /// The first byte that is not plain ASCII: a quote, a backslash, a control character, or part of a multi-byte
+    /// character.
     ///
-    /// Payloads are mostly text, so it is looked at eight bytes at a time: of each byte that is not plain the highest
-    /// bit ends up set. One that borrows from the next may set that one's wrongly, but comes before it and counts.
+    /// Payloads are mostly text, so eight bytes are checked at a time. The highest bit of each byte that is not plain
+    /// is set. A borrow may set the next byte's bit wrongly, but only the first set bit counts.
     package static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var index = start
@@ -265,7 +266,7 @@ package struct JSONScanner {
             let word = UInt64(
                 littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(
                     fromUncheckedByteOffset: index, as: UInt64.self))
-            // What is taken from is zero where the byte is a quote, and where it is a backslash.
+            // The minuend is zero for a quote, or for a backslash.
             var found = word | (word &- ones &* UInt64(space))
             found |= (word ^ ones &* UInt64(quote)) &- ones
             found |= (word ^ ones &* UInt64(backslash)) &- ones
@@ -298,10 +299,10 @@ package struct JSONScanner {
         }
     }
 
-    /// One character of two to four bytes of UTF-8.
+    /// Skips one character of two to four bytes of UTF-8.
     private mutating func sequence(_ bytes: Span<UInt8>) throws(JSONFailure) {
         let lead = bytes[position]
-        // Most of what is not ASCII in most languages' payloads.
+        // The most frequent case of non-ASCII text.
         if 0xC2...0xDF ~= lead {
             guard position + 1 < bytes.count, bytes[position + 1] & 0xC0 == 0x80 else { throw failure("UTF-8") }
             position += 2
@@ -336,7 +337,7 @@ package struct JSONScanner {
         }
     }
 
-    /// The byte here; 0, which is never right, at the end.
+    /// The current byte; 0, which is never valid, at the end.
     private func peek(_ bytes: Span<UInt8>) -> UInt8 {
         position < bytes.count ? bytes[position] : 0
     }

@@ -1,9 +1,9 @@
-/// The text of JSON strings and the numbers behind their digits.
+/// Decodes JSON strings and numbers.
 package enum JSONText {
-    /// The text of a string whose bytes have escapes.
+    /// The text of a string with escapes.
     ///
-    /// - Parameter escaped: what is between the quotes, checked by the scanner.
-    /// - Returns: `nil` if an escape is half of a surrogate pair: no UTF-8 can say that.
+    /// - Parameter escaped: the bytes between the quotes, already validated by the scanner.
+    /// - Returns: `nil` if an escape is half of a surrogate pair, which UTF-8 cannot represent.
     package static func unescape(_ escaped: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         var text: [UInt8] = []
         text.reserveCapacity(escaped.count)
@@ -42,9 +42,9 @@ package enum JSONText {
         return unit
     }
 
-    /// A decimal integer.
+    /// Reads a decimal integer.
     ///
-    /// - Returns: `nil` for a fraction, an exponent, anything else, or more than 64 bits.
+    /// - Returns: `nil` for a fraction, an exponent, any other text, or more than 64 bits.
     package static func integer(_ digits: ArraySlice<UInt8>) -> Int64? {
         var rest = digits
         let isNegative = rest.first == UInt8(ascii: "-")

@@ -1,6 +1,6 @@
 /// A point on the monotonic clock, in nanoseconds since an arbitrary start.
 ///
-/// Protocol logic never reads a clock: every input carries the instant at which it happened.
+/// Protocol logic never reads a clock: every input carries its instant.
 package struct Instant: Comparable, Hashable, Sendable {
     package var nanoseconds: Int64
 
@@ -8,7 +8,7 @@ package struct Instant: Comparable, Hashable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// Later than any instant that a process lives to see.
+    /// Later than any instant in the life of a process.
     package static let distantFuture = Instant(nanoseconds: .max)
     package static let distantPast = Instant(nanoseconds: .min)
 
@@ -22,7 +22,7 @@ package struct Instant: Comparable, Hashable, Sendable {
         return overflow ? .distantFuture : Instant(nanoseconds: sum)
     }
 
-    /// Saturates, where one of the two is ``distantFuture`` or ``distantPast``.
+    /// Saturates if one of the two is ``distantFuture`` or ``distantPast``.
     package static func - (later: Instant, earlier: Instant) -> Duration {
         let (difference, overflow) = later.nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
         return .nanoseconds(overflow ? (earlier < later ? .max : .min) : difference)
@@ -50,7 +50,7 @@ public struct WallTime: Comparable, Hashable, Sendable {
     }
 }
 
-/// One moment on both clocks: the monotonic one for deadlines, the wall clock for what others read.
+/// One moment on both clocks: the monotonic one for deadlines, the wall clock for external timestamps.
 package struct Moment: Sendable {
     package var instant: Instant
     package var wall: WallTime

@@ -1,7 +1,7 @@
 extension WallTime {
-    /// A date and time as RFC 3339 writes it, with `Z` or an offset; what is finer than a millisecond is cut off.
+    /// Parses an RFC 3339 date and time, with `Z` or an offset. Digits beyond milliseconds are truncated.
     ///
-    /// - Returns: `nil` for anything else, a day that its month does not have included.
+    /// - Returns: `nil` for any other text, and for a day that does not exist in its month.
     public init?(rfc3339 text: some Collection<UInt8>) {
         var reader = DigitReader(rest: ArraySlice(text))
         guard let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"),
@@ -21,12 +21,12 @@ extension WallTime {
         self.init(milliseconds: seconds * 1000 + millisecond)
     }
 
-    /// - Returns: `nil` if `text` is no time as RFC 3339 has it, such as `2026-09-21T08:00:00Z`.
+    /// - Returns: `nil` unless `text` is an RFC 3339 time, such as `2026-09-21T08:00:00Z`.
     public init?(rfc3339 text: String) {
         self.init(rfc3339: text.utf8)
     }
 
-    /// A date and time as RFC 3339 writes it, or how long ago: a number and `s`, `m`, `h` or `d`, as in `90m` or `3d`.
+    /// Parses an RFC 3339 date and time, or an age: a number and `s`, `m`, `h` or `d`, such as `90m` or `3d`.
     package init?(argument text: String, now: WallTime) {
         if let time = WallTime(rfc3339: text) {
             self = time
@@ -39,7 +39,7 @@ extension WallTime {
         self.init(milliseconds: now.milliseconds - count * unit * 1000)
     }
 
-    /// The inverse of ``date(daysSince1970:)``, also for days that do not exist.
+    /// The inverse of ``date(daysSince1970:)``; also accepts days that do not exist.
     private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let yearFromMarch = month <= 2 ? year - 1 : year
         let era = yearFromMarch.flooredQuotient(by: 400)
@@ -49,7 +49,7 @@ extension WallTime {
     }
 }
 
-/// Reads digits and signs one after the other.
+/// Reads digits and signs in sequence.
 private struct DigitReader {
     private(set) var rest: ArraySlice<UInt8>
 
@@ -63,7 +63,7 @@ private struct DigitReader {
         return true
     }
 
-    /// A number of exactly so many digits.
+    /// Reads a number with exactly this many digits.
     mutating func number(_ digits: Int) -> Int64? {
         guard rest.count >= digits else { return nil }
         var value: Int64 = 0
@@ -75,7 +75,7 @@ private struct DigitReader {
         return value
     }
 
-    /// The digits behind a point, as milliseconds.
+    /// The fraction after the decimal point, as milliseconds.
     mutating func fraction() -> Int64? {
         var value: Int64 = 0
         var count = 0
@@ -88,7 +88,7 @@ private struct DigitReader {
         return count > 0 ? value : nil
     }
 
-    /// `Z`, or hours and minutes east of it, in seconds.
+    /// `Z`, or the offset east of UTC in hours and minutes; in seconds.
     mutating func offset() -> Int64? {
         if take("Z") || take("z") { return 0 }
         let isWest = take("-")

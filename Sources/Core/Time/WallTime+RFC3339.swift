@@ -1,11 +1,11 @@
 extension WallTime {
-    /// As RFC 3339 writes it in UTC, with milliseconds: `2026-11-21T06:12:19.042Z`.
+    /// RFC 3339 in UTC, with milliseconds: `2026-11-21T06:12:19.042Z`.
     package var rfc3339: String {
         let millisecond = milliseconds - seconds * 1000
         return "\(digitsToTheSecond).\(padded(millisecond, 3))Z"
     }
 
-    /// As RFC 3339 writes it in UTC, to the second: `2026-11-21T06:12:19Z`.
+    /// RFC 3339 in UTC, to the second: `2026-11-21T06:12:19Z`.
     package var inUTC: String {
         "\(digitsToTheSecond)Z"
     }
@@ -39,7 +39,7 @@ extension WallTime {
 }
 
 extension Int64 {
-    /// The quotient rounded down, also below zero; the divisor is positive.
+    /// The quotient rounded down, also for negative values; the divisor is positive.
     func flooredQuotient(by divisor: Int64) -> Int64 {
         let quotient = self / divisor
         return self % divisor < 0 ? quotient - 1 : quotient

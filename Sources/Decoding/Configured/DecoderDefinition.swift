@@ -1,9 +1,9 @@
 package import Settings
 
-/// A decoder with options of its own.
+/// A named decoder with its options.
 package struct DecoderDefinition: Sendable, Equatable {
     package var name: String
-    /// The format that it reads.
+    /// The name of its format.
     package var format: String
     package var options: SettingValues
 

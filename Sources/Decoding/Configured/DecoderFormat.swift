@@ -1,28 +1,28 @@
 public import Core
 public import Settings
 
-/// A message format: what it is called, what a configuration may say about it, and how a decoder for it is made.
+/// A message format: its name, its configuration options, and the factory for its decoders.
 public struct DecoderFormat: Sendable {
-    /// What `queues[].decoder` calls it, and the section in `decoders` with its options.
+    /// The value of `queues[].decoder`, and the name of its options section in `decoders`.
     public let name: String
-    /// Of what the decoder makes of a message (semantic versioning): the first number changes when the same message
-    /// becomes something else.
+    /// The semantic version of the decoder's output. The major version changes when the same message is decoded
+    /// differently.
     public let version: String
-    /// One sentence, for the reference of the configuration.
+    /// One sentence, for the configuration reference.
     public let summary: String
-    /// The keys of its section, with paths that begin there.
+    /// The keys of its section, with paths relative to the section.
     package let settings: [Setting]
-    /// Has no side effects and reads no file; what is wrong between the options it reports to them.
+    /// Must not have side effects or read files. Reports conflicts between options to them.
     let make: @Sendable (inout DecoderOptions) -> any Decoder
 
     /// - Parameters:
-    ///   - name: 1 to 64 lower-case letters, digits, hyphens and underscores; no other format has it.
-    ///   - version: three numbers with dots between them.
-    ///   - summary: one sentence, for the reference of the configuration.
-    ///   - options: what its section in `decoders` may say. A format without options has no section.
-    ///   - make: makes a decoder of what a configuration says, and reports to the options what is wrong between them.
-    ///     It is called for every decoder of a configuration, by `check` as well, and more than once: it reads no file,
-    ///     opens no connection and starts no thread.
+    ///   - name: 1 to 64 lower-case letters, digits, hyphens and underscores; unique among the formats.
+    ///   - version: three numbers separated by dots.
+    ///   - summary: one sentence, for the configuration reference.
+    ///   - options: the options of its section in `decoders`. A format without options has no section.
+    ///   - make: creates a decoder from its options, and reports conflicts between them. It is called for every
+    ///     decoder of a configuration, also by `check`, and more than once. It must not read files, open connections
+    ///     or start threads.
     public init(
         _ name: String, version: String, _ summary: String, _ options: [Setting] = [],
         make: @escaping @Sendable (inout DecoderOptions) -> any Decoder
@@ -34,12 +34,12 @@ public struct DecoderFormat: Sendable {
         self.make = make
     }
 
-    /// What its options are where a configuration says nothing; what it would have to say is missing.
+    /// The default options; required options are missing.
     var defaults: SettingValues {
         SettingReader.defaults(of: settings)
     }
 
-    /// The schema of `decoders`: a name, and one section for each format.
+    /// The schema of `decoders`: a name, and one section per format.
     package static func schema(_ formats: [DecoderFormat]) -> [Setting] {
         let list = [
             Setting(

@@ -1,23 +1,23 @@
 public import Core
 import Settings
 
-/// What a configuration says to one decoder: values that the schema has checked, and the decoders within it.
+/// The options of one decoder: values validated against the schema, and nested decoders.
 ///
-/// An option that has no value is `nil`: it was left out and is optional, or it is wrong, which has been reported
-/// already. A decoder is made all the same, so that every problem is told at once; it is thrown away then.
+/// An option without a value is `nil`: it is optional and not set, or it is invalid and already reported. A decoder is
+/// created even then, so that all problems are reported together, and is discarded afterwards.
 public struct DecoderOptions {
-    /// What is wrong between the options, beyond what the schema says of each.
+    /// A conflict between options, which the schema of the individual options does not detect.
     package struct Problem: Equatable {
-        /// Begins at the decoder's section; empty for the section itself.
+        /// Relative to the decoder's section; empty for the section itself.
         package let path: String
         package let message: String
     }
 
     let values: SettingValues
-    /// Finds a decoder by its name; `nil` if there is none, or it would contain itself.
+    /// Finds a decoder by its name. Fails if there is none, or if it would contain itself.
     private let find: (String) -> Result<any Decoder, DecoderSet.Refusal>
     private(set) var problems: [Problem] = []
-    /// Why a decoder within this one cannot lie where this one lies.
+    /// Why a decoder cannot be nested here.
     private(set) var nesting: DecoderSet.Refusal?
 
     init(values: SettingValues, find: @escaping (String) -> Result<any Decoder, DecoderSet.Refusal>) {
@@ -25,24 +25,24 @@ public struct DecoderOptions {
         self.find = find
     }
 
-    /// Reports what is wrong with an option or between several. `check` says it with the option's place in the file,
-    /// and no worker starts with it.
+    /// Reports an invalid option or a conflict between options. `check` shows it with the option's location in the
+    /// file, and no worker starts.
     ///
     /// - Parameters:
-    ///   - path: the option; "" for the section as a whole. An option that the file does not give is told with the
-    ///     section's place.
-    ///   - message: what is wrong and what would be right.
+    ///   - path: the option; "" for the entire section. An option that is not in the file is reported at the
+    ///     section's location.
+    ///   - message: what is wrong and what is expected.
     public mutating func report(_ path: String, _ message: String) {
         problems.append(Problem(path: path, message: message))
     }
 
-    /// The value of a text or a choice.
+    /// The value of a text or choice option.
     public func text(_ path: String) -> String? { values.text(path) }
 
     /// The value of an integer.
     public func integer(_ path: String) -> Int? { values.integer(path) }
 
-    /// The value of a boolean; `false` where there is none.
+    /// The value of a boolean; `false` if it is not set.
     public func boolean(_ path: String) -> Bool { values.boolean(path) ?? false }
 
     /// The values of a list of texts.
@@ -51,7 +51,7 @@ public struct DecoderOptions {
     /// The values of a list of integers.
     public func integers(_ path: String) -> [Int]? { values.integers(path) }
 
-    /// The decoder that a text names: a format's name, or one in `decoders`. What is wrong with the name is reported.
+    /// The decoder named by a text option: a format, or an entry of `decoders`. An invalid name is reported.
     public mutating func decoder(_ path: String) -> any Decoder {
         guard let name = text(path) else { return APNsJSONDecoder() }
         switch find(name) {
@@ -60,14 +60,14 @@ public struct DecoderOptions {
             return APNsJSONDecoder()
         case .success(let decoder): return decoder
         case .failure(let refusal):
-            // What the environment filled in is not to be guessed from the name that it is like.
+            // A value from the environment may be secret, so it gets no suggestion.
             report(path, refusal.message + (values.written(path) == nil ? refusal.hint : ""))
             if refusal.isAboutNesting { nesting = refusal }
             return APNsJSONDecoder()
         }
     }
 
-    /// The source of a field that a setting describes; `nil` where it says nothing.
+    /// The source of a field that an option describes; `nil` if it is not set.
     mutating func source(_ path: String) -> FieldSource? {
         guard let text = text(path) else { return nil }
         do throws(FieldSource.Failure) {

@@ -1,17 +1,17 @@
 import Settings
 
-/// The formats that a program knows.
+/// The formats available in a program.
 package struct DecoderRegistry: Sendable {
-    /// Why a format cannot be one of them: a mistake in the program.
+    /// Why a format cannot be registered: a programming error.
     package struct Conflict: Error, CustomStringConvertible {
         package let description: String
     }
 
     package let formats: [DecoderFormat]
-    /// Those that have options, and so a section in `decoders[]`.
+    /// The formats with options, which therefore have a section in `decoders[]`.
     package let sections: [String]
 
-    /// The formats that come with Harebell.
+    /// The built-in formats.
     package static let builtIn = DecoderRegistry([
         AutoDecoder.format, APNsJSONDecoder.format, APNsHeadersDecoder.format, MappingDecoder.format,
         CloudEventsDecoder.format, CeleryDecoder.format, GorushDecoder.format, RpushDecoder.format,
@@ -24,7 +24,7 @@ package struct DecoderRegistry: Sendable {
         sections = formats.filter { !$0.settings.isEmpty }.map(\.name)
     }
 
-    /// These formats and others.
+    /// These formats with others added.
     package func adding(_ others: [DecoderFormat]) throws(Conflict) -> DecoderRegistry {
         var known = Set(formats.map(\.name))
         for format in others {
@@ -54,7 +54,7 @@ package struct DecoderRegistry: Sendable {
         return DecoderRegistry(formats + others)
     }
 
-    /// What a key of the configuration file may be called.
+    /// Whether a text is valid as a key of the configuration file.
     private static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -69,7 +69,7 @@ package struct DecoderRegistry: Sendable {
 }
 
 extension DecoderRegistry: Equatable {
-    /// Whether both know the same formats, in the same versions.
+    /// Whether both have the same formats in the same versions.
     package static func == (left: DecoderRegistry, right: DecoderRegistry) -> Bool {
         left.formats.elementsEqual(right.formats) { $0.name == $1.name && $0.version == $1.version }
     }

@@ -1,26 +1,25 @@
 package import Core
 import Settings
 
-/// The decoders of one configuration, by the names that queues use: one for each format with its defaults, and those
-/// that `decoders` describes.
+/// The decoders of one configuration by name: each format with its defaults, and the entries of `decoders`.
 package struct DecoderSet: Sendable {
-    /// Why a name stands for no decoder.
+    /// Why a name cannot be resolved to a decoder.
     struct Refusal: Error {
         let message: String
-        /// The name that was probably meant, to be added to the message; it tells what the wrong name looks like.
+        /// A suggestion to append to the message. It shows what the wrong name resembles.
         var hint = ""
-        /// Whether it is because of the decoders around it, who have to say so: alone it would do.
+        /// Whether the error is due to nesting and must be reported by the outer decoders.
         var isAboutNesting = false
     }
 
-    /// What is wrong with one of the definitions.
+    /// A problem with a definition.
     package struct Problem {
-        /// Its place among them.
+        /// The index of the definition.
         package let definition: Int
         package let problem: DecoderOptions.Problem
     }
 
-    /// So many decoders may lie within each other.
+    /// The maximum nesting depth of decoders.
     package static let maximumNesting = 4
 
     private var decoders: [String: Result<any Decoder, Refusal>] = [:]
@@ -32,10 +31,10 @@ package struct DecoderSet: Sendable {
         self.init([], registry)
     }
 
-    /// - Parameter definitions: those of a configuration that was found right.
+    /// - Parameter definitions: those of a validated configuration.
     package init(_ definitions: [DecoderDefinition], _ registry: DecoderRegistry) {
-        // The configuration's rules have made all decoders once. A shared library may say something else now; what its
-        // decoder does then is its own matter.
+        // The configuration's rules have already created all decoders once. If a shared library has changed since
+        // then, its decoder reports the error.
         var problems: [Problem] = []
         self.init(definitions, formats: registry.formats, problems: &problems)
     }
@@ -48,19 +47,19 @@ package struct DecoderSet: Sendable {
         problems += maker.problems.sorted { $0.definition < $1.definition }
     }
 
-    /// - Returns: `nil` unless a decoder has this name, and needs no options that it has not.
+    /// - Returns: `nil` unless a decoder has this name and all its required options are set.
     package subscript(name: String) -> (any Decoder)? {
         if case .success(let decoder) = decoders[name] { decoder } else { nil }
     }
 
-    /// The semantic version of a decoder's format; `nil` of one that has none.
+    /// The semantic version of a decoder's format; `nil` if it has none.
     package func version(of decoder: any Decoder) -> String? {
         formats.first { $0.name == decoder.name }?.version
     }
 
-    /// What to say of a name; `nil` where it stands for a decoder.
+    /// The error for a name; `nil` if it can be resolved to a decoder.
     ///
-    /// - Parameter hints: whether to add the name that was probably meant.
+    /// - Parameter hints: whether to append a suggestion.
     package func complaint(about name: String, hints: Bool = true) -> String? {
         let refusal: Refusal
         switch decoders[name] {
@@ -71,7 +70,7 @@ package struct DecoderSet: Sendable {
         return refusal.message + (hints ? refusal.hint : "")
     }
 
-    /// Makes decoders, those within them first.
+    /// Creates decoders, nested ones first.
     private final class Maker {
         private let definitions: [DecoderDefinition]
         private let formats: [DecoderFormat]
@@ -86,7 +85,7 @@ package struct DecoderSet: Sendable {
             formats.map(\.name) + definitions.map(\.name).filter { name in !formats.contains { $0.name == name } }
         }
 
-        /// - Parameter outer: the decoders that it would lie in; its own problems count where there are none.
+        /// - Parameter outer: the enclosing decoders. The decoder's own problems are recorded only if there are none.
         func find(_ name: String, within outer: [String]) -> Result<any Decoder, Refusal> {
             guard !outer.contains(name) else {
                 return .failure(Refusal(message: "\"\(name)\" would lie within itself", isAboutNesting: true))
@@ -114,7 +113,7 @@ package struct DecoderSet: Sendable {
         }
     }
 
-    /// What to say of a name that nothing has.
+    /// The error for an unknown name.
     private static func unknown(_ name: String, among names: [String]) -> Refusal {
         Refusal(
             message: "\"\(name)\" is not one of \(names.joined(separator: ", "))",

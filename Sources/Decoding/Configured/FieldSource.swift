@@ -1,15 +1,15 @@
 import Core
 
-/// Where the value of a field comes from, as a configuration words it.
+/// The source of a field's value, as written in the configuration.
 ///
 /// | text | value |
 /// |---|---|
-/// | `/a/b` | what a JSON pointer (RFC 6901) finds in the body |
+/// | `/a/b` | the value at a JSON pointer (RFC 6901) in the body |
 /// | `header:NAME`, `property:NAME` | an AMQP header or property |
 /// | text with `{/a/b}`, `{header:NAME}`, `{property:NAME}` | a template; `{/a/b\|text}` has a default, `{{` is `{` |
 /// | `constant:TEXT`, and any other text | the text itself |
 enum FieldSource: Equatable {
-    /// Why a text is none.
+    /// Why a text is not a valid source.
     struct Failure: Error {
         let message: String
     }
@@ -37,7 +37,7 @@ enum FieldSource: Equatable {
         }
     }
 
-    /// Whether it looks into the body.
+    /// Whether it reads the body.
     var readsBody: Bool {
         switch self {
         case .constant: false
@@ -47,7 +47,7 @@ enum FieldSource: Equatable {
     }
 }
 
-/// One value of a message.
+/// A reference to one value of a message.
 enum FieldReference: Equatable {
     case pointer(JSONPointer, text: String)
     case header(String)
@@ -76,7 +76,7 @@ enum FieldReference: Equatable {
         if case .pointer = self { true } else { false }
     }
 
-    /// As the configuration words it.
+    /// The reference as written in the configuration.
     var description: String {
         switch self {
         case .pointer(_, let text): text
@@ -86,7 +86,7 @@ enum FieldReference: Equatable {
     }
 }
 
-/// The AMQP properties that a field may come from.
+/// The AMQP properties that can be the source of a field.
 enum MessageProperty: String, CaseIterable {
     case messageID = "message-id"
     case correlationID = "correlation-id"
@@ -115,10 +115,10 @@ enum MessageProperty: String, CaseIterable {
     }
 }
 
-/// A message whose values are asked for one by one.
+/// A message for reading individual values.
 struct MappedMessage {
     let delivery: Delivery
-    /// The body; `nil` where nobody asks for what is in it.
+    /// The parsed body; `nil` if no source reads it.
     let document: JSONPart?
 
     func part(at pointer: JSONPointer) -> JSONPart? {
@@ -146,7 +146,7 @@ struct MappedMessage {
 }
 
 extension String {
-    /// What follows a prefix; `nil` if it begins with something else.
+    /// The text after a prefix; `nil` without the prefix.
     func dropPrefix(_ prefix: String) -> String? {
         hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
     }

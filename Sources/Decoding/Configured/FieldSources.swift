@@ -1,23 +1,23 @@
 import Core
 import Settings
 
-/// Where the fields of a request come from, as far as a configuration says so.
+/// The configured sources of a request's fields.
 struct FieldSources {
     private var sources: [(name: RequestFields.Name, source: FieldSource)] = []
 
     init() {}
 
-    /// - Parameter names: the settings to look at; they are called as the fields.
+    /// - Parameter names: the settings to read; they have the names of the fields.
     init(_ options: inout DecoderOptions, _ names: [RequestFields.Name] = FieldSources.names) {
         for name in names {
             if let source = options.source(name.text.description) { sources.append((name, source)) }
         }
     }
 
-    /// The fields that a source may be given for.
+    /// The fields that can have a source.
     static let names = RequestFields.Name.allCases.filter { $0 != .payload && $0 != .channel }
 
-    /// A setting for each field; each may be left out.
+    /// An optional setting for each field.
     static func settings(_ names: [RequestFields.Name] = FieldSources.names) -> [Setting] {
         names.map { name in
             Setting(
@@ -35,7 +35,7 @@ struct FieldSources {
         sources.contains { $0.source.readsBody }
     }
 
-    /// Sets every field that has a source and is in the message.
+    /// Sets every field that has a source and a value in the message.
     func fill(_ fields: inout RequestFields, from message: MappedMessage) throws(DecodingFailure) {
         for (name, source) in sources {
             guard name != .deviceTokens else {
@@ -69,7 +69,7 @@ struct FieldSources {
 extension JSONPart {
     /// The elements of an array of strings.
     ///
-    /// - Parameter name: what to call it in a failure.
+    /// - Parameter name: its name in an error.
     func texts(_ name: String) throws(DecodingFailure) -> [ArraySlice<UInt8>] {
         guard kind == .array else { throw DecodingFailure("\(name): expected an array, found \(kind.name)") }
         var texts: [ArraySlice<UInt8>] = []

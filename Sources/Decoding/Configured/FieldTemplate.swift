@@ -1,10 +1,10 @@
 import Core
 
-/// Text with places for values: `order-{/order/id}`, or JSON whose strings and values have such places.
+/// A template: text such as `order-{/order/id}`, or JSON whose strings and values contain placeholders.
 struct FieldTemplate: Equatable {
     private enum Part: Equatable {
         case text([UInt8])
-        /// - Parameter isInString: whether it stands between the quotes of a JSON string.
+        /// - Parameter isInString: whether it is within a JSON string.
         case value(FieldReference, standIn: [UInt8]?, isInString: Bool)
     }
 
@@ -44,7 +44,7 @@ struct FieldTemplate: Equatable {
         text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:")
     }
 
-    /// Its text, if no value stands in it.
+    /// Its text, if it has no placeholders.
     var constant: [UInt8]? {
         switch parts.count {
         case 0: []
@@ -57,7 +57,7 @@ struct FieldTemplate: Equatable {
         parts.contains { if case .value(let reference, _, _) = $0 { reference.readsBody } else { false } }
     }
 
-    /// Missing where one of its values is missing and has no default.
+    /// Missing if one of its values is missing and has no default.
     func text(in message: MappedMessage) -> RequestFields.Value {
         var text: [UInt8] = []
         for part in parts {
@@ -77,9 +77,10 @@ struct FieldTemplate: Equatable {
         return .text(text[...])
     }
 
-    /// As JSON: a value within quotes becomes a part of that string, any other stands as it does in the message.
+    /// The template as JSON. A placeholder within quotes becomes part of that string; any other value is inserted as
+    /// in the message.
     ///
-    /// - Throws: where a value is missing and has no default, or cannot stand in a string.
+    /// - Throws: if a value is missing and has no default, or is not allowed in a string.
     func json(in message: MappedMessage) throws(DecodingFailure) -> [UInt8] {
         var json: [UInt8] = []
         for part in parts {
@@ -119,7 +120,7 @@ struct FieldTemplate: Equatable {
             guard part.kind != .object, part.kind != .array else {
                 throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
             }
-            // Of a string what is between its quotes, escapes included.
+            // For a string, the bytes between its quotes, including escapes.
             json += part.document.slice(part.value.range)
             return true
         }
@@ -135,7 +136,7 @@ struct FieldTemplate: Equatable {
     }
 }
 
-/// Tells whether reading of JSON stands within a string.
+/// Tracks whether the current position in JSON is within a string.
 private struct JSONStringTracker {
     private(set) var isInside = false
     private var isEscaped = false

@@ -2,14 +2,14 @@ public import Settings
 
 /// The options of a decoder.
 ///
-/// A key is 1 to 64 lower-case letters, digits, hyphens and underscores. As everywhere in the configuration, `${NAME}`
-/// in a value is what an environment variable says.
+/// A key is 1 to 64 lower-case letters, digits, hyphens and underscores. As in the rest of the configuration,
+/// `${NAME}` in a value is replaced by an environment variable.
 extension Setting {
-    /// What an option is where a configuration does not give it.
+    /// The value of an option that is not set.
     public enum Default<Value: Sendable>: Sendable {
-        /// It has to be given.
+        /// The option is required.
         case required
-        /// Nothing; `null` says the same.
+        /// No value; `null` has the same effect.
         case none
         /// This value.
         case value(Value)
@@ -24,7 +24,7 @@ extension Setting {
     }
 
     /// - Parameters:
-    ///   - bytes: how long it may be, in bytes of UTF-8.
+    ///   - bytes: the length, in bytes of UTF-8.
     ///   - summary: one sentence, for the reference.
     public static func text(
         _ key: String, bytes: ClosedRange<Int> = 1...1024, default value: Default<String> = .required, _ summary: String
@@ -33,7 +33,7 @@ extension Setting {
     }
 
     /// - Parameters:
-    ///   - names: the texts that it may be.
+    ///   - names: the allowed values.
     ///   - summary: one sentence, for the reference.
     public static func choice(
         _ key: String, _ names: [String], default value: Default<String> = .required, _ summary: String
@@ -42,7 +42,7 @@ extension Setting {
     }
 
     /// - Parameters:
-    ///   - range: the values that it may have.
+    ///   - range: the allowed values.
     ///   - summary: one sentence, for the reference.
     public static func integer(
         _ key: String, _ range: ClosedRange<Int>, default value: Default<Int> = .required, _ summary: String
@@ -58,8 +58,8 @@ extension Setting {
     }
 
     /// - Parameters:
-    ///   - bytes: how long each may be, in bytes of UTF-8.
-    ///   - count: how many there may be.
+    ///   - bytes: the length of each, in bytes of UTF-8.
+    ///   - count: the number of elements.
     ///   - summary: one sentence, for the reference.
     public static func texts(
         _ key: String, bytes: ClosedRange<Int> = 1...1024, count: ClosedRange<Int>,
@@ -70,8 +70,8 @@ extension Setting {
     }
 
     /// - Parameters:
-    ///   - range: the values that each may have.
-    ///   - count: how many there may be.
+    ///   - range: the allowed values of each.
+    ///   - count: the number of elements.
     ///   - summary: one sentence, for the reference.
     public static func integers(
         _ key: String, _ range: ClosedRange<Int>, count: ClosedRange<Int>,
@@ -81,7 +81,7 @@ extension Setting {
         return Setting(key, .integers(range, count: count), default: yaml, summary)
     }
 
-    /// A text in YAML that is that text and nothing else: JSON's strings are YAML's, and no variable is meant.
+    /// Quotes a text for YAML, without variable substitution. JSON strings are valid YAML.
     private static func quote(_ text: String) -> String {
         var json: [UInt8] = []
         json.appendJSON(string: ArraySlice(text.replacing("${", with: "$${").utf8))

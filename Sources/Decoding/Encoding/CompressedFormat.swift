@@ -1,6 +1,6 @@
 import CZlib
 
-/// A format of compressed data. Sources: RFC 1950 (zlib, which HTTP calls `deflate`), RFC 1952 (gzip).
+/// A compression format. Sources: RFC 1950 (zlib, which HTTP calls `deflate`), RFC 1952 (gzip).
 enum CompressedFormat {
     case gzip
     case zlib
@@ -9,7 +9,7 @@ enum CompressedFormat {
         case tooLarge
         case truncated
         case trailingData
-        /// With zlib's reason.
+        /// The reason comes from zlib.
         case damaged(String)
     }
 
@@ -21,10 +21,10 @@ enum CompressedFormat {
         }
     }
 
-    /// Bytes that are decompressed at once.
+    /// Bytes decompressed per step.
     private static let chunk = 16_384
 
-    /// - Parameter limit: bytes of the result; decompression ends when there are more.
+    /// - Parameter limit: the maximum size of the result, in bytes; decompression stops beyond it.
     func decompress(_ data: ArraySlice<UInt8>, limit: Int) throws(Failure) -> [UInt8] {
         var stream = unsafe z_stream()
         let size = unsafe Int32(MemoryLayout<z_stream>.size)
@@ -32,7 +32,7 @@ enum CompressedFormat {
             throw unsafe damaged(stream)
         }
         defer { unsafe inflateEnd(&stream) }
-        // zlib only reads the input.
+        // A mutable copy for zlib, which only reads it.
         var data = Array(data)
         let count = data.count
         return try unsafe data.withUnsafeMutableBufferPointer { input throws(Failure) in
@@ -56,7 +56,7 @@ enum CompressedFormat {
             switch code {
             case Z_OK: break
             case Z_STREAM_END where unsafe stream.avail_in == 0: return result
-            // A gzip file may have several members.
+            // A gzip file can have several members.
             case Z_STREAM_END where self == .gzip:
                 guard unsafe inflateReset(&stream) == Z_OK else { throw unsafe damaged(stream) }
             case Z_STREAM_END: throw .trailingData

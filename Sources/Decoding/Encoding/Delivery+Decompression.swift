@@ -1,12 +1,12 @@
 package import Core
 
 extension Delivery {
-    /// The message with its body as it was before its `content_encoding`, which the copy does not have.
+    /// The message with its body decoded by its `content_encoding`, and without that property.
     ///
-    /// Clients such as kombu write the character set into `content_encoding`: that encodes nothing. Source of the
+    /// Clients such as kombu write the character set into `content_encoding`, which is not an encoding. Source of the
     /// names: RFC 9110, section 8.4.1.
     ///
-    /// - Parameter limit: bytes that the body may have: `broker.maximum_message_bytes`.
+    /// - Parameter limit: the maximum size of the body, in bytes: `broker.maximum_message_bytes`.
     package func decompressed(limit: Int) throws(DecodingFailure) -> Delivery {
         guard hasContentEncoding, let encoding = contentEncoding else { return self }
         let format: CompressedFormat

@@ -1,8 +1,9 @@
 package import Core
 
-/// `apns-headers`: the body is the payload, and all else stands in AMQP headers of Apple's names: the cheapest form.
+/// `apns-headers`: the body is the payload, and all other fields are AMQP headers with Apple's names. The fastest
+/// format.
 ///
-/// Numbers may be integers or decimal digits; `device-tokens` is a text of tokens with commas between them.
+/// Numbers may be integers or decimal digits; `device-tokens` is a text of comma-separated tokens.
 package struct APNsHeadersDecoder: RefusingDecoder {
     package let name = "apns-headers"
 

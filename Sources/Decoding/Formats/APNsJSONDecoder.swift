@@ -2,7 +2,7 @@ package import Core
 
 /// `apns-json`: a JSON envelope whose keys are Apple's header names; the payload is a slice of the body.
 ///
-/// Unknown keys are passed over, of a key that comes twice the last one counts, and `null` is as good as no key.
+/// Unknown keys are ignored, the last of duplicate keys counts, and `null` is the same as a missing key.
 package struct APNsJSONDecoder: RefusingDecoder {
     package let name = "apns-json"
 
@@ -16,7 +16,7 @@ package struct APNsJSONDecoder: RefusingDecoder {
         return .request(try Self.request(delivery.body))
     }
 
-    /// The request of one envelope.
+    /// The request in one envelope.
     static func request(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
         var envelope = Envelope()
         do {
@@ -41,7 +41,8 @@ package struct APNsJSONDecoder: RefusingDecoder {
         return try envelope.fields.request(payload: bytes)
     }
 
-    /// The elements of `device-tokens`; empty, which no device token is, in the place of what is no string.
+    /// The elements of `device-tokens`. An element that is not a string becomes empty, which is not a valid device
+    /// token.
     private static func texts(_ array: JSONValue, in body: ArraySlice<UInt8>) throws(DecodingFailure) -> [ArraySlice<
         UInt8
     >] {
@@ -64,13 +65,13 @@ package struct APNsJSONDecoder: RefusingDecoder {
     }
 }
 
-/// What the scan of one body found.
+/// The fields found in one body.
 private struct Envelope {
     var fields = RequestFields()
     var payload: JSONValue?
     var tokens: JSONValue?
     var channel: JSONValue?
-    /// What the body is, if not an object.
+    /// The body's type, if it is not an object.
     var otherKind: JSONValue.Kind?
 
     mutating func scan(_ body: ArraySlice<UInt8>) throws(JSONFailure) {
@@ -97,12 +98,12 @@ private struct Envelope {
 }
 
 extension RequestFields.Value {
-    /// A text or an integer as such; `null` and a member that is not there are missing.
+    /// A text or an integer is kept; `null` and an absent member become missing.
     public init(_ part: JSONPart?) {
         if let part { self.init(part.value, in: part.document) } else { self = .missing }
     }
 
-    /// A text that is not one of the message.
+    /// A text from outside the message.
     public init(_ text: String) {
         self = .text(ArraySlice(text.utf8))
     }

@@ -1,12 +1,12 @@
 package import Core
 
-/// `auto`: our own formats and events by their content type and headers; without either, a header that names the target
-/// tells our own apart.
+/// `auto`: selects between our formats and events by content type and headers. Without either, a header with the
+/// target identifies our header format.
 package struct AutoDecoder: Decoder {
     package let name = "auto"
     private let json = APNsJSONDecoder()
     private let headers = APNsHeadersDecoder()
-    /// `nil` for the data of an event: there is no event within an event.
+    /// `nil` for the data of an event, because events cannot be nested.
     private let events: CloudEventsDecoder?
 
     static let format = DecoderFormat(

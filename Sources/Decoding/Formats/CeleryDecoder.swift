@@ -1,7 +1,7 @@
 import Core
 import Settings
 
-/// `celery`: the arguments of a task; which task's and where in them stands in the configuration.
+/// `celery`: the arguments of a task. The configuration names the task and the argument.
 ///
 /// Protocol 2 has the task in headers and `[args, kwargs, embed]` as the body; protocol 1 has both in the body.
 /// Source: Celery, "Message Protocol".
@@ -81,7 +81,7 @@ struct CeleryDecoder: RefusingDecoder {
         return .request(request)
     }
 
-    /// A task may come as pickle, which runs what it says.
+    /// Rejects pickle, because unpickling executes code.
     private static func checkSerialization(_ delivery: Delivery) throws(DecodingFailure) {
         if let type = delivery.contentType, !type.isEmpty, !ContentType(type).isJSON {
             throw DecodingFailure("content-type: expected application/json: set task_serializer to json")
@@ -92,7 +92,7 @@ struct CeleryDecoder: RefusingDecoder {
     }
 }
 
-/// What a task's message says, in either protocol.
+/// The fields of a task message, in either protocol.
 private struct CeleryMessage {
     let task: ArraySlice<UInt8>
     let id: ArraySlice<UInt8>?
@@ -144,7 +144,7 @@ private struct CeleryMessage {
         if case .text(let text) = header { text } else { nil }
     }
 
-    /// ISO 8601 as Python writes it: without an offset it is UTC (`enable_utc`, Celery's default).
+    /// ISO 8601 as Python writes it. Without an offset it is UTC (`enable_utc`, Celery's default).
     private static func time(_ text: ArraySlice<UInt8>?, _ name: String) throws(DecodingFailure) -> WallTime? {
         guard let text else { return nil }
         guard let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: Array(text) + [UInt8(ascii: "Z")]) else {
@@ -155,10 +155,10 @@ private struct CeleryMessage {
 }
 
 extension Request {
-    /// Nothing of it is worth delivering after this.
+    /// Limits the expiration of all notifications.
     mutating func limit(to time: WallTime) {
         for index in notifications.indices {
-            // 0 asks for one attempt, and is the end of the message's own story.
+            // An earlier expiration is kept, also 0, which means a single attempt.
             if let own = notifications[index].expiration, own <= time.seconds { continue }
             notifications[index].expiration = max(1, time.seconds)
         }

@@ -1,15 +1,15 @@
 import Core
 import Settings
 
-/// `cloudevents`: the data of an event, read by another decoder.
+/// `cloudevents`: the data of an event, decoded by another decoder.
 ///
-/// In structured mode the body is the event as JSON; in binary mode the body is the data, and the attributes are
+/// In structured mode the body is the event as JSON. In binary mode the body is the data, and the attributes are
 /// headers named `cloudEvents:…` or `cloudEvents_…`. Sources: CloudEvents 1.0.2, JSON event format and AMQP protocol
 /// binding.
 struct CloudEventsDecoder: RefusingDecoder {
     let name = "cloudevents"
     private let inner: any Decoder
-    /// Events of these types are requests; all are where there are none.
+    /// Only events of these types are requests; empty for all types.
     private let types: [String]
 
     static let format = DecoderFormat(
@@ -22,7 +22,7 @@ struct CloudEventsDecoder: RefusingDecoder {
         ]
     ) { options in CloudEventsDecoder(&options) }
 
-    /// For events of every type.
+    /// Accepts events of every type.
     init(_ inner: any Decoder) {
         self.inner = inner
         types = []
@@ -35,7 +35,7 @@ struct CloudEventsDecoder: RefusingDecoder {
 
     func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         let isNamed = delivery.contentType.map { ContentType($0).hasPrefix("application/cloudevents") } ?? false
-        // Some publish structured events as plain application/json.
+        // Some producers publish structured events as plain application/json.
         let isStructured = isNamed || !Self.isBinary(delivery)
         return isStructured ? try structured(delivery, at: now) : try binary(delivery, at: now)
     }
@@ -66,7 +66,7 @@ struct CloudEventsDecoder: RefusingDecoder {
         }
     }
 
-    /// Whether a message's headers are those of an event in binary mode.
+    /// Whether a message has the headers of an event in binary mode.
     static func isBinary(_ delivery: Delivery) -> Bool {
         Attribute.specversion.value(in: delivery) != nil
     }
@@ -118,7 +118,7 @@ struct CloudEventsDecoder: RefusingDecoder {
         }
         let answer = inner.decode(data, at: now)
         guard case .request(var request) = answer else { return answer }
-        // Source and id together name an event.
+        // Source and id together identify an event.
         if request.key == nil { request.key = source + [0] + id }
         return .request(request)
     }

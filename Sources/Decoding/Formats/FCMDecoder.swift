@@ -1,9 +1,9 @@
 import Core
 
-/// `fcm-v1`: the part for APNs of a message to Firebase Cloud Messaging's HTTP v1 interface.
+/// `fcm-v1`: the APNs part of a message for Firebase Cloud Messaging's HTTP v1 API.
 ///
-/// Source: FCM, REST resource `projects.messages`, `ApnsConfig`. `token` there is Firebase's: the device token has to
-/// come from elsewhere.
+/// Source: FCM, REST resource `projects.messages`, `ApnsConfig`. Its `token` is a Firebase token, so the device token
+/// must come from another field.
 struct FCMDecoder: RefusingDecoder {
     let name = "fcm-v1"
     private let sources: FieldSources
@@ -14,7 +14,7 @@ struct FCMDecoder: RefusingDecoder {
 
     func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         let body = try JSONPart.object(delivery.body)
-        // Some libraries publish the message alone.
+        // Some libraries publish only the message.
         let message = JSONMembers(body)["message"] ?? body
         return .request(
             try request(
@@ -44,10 +44,10 @@ struct FCMDecoder: RefusingDecoder {
         return try fields.request(payload: try Self.payload(apns?["payload"], message, data))
     }
 
-    /// Where a device token may lie in `data`: it does not reach the device.
+    /// An optional device token in `data`; it is not sent to the device.
     private static let tokenKey = "apns_token"
 
-    /// The payload as it stands there, unless `notification` or `data` has something to add to it, as FCM does.
+    /// The payload unchanged, unless `notification` or `data` adds to it, as in FCM.
     private static func payload(
         _ given: JSONPart?, _ message: JSONMembers, _ data: JSONPart?
     ) throws(DecodingFailure) -> ArraySlice<UInt8> {

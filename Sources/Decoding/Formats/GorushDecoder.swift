@@ -1,7 +1,7 @@
 package import Core
 
-/// `gorush`: what gorush's HTTP interface takes (`notifications`), one entry of it, and what its own workers find on a
-/// queue, where the entry is base64 in the `body` of a job.
+/// `gorush`: the body of gorush's HTTP API (`notifications`), one entry of it, or a job for gorush's workers. A job
+/// has the entry as base64 in its `body`.
 ///
 /// Source: gorush, `notify/notification.go` and `notify/notification_apns.go`; golang-queue, `job/job.go`.
 package struct GorushDecoder: RefusingDecoder {
@@ -20,7 +20,7 @@ package struct GorushDecoder: RefusingDecoder {
         return try Self.decoded(body, delivery)
     }
 
-    /// What a message calls the notification at a place among all of it: `notif_id` and `message`, as they stand there.
+    /// The names of the notification at a position in the message: `notif_id` and `message`, unchanged.
     package static func names(of delivery: Delivery, at position: Int) -> (id: JSONPart?, message: JSONPart?) {
         do throws(DecodingFailure) {
             var body = try JSONPart.object(delivery.body)
@@ -46,7 +46,7 @@ package struct GorushDecoder: RefusingDecoder {
         return (entry.filled("notif_id"), entry.filled("message"))
     }
 
-    /// How many places an entry of a list takes among the notifications: one where it is wrong.
+    /// The number of positions that a list entry occupies; one if it is invalid.
     private static func places(of part: JSONPart, _ delivery: Delivery) -> Int {
         do throws(DecodingFailure) {
             return try GorushEntry(part).request(delivery)?.count ?? 0
@@ -82,7 +82,7 @@ package struct GorushDecoder: RefusingDecoder {
     private static let otherPlatforms = "for other platforms"
 }
 
-/// One of gorush's notifications: for several devices, with one payload.
+/// One gorush notification: one payload for several devices.
 private struct GorushEntry {
     private let members: JSONMembers
 
@@ -90,7 +90,7 @@ private struct GorushEntry {
         members = JSONMembers(try part.requireObject("entry"))
     }
 
-    /// - Returns: `nil` for another platform's.
+    /// - Returns: `nil` for another platform.
     func request(_ delivery: Delivery) throws(DecodingFailure) -> Request? {
         guard let platform = members["platform"]?.integer else {
             throw DecodingFailure("platform: expected 1 (iOS), or another one's number")
@@ -156,7 +156,7 @@ private struct GorushEntry {
         return aps
     }
 
-    /// A text where nothing but `message` is given, else a dictionary.
+    /// A text if only `message` is set, else a dictionary.
     private func addAlert(to aps: inout PayloadComposer) {
         let given = members["alert"].map(JSONMembers.init)
         var alert = PayloadComposer()
@@ -178,7 +178,7 @@ private struct GorushEntry {
         }
     }
 
-    /// `name` and `volume` make the sound a critical one.
+    /// `name` and `volume` make it a critical sound.
     private func addSound(to aps: inout PayloadComposer) {
         let (name, volume) = (members.filled("name"), members["volume"])
         guard name != nil || volume != nil else { return aps.add("sound", members.filled("sound")) }

@@ -2,10 +2,10 @@ import Core
 import Settings
 import System
 
-/// `library`: a shared library behind a small C interface reads the messages.
+/// `library`: a shared library with a small C interface decodes the messages.
 struct LibraryDecoder: RefusingDecoder {
     let name = "library"
-    /// `nil` where none could be made.
+    /// `nil` if it could not be created.
     private let instance: LibraryInstance?
 
     static let format = DecoderFormat(
@@ -21,8 +21,8 @@ struct LibraryDecoder: RefusingDecoder {
         ]
     ) { options in LibraryDecoder(&options) }
 
-    /// Loads the library, which a format that looks at no file would not do: what is wrong with it, and what it says of
-    /// its options, is to be told before the first message.
+    /// Loads the library, although a format should not read files: its errors and its check of the options must be
+    /// reported before the first message.
     private init(_ options: inout DecoderOptions) {
         instance = Self.instance(&options)
     }
@@ -51,11 +51,11 @@ struct LibraryDecoder: RefusingDecoder {
         }
     }
 
-    /// How long a message waits for a decoder that is not there.
+    /// The delay of a message whose decoder is unavailable.
     private static let pause = Duration.seconds(300)
 
     func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        // The configuration was right when it was read, so somebody changed the library since.
+        // The configuration was valid when it was read, so the library has changed since.
         guard let instance else { return .later(Self.pause) }
         return try instance.decode(delivery, at: now)
     }

@@ -1,13 +1,13 @@
 import Core
 import Settings
 
-/// `mapping`: any JSON, or any body with AMQP headers; a configuration says where each field stands.
+/// `mapping`: any JSON, or any body with AMQP headers; the configuration maps each field.
 struct MappingDecoder: RefusingDecoder {
     let name = "mapping"
     private let sources: FieldSources
     private let payload: Payload
     private let key: FieldSource?
-    /// What a message has to say to be a request; `nil` where each is one.
+    /// The condition for a message to be a request; `nil` if every message is.
     private let condition: (source: FieldSource, values: [String])?
 
     private enum Payload {
@@ -80,7 +80,7 @@ struct MappingDecoder: RefusingDecoder {
         return .request(try request(message))
     }
 
-    /// The body, unless nobody asks for what is in it.
+    /// The parsed body, if a field needs it.
     private func document(of delivery: Delivery) throws(DecodingFailure) -> JSONPart? {
         let payloadReadsBody =
             switch payload {

@@ -1,6 +1,6 @@
 import Core
 
-/// `node-apn`: the properties of node-apn's `Notification` as JSON, with the device tokens beside them.
+/// `node-apn`: the properties of node-apn's `Notification` as JSON, plus the device tokens.
 ///
 /// Source: node-apn, `lib/notification/index.js` and `lib/notification/apsProperties.js`.
 struct NodeAPNDecoder: RefusingDecoder {
@@ -26,7 +26,7 @@ struct NodeAPNDecoder: RefusingDecoder {
         fields.pushType = note.filledValue("pushType")
         fields.priority = note.value("priority")
         fields.channelID = note.filledValue("channelId")
-        // -1 is its word for none.
+        // -1 means no expiry.
         if let expiry = note["expiry"], expiry.integer ?? 0 >= 0 { fields.expiration = note.value("expiry") }
         if case .missing = fields.channelID { try Self.addTokens(&fields, note) }
         try sources.fill(&fields, from: mapped)
@@ -35,7 +35,7 @@ struct NodeAPNDecoder: RefusingDecoder {
         return try fields.request(payload: try Self.payload(note))
     }
 
-    /// node-apn has them beside the notification, as an argument: these are the names that senders give it.
+    /// In node-apn the tokens are a separate argument; producers use these names for them.
     private static func addTokens(_ fields: inout RequestFields, _ note: JSONMembers) throws(DecodingFailure) {
         for key: StaticString in ["deviceToken", "token", "deviceTokens", "tokens"] {
             guard let part = note.filled(key) else { continue }
@@ -72,12 +72,12 @@ struct NodeAPNDecoder: RefusingDecoder {
     }
 }
 
-/// What node-apn's setters make of `aps`.
+/// The `aps` dictionary that node-apn's setters would produce.
 private struct NodeAPS {
     private let note: JSONMembers
     private let given: [(key: ArraySlice<UInt8>, part: JSONPart)]
 
-    /// Properties whose value goes into `aps` as it is.
+    /// Properties whose value is copied to `aps` unchanged.
     private static let plain: [(property: StaticString, key: StaticString)] = [
         ("badge", "badge"), ("sound", "sound"), ("category", "category"), ("threadId", "thread-id"),
         ("interruptionLevel", "interruption-level"), ("targetContentIdentifier", "target-content-id"),

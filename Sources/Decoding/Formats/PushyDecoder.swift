@@ -1,9 +1,9 @@
 import Core
 
-/// `pushy`: Pushy's `SimpleApnsPushNotification`, as Jackson or Gson writes it.
+/// `pushy`: Pushy's `SimpleApnsPushNotification`, serialised by Jackson or Gson.
 ///
 /// Source: Pushy, `util/SimpleApnsPushNotification.java`, `PushType.java` and `DeliveryPriority.java`. The payload is
-/// JSON in a string, and goes out byte for byte once its escapes are read.
+/// JSON in a string, and is sent unchanged after unescaping.
 struct PushyDecoder: RefusingDecoder {
     let name = "pushy"
 
@@ -49,10 +49,10 @@ struct PushyDecoder: RefusingDecoder {
         }
     }
 
-    /// From here on a number counts milliseconds: as seconds it would be after the year 5138.
+    /// Numbers from here on are milliseconds; as seconds they would be after the year 5138.
     private static let smallestMilliseconds: Int64 = 100_000_000_000
 
-    /// A text in ISO 8601, seconds with a fraction, milliseconds, or an object with the fields of Java's `Instant`.
+    /// Accepts ISO 8601 text, seconds with a fraction, milliseconds, or an object with the fields of Java's `Instant`.
     private static func expiration(_ part: JSONPart?) throws(DecodingFailure) -> RequestFields.Value {
         guard let part else { return .missing }
         switch part.kind {

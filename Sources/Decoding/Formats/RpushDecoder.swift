@@ -1,6 +1,6 @@
 import Core
 
-/// `rpush`: a row of Rpush's notifications as JSON.
+/// `rpush`: a row of Rpush's notifications table as JSON.
 ///
 /// Source: Rpush, `client/active_model/apns/notification.rb`, `daemon/apnsp8/delivery.rb` and its migrations.
 struct RpushDecoder: RefusingDecoder {
@@ -24,7 +24,7 @@ struct RpushDecoder: RefusingDecoder {
         "Rpush::Client::ActiveRecord::Apnsp8::Notification",
     ]
 
-    /// Keys of `data` that mean something to Rpush.
+    /// Keys of `data` with a meaning in Rpush.
     private enum Marker {
         static let mdm: StaticString = "__rpush_mdm__"
         static let contentAvailable: StaticString = "__rpush_content_available__"
@@ -58,7 +58,7 @@ struct RpushDecoder: RefusingDecoder {
         return try fields.request(payload: try payload(row, data)[...])
     }
 
-    /// Written by hand it may have brackets and spaces.
+    /// A manually entered token may have brackets and spaces.
     private static func token(_ row: JSONMembers) -> RequestFields.Value {
         guard case .text(let text) = row.value("device_token") else { return row.value("device_token") }
         let unwanted = Array(" <>".utf8)
@@ -66,7 +66,7 @@ struct RpushDecoder: RefusingDecoder {
         return .text(ArraySlice(text.filter { !unwanted.contains($0) }))
     }
 
-    /// An object, or a text with one: the column is text.
+    /// An object, or a text that contains one: the column type is text.
     private static func data(of row: JSONMembers) throws(DecodingFailure) -> JSONPart? {
         guard let data = row.filled("data") else { return nil }
         guard data.kind == .string else { return try data.requireObject("data") }
@@ -106,7 +106,7 @@ struct RpushDecoder: RefusingDecoder {
         return payload.end()
     }
 
-    /// A dictionary lies in the text column as JSON.
+    /// A dictionary is stored in the text column as JSON.
     private static func alert(_ alert: JSONPart, _ row: JSONMembers) throws(DecodingFailure) -> ArraySlice<UInt8> {
         guard row.isSet("alert_is_json"), let text = alert.text else { return alert.raw }
         return try JSONPart(text, called: "alert").raw

@@ -1,15 +1,15 @@
 import Core
 import Settings
 
-/// `sns`: a message for Amazon SNS mobile push: one JSON text for each platform.
+/// `sns`: a message for Amazon SNS mobile push, with one JSON text per platform.
 ///
-/// The text for APNs goes out byte for byte, once its own escapes are read. Attributes come as AMQP headers, or in the
-/// message around it. Source: Amazon SNS developer guide, "Publishing with platform-specific payloads", "Message
-/// attributes for mobile push" (`AWS.SNS.MOBILE.…`).
+/// The text for APNs is sent unchanged after unescaping. Attributes are AMQP headers, or fields of the enclosing
+/// message. Source: Amazon SNS developer guide, "Publishing with platform-specific payloads", "Message attributes for
+/// mobile push" (`AWS.SNS.MOBILE.…`).
 struct SNSDecoder: RefusingDecoder {
     let name = "sns"
     private let sources: FieldSources
-    /// Whose text is taken where both are there.
+    /// Whether the sandbox text takes precedence if both are present.
     private let prefersSandbox: Bool
 
     static let format = DecoderFormat(
@@ -25,7 +25,7 @@ struct SNSDecoder: RefusingDecoder {
             prefersSandbox: options.text("platform") == "APNS_SANDBOX")
     }
 
-    /// A key of the message that is for APNs.
+    /// A key of the message for APNs.
     private struct Platform {
         let key: StaticString
         let environment: StaticString
@@ -47,7 +47,7 @@ struct SNSDecoder: RefusingDecoder {
         guard let message = outer["Message"] else {
             return try decoded(outer, nil, body, delivery, at: now)
         }
-        // As it is handed to Publish, or as a topic forwards it.
+        // As passed to Publish, or as forwarded by a topic.
         let inner = try JSONPart.object(message.text ?? [], called: "Message")
         return try decoded(JSONMembers(inner), outer["MessageAttributes"], body, delivery, at: now)
     }
@@ -58,7 +58,7 @@ struct SNSDecoder: RefusingDecoder {
         let platforms =
             prefersSandbox ? Self.sandbox + Self.production : Self.production + Self.sandbox
         guard let platform = platforms.first(where: { message[$0.key] != nil }) else {
-            // SNS sends the default text where a platform has none of its own.
+            // SNS sends the default text to a platform without a specific one.
             guard let text = message["default"]?.text, message.isAlone("default") else {
                 return .ignore(reason: "for other platforms")
             }
@@ -115,7 +115,7 @@ struct SNSDecoder: RefusingDecoder {
 }
 
 extension JSONMembers {
-    /// Whether there is no other key.
+    /// Whether this is the only key.
     fileprivate func isAlone(_ key: StaticString) -> Bool {
         keys.allSatisfy { $0.equals(key) }
     }

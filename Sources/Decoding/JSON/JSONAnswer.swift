@@ -1,4 +1,4 @@
-/// JSON for programs that read what we say, with the keys in the order in which they are given.
+/// JSON output for programs; keys keep the given order.
 package indirect enum JSONAnswer {
     case null
     case boolean(Bool)
@@ -7,7 +7,7 @@ package indirect enum JSONAnswer {
     case text(String)
     case array([JSONAnswer])
     case object([(String, JSONAnswer)])
-    /// Is JSON already.
+    /// Already encoded JSON.
     case json(String)
 
     /// A text, or null.

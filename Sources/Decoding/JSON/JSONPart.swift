@@ -1,13 +1,12 @@
 package import Core
 
-/// A value somewhere in JSON that has been checked as a whole: nothing is copied, and numbers and texts stay as they
-/// stand there.
+/// A value within validated JSON. Nothing is copied, and numbers and strings stay encoded.
 public struct JSONPart: Sendable {
-    /// The whole document.
+    /// The complete document.
     let document: ArraySlice<UInt8>
     let value: JSONValue
 
-    /// Reads one value and nothing behind it.
+    /// Parses a document that contains exactly one value.
     package init(_ document: ArraySlice<UInt8>) throws(JSONFailure) {
         var scanner = JSONScanner()
         value = try scanner.value(document.span, depth: 0)
@@ -15,9 +14,9 @@ public struct JSONPart: Sendable {
         self.document = document
     }
 
-    /// The same for a decoder.
+    /// Parses a document for a decoder.
     ///
-    /// - Parameter place: what to call the document in a failure.
+    /// - Parameter place: the document's name in an error.
     init(_ document: ArraySlice<UInt8>, called place: String) throws(DecodingFailure) {
         do throws(JSONFailure) {
             try self.init(document)
@@ -33,18 +32,18 @@ public struct JSONPart: Sendable {
 
     var kind: JSONValue.Kind { value.kind }
 
-    /// As it stands there; a string with its quotes.
+    /// The encoded value; a string includes its quotes.
     public var raw: ArraySlice<UInt8> {
         value.kind == .string
             ? document.slice(value.range.lowerBound - 1..<value.range.upperBound + 1) : document.slice(value.range)
     }
 
-    /// Of a string: its text, a view of the document unless it has escapes.
+    /// The text of a string: a view of the document unless it has escapes.
     public var text: ArraySlice<UInt8>? {
         value.kind == .string ? document.text(of: value) : nil
     }
 
-    /// Of a number without fraction and exponent.
+    /// The value of a number without fraction and exponent.
     public var integer: Int64? {
         value.kind == .number ? JSONText.integer(document.slice(value.range)) : nil
     }
@@ -54,7 +53,7 @@ public struct JSONPart: Sendable {
         value.kind == .boolean && document.slice(value.range).first == UInt8(ascii: "t")
     }
 
-    /// - Parameter name: what to call it in a failure.
+    /// - Parameter name: its name in an error.
     /// - Throws: unless it is an object.
     func requireObject(_ name: StaticString) throws(DecodingFailure) -> JSONPart {
         guard kind == .object else { throw DecodingFailure("\(name): expected an object, found \(kind.name)") }
@@ -65,7 +64,7 @@ public struct JSONPart: Sendable {
         value.kind == .object && value.isEmptyObject(in: document)
     }
 
-    /// Of an object: its members in their order; a key may stand twice.
+    /// The members of an object, in order; a key may occur twice.
     var members: [(key: ArraySlice<UInt8>, part: JSONPart)] {
         var members: [(ArraySlice<UInt8>, JSONPart)] = []
         walk("{") { bytes, scanner throws(JSONFailure) in
@@ -80,7 +79,7 @@ public struct JSONPart: Sendable {
         return members
     }
 
-    /// Of an array: its elements; none of anything else.
+    /// The elements of an array; empty for any other type.
     public var elements: [JSONPart] {
         var elements: [JSONPart] = []
         walk("[") { bytes, scanner throws(JSONFailure) in
@@ -91,7 +90,7 @@ public struct JSONPart: Sendable {
         return elements
     }
 
-    /// The member of an object with this key, the last one of several; `nil` also where it is `null`.
+    /// The last member of an object with this key; `nil` also if it is `null`.
     subscript(key: some Collection<UInt8>) -> JSONPart? {
         var found: JSONPart?
         walk("{") { bytes, scanner throws(JSONFailure) in
@@ -105,8 +104,7 @@ public struct JSONPart: Sendable {
         return found?.kind == .null ? nil : found
     }
 
-    /// The member of an object with this key, the last one of several; `nil` also where it is `null`, and of anything
-    /// else.
+    /// The last member of an object with this key; `nil` also if it is `null`, and for any other type.
     public subscript(key: String) -> JSONPart? {
         self[key.utf8]
     }
@@ -124,8 +122,8 @@ public struct JSONPart: Sendable {
     }
 }
 
-/// The members of an object by their keys, for formats that know many; of a key that stands twice the last one counts,
-/// and `null` is as good as no key.
+/// The members of an object by key, for formats with many keys. The last of duplicate keys counts, and `null` is the
+/// same as a missing key.
 struct JSONMembers {
     private let members: [(key: ArraySlice<UInt8>, part: JSONPart)]
 

@@ -1,10 +1,10 @@
 import Core
 
-/// A place in a JSON document. Source: RFC 6901.
+/// A location in a JSON document. Source: RFC 6901.
 struct JSONPointer: Equatable {
     private let tokens: [[UInt8]]
 
-    /// - Returns: `nil` unless `text` is empty (the whole document) or begins with a slash, and each `~` is `~0` or
+    /// - Returns: `nil` unless `text` is empty (the complete document) or begins with a slash, and each `~` is `~0` or
     ///   `~1`.
     init?(_ text: String) {
         guard !text.isEmpty else {
@@ -36,13 +36,13 @@ struct JSONPointer: Equatable {
         self.tokens = Array(tokens)
     }
 
-    /// The key of the first step; `nil` for the whole document.
+    /// The key of the first step; `nil` for the complete document.
     var first: [UInt8]? { tokens.first }
 
     /// The steps after the first.
     var rest: JSONPointer { JSONPointer(tokens: tokens.dropFirst()) }
 
-    /// What lies there; `nil` where nothing does, or `null`.
+    /// The value at this location; `nil` if it is absent or `null`.
     func find(in root: JSONPart) -> JSONPart? {
         var part = root
         for token in tokens {

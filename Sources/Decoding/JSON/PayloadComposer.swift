@@ -1,7 +1,7 @@
 import Core
 
-/// Writes a payload from the fields of another format: every value as it stands in the message, so that no number is
-/// read and written again.
+/// Writes a payload from the fields of another format. Values are copied unchanged from the message, so that numbers
+/// are not reformatted.
 package struct PayloadComposer {
     private(set) var bytes: [UInt8] = []
     private var isFirst = true
@@ -11,16 +11,16 @@ package struct PayloadComposer {
         bytes.append(UInt8(ascii: "{"))
     }
 
-    /// The object, finished.
+    /// The completed object.
     package consuming func end() -> [UInt8] {
         bytes.append(UInt8(ascii: "}"))
         return bytes
     }
 
-    /// Whether no member was written yet.
+    /// Whether no member has been written.
     var isEmpty: Bool { isFirst }
 
-    /// A member whose value is JSON.
+    /// Adds a member whose value is JSON.
     package mutating func add(_ name: StaticString, json: some Collection<UInt8>) {
         begin()
         bytes.append(UInt8(ascii: "\""))
@@ -29,12 +29,12 @@ package struct PayloadComposer {
         bytes.append(contentsOf: json)
     }
 
-    /// Nothing where there is no part.
+    /// Adds a member, unless `part` is `nil`.
     package mutating func add(_ name: StaticString, _ part: JSONPart?) {
         if let part { add(name, json: part.raw) }
     }
 
-    /// A member whose value is text.
+    /// Adds a member whose value is text.
     package mutating func add(_ name: StaticString, text: ArraySlice<UInt8>) {
         var string: [UInt8] = []
         string.appendJSON(string: text)
@@ -45,7 +45,7 @@ package struct PayloadComposer {
         add(name, json: object.end())
     }
 
-    /// A member with any name.
+    /// Adds a member with any name.
     mutating func add(key: ArraySlice<UInt8>, json: some Collection<UInt8>) {
         begin()
         bytes.appendJSON(string: key)
@@ -60,7 +60,7 @@ package struct PayloadComposer {
 }
 
 extension JSONMembers {
-    /// The part, unless it is an empty string: what a format's own library would leave out.
+    /// The part, unless it is an empty string, which the format's own library would omit.
     func filled(_ key: StaticString) -> JSONPart? {
         guard let part = self[key], part.kind != .string || !part.value.range.isEmpty else { return nil }
         return part
@@ -72,13 +72,13 @@ extension JSONMembers {
         return part.isTrue || part.integer == 1
     }
 
-    /// What a field of a request is.
+    /// The value for a field of a request.
     func value(_ key: StaticString) -> RequestFields.Value {
         guard let part = self[key] else { return .missing }
         return RequestFields.Value(part.value, in: part.document)
     }
 
-    /// The same where an empty string is nothing.
+    /// The value for a field, where an empty string counts as missing.
     func filledValue(_ key: StaticString) -> RequestFields.Value {
         filled(key) == nil ? .missing : value(key)
     }

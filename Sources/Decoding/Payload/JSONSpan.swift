@@ -1,8 +1,8 @@
 import Core
 
 extension Span<UInt8> {
-    /// Gives the text of a string that a scanner of these bytes found; what is half of a surrogate pair is no text, and
-    /// stays as it stands there.
+    /// Passes on the text of a string that a scanner of these bytes found. A string with an unpaired surrogate is
+    /// passed on encoded.
     func withText<Result>(of string: JSONValue, _ body: (Span<UInt8>) -> Result) -> Result {
         guard string.isEscaped, let text = JSONText.unescape(bytes(string.range)) else {
             return body(extracting(string.range))
@@ -14,7 +14,7 @@ extension Span<UInt8> {
         withText(of: string) { $0.equals(text) }
     }
 
-    /// The value of a number; beyond what Swift can read, none that lies in a range.
+    /// The value of a number; NaN, which is in no range, if Swift cannot parse it.
     func number(_ number: JSONValue) -> Double {
         let digits = extracting(number.range)
         if digits.count == 1 { return Double(digits[0] - UInt8(ascii: "0")) }
@@ -22,7 +22,8 @@ extension Span<UInt8> {
         return Double(text) ?? .nan
     }
 
-    /// A key as the next part of a path; what does not look like an identifier is left out, since it may be anything.
+    /// A key as a path component. A key that does not look like an identifier is omitted, because it may contain
+    /// anything.
     func pathPart(_ key: JSONValue) -> String {
         withText(of: key) { name in
             guard 1...Self.maximumPathPart ~= name.count,

@@ -1,9 +1,9 @@
 package import Core
 import Settings
 
-/// Holds a payload to Apple's tables of keys.
+/// Checks a payload against Apple's tables of keys.
 ///
-/// It walks the bytes once, builds no tree, changes nothing, and allocates only for what it finds.
+/// It reads the bytes once, builds no tree, changes nothing, and allocates only for findings.
 ///
 /// Sources: those of ``PayloadTable``; "Sending notification requests to APNs", `apns-push-type`: "The value of this
 /// header must accurately reflect the contents of your notification's payload."
@@ -15,7 +15,7 @@ package struct PayloadCheck {
     private var event: LiveActivityEvent?
     private var hasInteraction = false
 
-    /// - Parameter isBroadcast: whether it goes to a channel instead of a device.
+    /// - Parameter isBroadcast: whether it is sent to a channel instead of a device.
     package static func findings(
         in payload: ArraySlice<UInt8>, for type: PushType, isBroadcast: Bool
     ) -> PayloadFindings {
@@ -73,10 +73,10 @@ package struct PayloadCheck {
         }
     }
 
-    /// Reads the dictionary whose bracket was just opened.
+    /// Reads a dictionary after its opening bracket.
     ///
-    /// - Parameter depth: how many brackets are open around its values.
-    /// - Returns: one bit for each row of the table that was met.
+    /// - Parameter depth: the number of brackets open around its values.
+    /// - Returns: one bit for each table row that was found.
     private mutating func checkKeys(
         of table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
     ) throws(JSONFailure) -> UInt32 {
@@ -147,7 +147,7 @@ package struct PayloadCheck {
         case .fraction:
             return 0...1 ~= bytes.number(value)
         case .seconds:
-            // The upper end, in the year 5138, tells seconds from milliseconds.
+            // The upper bound, in the year 5138, distinguishes seconds from milliseconds.
             return 0..<100_000_000_000 ~= bytes.number(value)
         case .interruptionLevel:
             return bytes.isText(value, "passive") || bytes.isText(value, "active")
@@ -167,7 +167,7 @@ package struct PayloadCheck {
         }
     }
 
-    /// What is said about a key that no table has.
+    /// The finding for an unknown key.
     private static func unknown(_ part: String, in table: PayloadTable, for type: PushType) -> String {
         let names = table.keys.filter { $0.scope.contains(type) }.map(\.name.description)
         if let meant = Suggestion.closest(to: String(part.dropFirst()), among: names) {

@@ -1,12 +1,12 @@
-/// What is wrong with a payload by Apple's tables: JSON paths with what was expected there, and no value.
+/// Violations of Apple's tables in a payload: JSON paths and expectations, without values.
 package struct PayloadFindings: Equatable, Sendable {
-    /// Further ones are only counted.
+    /// Further findings are only counted.
     package static let maximumKept = 4
 
     private struct Finding: Equatable {
-        /// Up to the last key of Apple's.
+        /// The path up to Apple's last key.
         let path: String
-        /// The rest of the path, which the sender of the payload has chosen; may be empty.
+        /// The rest of the path, chosen by the producer; may be empty.
         let foreignPath: String
         let complaint: String
     }
@@ -29,12 +29,12 @@ package struct PayloadFindings: Equatable, Sendable {
         findings.append(Finding(path: path(), foreignPath: foreignPath(), complaint: complaint()))
     }
 
-    /// All of it in one line.
+    /// All findings on one line.
     package var detail: String {
         line(texts)
     }
 
-    /// The same for the log, which shows nothing of a payload: other keys than Apple's are left out.
+    /// All findings for the log, which must not contain payload data: keys other than Apple's are omitted.
     package var detailForLog: String {
         line(findings.map { "\($0.path)\($0.foreignPath.isEmpty ? "" : "[…]"): \($0.complaint)" })
     }

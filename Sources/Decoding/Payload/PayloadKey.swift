@@ -1,13 +1,13 @@
 import Core
 
-/// One key that Apple defines for a payload, with the values that it takes.
+/// One key that Apple defines for a payload, with its allowed values.
 struct PayloadKey: Sendable {
     let name: StaticString
     let kinds: Kinds
     let values: Values
     let scope: Scope
     let need: Need
-    /// What holds the value's own keys, where Apple lists them.
+    /// The container of the value's own keys, if Apple lists them.
     let nested: Nested?
 
     init(
@@ -33,24 +33,24 @@ struct PayloadKey: Sendable {
         static let boolean = Kinds(rawValue: 16)
     }
 
-    /// What Apple says about values beyond their type.
+    /// Apple's restrictions of a value beyond its type.
     enum Values: Sendable {
         case any, one, zeroOrOne, fraction, seconds, interruptionLevel, event
     }
 
-    /// The push types that a key is for.
+    /// The push types of a key.
     enum Scope: Equatable, Sendable {
         case every
         case only(PushType)
         case except(PushType)
-        /// What reloads: controls and widgets.
+        /// The push types that reload: controls and widgets.
         case reloads
     }
 
-    /// When a key must be there, within its scope.
+    /// When a key is required, within its scope.
     enum Need: Sendable {
         case optional, always
-        /// One of the keys with this need, in an alert.
+        /// At least one of the keys with this need, in an alert.
         case oneInAlert
         case toStart, toStartOrUpdate
     }
@@ -61,7 +61,7 @@ struct PayloadKey: Sendable {
     }
 }
 
-/// What the `event` of a Live Activity may be.
+/// The values of a Live Activity's `event`.
 enum LiveActivityEvent {
     case start, update, end
 
@@ -75,7 +75,7 @@ enum LiveActivityEvent {
 }
 
 extension PayloadKey {
-    /// What a value should be, for "expected …".
+    /// The expected value, for "expected …".
     var expectation: String {
         switch values {
         case .any: kinds.words
@@ -90,7 +90,7 @@ extension PayloadKey {
 }
 
 extension PayloadKey.Kinds {
-    /// An array is right only if its elements are: that is for whoever reads them to say.
+    /// An array is valid only if its elements are, which the caller must check.
     func take(_ kind: JSONValue.Kind) -> Bool {
         switch kind {
         case .object: contains(.object)

@@ -1,10 +1,10 @@
 import Core
 
-/// A dictionary of the payload whose keys Apple lists.
+/// A dictionary of the payload with the keys that Apple lists.
 struct PayloadTable: Sendable {
     /// The dictionary's JSON path.
     let path: StaticString
-    /// Where a name stands twice, the rows are for different push types.
+    /// A name can occur twice, with rows for different push types.
     let keys: [PayloadKey]
 
     static let all = [aps, alert, title, body, sound]
@@ -87,7 +87,7 @@ struct PayloadTable: Sendable {
         }
     }
 
-    /// The row for a name: the push type's own, else any, else `nil`.
+    /// The row for a name: that of the push type, else one for any type, else `nil`.
     func row(named name: Span<UInt8>, for type: PushType) -> Int? {
         var other: Int?
         for index in keys.indices where name.equals(keys[index].name) {

@@ -2,16 +2,16 @@ import CHarebellDecoder
 import Glibc
 package import System
 
-/// A shared library that has been loaded, and has a decoder's interface. It is never unloaded.
+/// A loaded shared library with a decoder interface. It is never unloaded.
 package struct DecoderLibrary: Sendable {
-    /// What the library calls its format.
+    /// The format's name in the library.
     package let name: String
-    /// The semantic version of its format.
+    /// The semantic version of the format.
     package let version: String
-    /// Of the library's table, which is constant and never goes: as a number it may be known to every thread.
+    /// The address of the library's constant table, which is never freed. As an integer it is sendable.
     private let address: UInt
 
-    /// How long a name and a version may be, in bytes.
+    /// The maximum length of a name and a version, in bytes.
     private static let longestName = 64
     private static let longestComplaint = 1024
 

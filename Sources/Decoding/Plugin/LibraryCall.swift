@@ -1,12 +1,12 @@
 import CHarebellDecoder
 import Glibc
 
-/// What the host does for a library during one call: memory until the call is over, and an ear for problems.
+/// The host's services for a library during one call: memory until the call returns, and reporting of problems.
 @safe
 final class LibraryCall {
-    /// More reports of one call are not kept.
+    /// The number of reports kept per call.
     private static let maximumReports = 32
-    /// More of a text for people is cut off, in bytes.
+    /// Longer messages are truncated, in bytes.
     static let longestText = 512
 
     private(set) var reports: [String] = []
@@ -17,7 +17,7 @@ final class LibraryCall {
         for index in unsafe blocks.indices { unsafe free(blocks[index]) }
     }
 
-    /// Lends the interface that a library sees.
+    /// Passes the host interface to `body`.
     func lend<Result>(_ body: (UnsafePointer<harebell_host>) -> Result) -> Result {
         var host = unsafe harebell_host(
             size: MemoryLayout<harebell_host>.size, context: Unmanaged.passUnretained(self).toOpaque(),
@@ -28,7 +28,7 @@ final class LibraryCall {
         return withExtendedLifetime(self) { unsafe withUnsafePointer(to: &host) { unsafe body($0) } }
     }
 
-    /// - Returns: `nil` beyond the limit; aligned for every type.
+    /// - Returns: `nil` beyond the limit; the memory is aligned for every type.
     func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
         guard size >= 0, size <= Int(HAREBELL_MAXIMUM_MEMORY) - used, let block = unsafe malloc(max(size, 1)) else {
             return nil
@@ -38,7 +38,7 @@ final class LibraryCall {
         return unsafe block
     }
 
-    /// A library's text for people: what is no UTF-8 in it is replaced, and what is too long is cut off.
+    /// A library's message. Invalid UTF-8 is replaced, and excess length is truncated.
     static func words(_ text: harebell_text) -> String? {
         guard let bytes = unsafe text.bytes, unsafe text.size > 0 else { return nil }
         let size = unsafe min(text.size, longestText)

@@ -1,6 +1,6 @@
 package import Core
 
-/// Why a shared library gives no decoder: always this machine's or the library's own fault.
+/// Why a shared library cannot be used as a decoder: always a local error or the library's own.
 package struct LibraryError: ComponentError {
     package typealias Code = ErrorCode<LibraryError>
 
@@ -16,12 +16,12 @@ package struct LibraryError: ComponentError {
 }
 
 extension ErrorCode<LibraryError> {
-    /// There is no such file, or it cannot be looked at.
+    /// The file does not exist or cannot be accessed.
     package static var missing: Self { Self(rawValue: "missing") }
-    /// Others may change it.
+    /// Other users may change it.
     package static var exposed: Self { Self(rawValue: "exposed") }
-    /// `dlopen` does not take it.
+    /// `dlopen` refuses it.
     package static var notLoaded: Self { Self(rawValue: "not-loaded") }
-    /// It is no library of decoders, or one for another interface.
+    /// It is not a decoder library, or is built for another interface.
     package static var incompatible: Self { Self(rawValue: "incompatible") }
 }

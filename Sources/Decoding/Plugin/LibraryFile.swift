@@ -1,10 +1,10 @@
 import Glibc
 import System
 
-/// What is loaded runs with all that this process may do: nobody but root and its own user may be able to change it.
+/// Checks a library file. The library runs with all permissions of this process, so only root and the process's user
+/// may be able to change it.
 enum LibraryFile {
-    /// - Returns: the file itself, whatever links lead to it. Messages call it what they call `named`, if that is not
-    ///   its path.
+    /// - Returns: the file itself, with all links resolved. Messages keep the displayed name of `named`, if it has one.
     static func resolve(_ named: FilePath) throws(LibraryError) -> FilePath {
         guard let resolved = unsafe realpath(named.path, nil) else {
             throw LibraryError(.missing, "\(named): \(systemError)")

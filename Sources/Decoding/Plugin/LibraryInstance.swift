@@ -1,14 +1,14 @@
 import CHarebellDecoder
 package import Core
 
-/// A decoder that a library made. One thread at a time asks it.
+/// A decoder created by a library. Only one thread at a time calls it.
 package final class LibraryInstance: Sendable {
     private let library: DecoderLibrary
-    /// The library's own pointer, as a number: only the thread that holds it makes a pointer of it.
+    /// The library's pointer, as an integer. Only the thread that holds the lock converts it to a pointer.
     private let decoder: Guarded<UInt>
 
     /// - Parameter options: the text of a JSON object.
-    /// - Throws: what the library says against the options, one problem each.
+    /// - Throws: the library's problems with the options.
     package init(_ library: DecoderLibrary, options: String) throws(LibraryProblems) {
         let call = LibraryCall()
         var text = Array(options.utf8)
@@ -34,7 +34,7 @@ package final class LibraryInstance: Sendable {
         }
     }
 
-    /// - Throws: what is wrong with the answer: the library does not keep to the interface.
+    /// - Throws: an error if the result violates the interface.
     package func decode(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         try decoder.withLock { (address) throws(DecodingFailure) -> Decoded in
             let call = LibraryCall()
@@ -44,7 +44,7 @@ package final class LibraryInstance: Sendable {
                 var answer = unsafe harebell_answer()
                 unsafe answer.size = MemoryLayout<harebell_answer>.size
                 unsafe call.lend { host in unsafe format.pointee.decode(decoder, host, view, &answer) }
-                // What it answered with lies in the call's memory.
+                // The result refers to the call's memory.
                 return withExtendedLifetime(call) {
                     Result { () throws(DecodingFailure) in
                         unsafe try LibraryReader(delivery, at: storage).read(answer)
@@ -56,7 +56,7 @@ package final class LibraryInstance: Sendable {
     }
 }
 
-/// What a library says against its options.
+/// The problems that a library reports about its options.
 package struct LibraryProblems: Error {
     package let messages: [String]
 }

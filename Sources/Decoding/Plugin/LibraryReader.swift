@@ -1,19 +1,19 @@
 import CHarebellDecoder
 import Core
 
-/// Takes a library's answer over into our own memory, and finds out whether it keeps to the interface.
+/// Copies a library's result into our own memory, and checks that it conforms to the interface.
 @safe
 struct LibraryReader {
     private static let maximumNotifications = Int(HAREBELL_MAXIMUM_NOTIFICATIONS)
     private static let maximumText = Int(HAREBELL_MAXIMUM_TEXT)
     private static let maximumSeconds = UInt64(HAREBELL_MAXIMUM_SECONDS)
-    /// Far above what the struct may ever grow to, in bytes.
+    /// Far above the future size of the struct, in bytes.
     private static let maximumNotificationSize = 4096
 
     private let delivery: Delivery
     private let storage: UnsafePointer<UInt8>
 
-    /// - Parameter storage: where the delivery's memory begins.
+    /// - Parameter storage: the start of the delivery's memory.
     init(_ delivery: Delivery, at storage: UnsafePointer<UInt8>) {
         self.delivery = delivery
         unsafe self.storage = unsafe storage
@@ -40,14 +40,14 @@ struct LibraryReader {
         }
     }
 
-    /// What the library says of one notification.
+    /// The library's data for one notification.
     private struct Entry {
         var fields = RequestFields()
         let payload: ArraySlice<UInt8>?
     }
 
     private static func decoded(_ entries: [Entry], key: ArraySlice<UInt8>?) throws(DecodingFailure) -> Decoded {
-        // Of a fan-out all have one payload, which is checked once.
+        // All notifications of a fan-out share one payload, which is checked once.
         var checked: ArraySlice<UInt8>?
         func request(_ entry: Entry) throws(DecodingFailure) -> Request {
             guard let payload = entry.payload else { throw DecodingFailure("payload: missing") }
@@ -92,7 +92,7 @@ struct LibraryReader {
         return notifications
     }
 
-    /// A text that was taken over: that of the next notification is often the same.
+    /// The last copied text; the next notification often has the same one.
     private struct LastText {
         var address: UInt = 0
         var slice: ArraySlice<UInt8>?
@@ -123,7 +123,7 @@ struct LibraryReader {
         return entry
     }
 
-    /// - Returns: a slice of the delivery's memory where the text lies in it, else a copy; `nil` for no text.
+    /// - Returns: a slice of the delivery's memory if the text is in it, else a copy; `nil` for a null text.
     private func slice(_ text: harebell_text, _ name: String) throws(DecodingFailure) -> ArraySlice<UInt8>? {
         let size = unsafe text.size
         guard let bytes = unsafe text.bytes else {

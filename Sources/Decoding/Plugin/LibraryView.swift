@@ -1,7 +1,7 @@
 import CHarebellDecoder
 import Core
 
-/// A delivery as a library sees it: every text is a place in the delivery's own memory.
+/// A delivery in the library's interface: every text points into the delivery's memory.
 struct LibraryView {
     private let delivery: Delivery
     private let now: WallTime
@@ -11,11 +11,11 @@ struct LibraryView {
         self.now = now
     }
 
-    /// - Parameter body: gets the view, and where the delivery's memory begins.
+    /// - Parameter body: receives the view and the start of the delivery's memory.
     func lend<Result>(
         _ body: (UnsafePointer<harebell_delivery>, UnsafePointer<UInt8>) -> Result
     ) -> Result {
-        // A text of no bytes has a place all the same.
+        // An empty text needs a valid pointer as well.
         let storage = delivery.storage.isEmpty ? [0] : delivery.storage
         return unsafe storage.withUnsafeBufferPointer { storage in
             guard let base = storage.baseAddress else { preconditionFailure("the array has elements") }
@@ -80,7 +80,7 @@ struct LibraryView {
         return unsafe headers
     }
 
-    /// - Parameter slice: one of the delivery's memory, or an empty one.
+    /// - Parameter slice: a slice of the delivery's memory, or an empty one.
     private func text(_ slice: ArraySlice<UInt8>?, _ base: UnsafePointer<UInt8>) -> harebell_text {
         guard let slice else { return unsafe harebell_text(bytes: nil, size: 0) }
         return unsafe harebell_text(bytes: slice.isEmpty ? base : base + slice.startIndex, size: slice.count)

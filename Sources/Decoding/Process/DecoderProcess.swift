@@ -2,39 +2,39 @@ package import Core
 import DequeModule
 package import Logging
 
-/// A decoder in a process of its own: keeps one program running, and asks it about messages.
+/// A decoder in a separate process: keeps one program running and sends it messages.
 ///
-/// What it is asked is answered in ``nextEvent()``, whatever becomes of the program.
+/// Every message gets a result from ``nextEvent()``, even if the program fails.
 package final class DecoderProcess {
     package enum Event {
         case decoded(Handle, Decoded)
     }
 
-    /// Plain numbers for those who watch.
+    /// Counters for metrics.
     package struct Counters: Sendable {
-        /// Failures of the program, each of which it was started again after.
+        /// Failures of the program; it was restarted after each.
         package var restarts: UInt64 = 0
-        /// Of these, batches that took too long.
+        /// The failures due to a batch timeout.
         package var timeouts: UInt64 = 0
-        /// Messages that are to blame for failures.
+        /// Messages that caused failures.
         package var quarantined: UInt64 = 0
 
         package init() {}
     }
 
     private enum State {
-        /// Not there until then.
+        /// Not running until then.
         case down(until: Instant)
-        /// Has not said hello yet.
+        /// Has not sent `hello` yet.
         case starting(deadline: Instant)
         case working
-        /// Is being killed, because of this.
+        /// Is being killed, for this reason.
         case failing(reason: String)
         case stopping
         case stopped
     }
 
-    /// What the configuration calls the decoder.
+    /// The decoder's name in the configuration.
     package let name: String
     package private(set) var counters = Counters()
     private let options: ProcessDecoder.Options
@@ -43,16 +43,16 @@ package final class DecoderProcess {
     private var state: State
     private var conversation: ProcessConversation?
     private var line: DecodingLine
-    /// What the program is asked about, by handle.
+    /// The pending messages, by handle.
     private var deliveries: [Handle: Delivery] = [:]
     private var events = Deque<Event>()
-    /// Failures since the last thing that was brought forward.
+    /// Failures since the last progress.
     private var failures = 0
     private var complaints = LogLimit(interval: .milliseconds(100))
-    /// Why it failed last; `nil` before that.
+    /// The reason of the last failure; `nil` before the first.
     package private(set) var lastFailure: String?
 
-    /// How long the program has for its end, when it is not needed any more.
+    /// The time that the program has to exit when it is no longer needed.
     package static let farewell = Duration.seconds(5)
 
     package init(name: String, _ options: ProcessDecoder.Options, host: any ProgramHost, log: Logger, at now: Instant) {
@@ -66,7 +66,7 @@ package final class DecoderProcess {
         state = .down(until: now)
     }
 
-    /// Whether the program is there and takes messages.
+    /// Whether the program is running and accepts messages.
     package var isWorking: Bool {
         if case .working = state { true } else { false }
     }
@@ -75,10 +75,10 @@ package final class DecoderProcess {
         if case .stopped = state { true } else { false }
     }
 
-    /// Messages without an answer.
+    /// The number of pending messages.
     package var waiting: Int { line.count }
 
-    /// Asks about a message; the handle is in use until it comes back with the answer.
+    /// Queues a message. The handle is in use until its result is returned.
     package func ask(_ handle: Handle, _ delivery: Delivery) {
         deliveries[handle] = delivery
         line.append(handle)
@@ -88,7 +88,7 @@ package final class DecoderProcess {
         events.popFirst()
     }
 
-    /// Ends the program. What has no answer gets none.
+    /// Stops the program. Pending messages get no result.
     package func stop() {
         switch state {
         case .stopping, .stopped: return
@@ -114,7 +114,7 @@ package final class DecoderProcess {
         }
     }
 
-    /// Takes what the program said, does what is due, and asks what there is room for.
+    /// Processes the program's output, performs due work, and sends messages up to the limit.
     package func step(at now: Moment) {
         while let event = conversation?.nextEvent() { take(event, at: now.instant) }
         switch state {
@@ -155,7 +155,7 @@ package final class DecoderProcess {
         }
     }
 
-    // MARK: What the program says
+    // MARK: Program output
 
     private func take(_ event: ProcessConversation.Event, at now: Instant) {
         switch event {
@@ -206,7 +206,7 @@ package final class DecoderProcess {
         }
     }
 
-    /// Kills the program; once that is done, it has failed.
+    /// Kills the program. It counts as failed once it has exited.
     private func fail(_ reason: String) {
         state = .failing(reason: reason)
         guard let conversation else { return }

@@ -1,22 +1,22 @@
 package import Core
 
-/// The messages that a program is asked about: who waits, who was asked, and who is suspected of its death.
+/// The queue of messages for a decoder program: waiting, in flight, and suspected of crashing it.
 ///
-/// After a failure, those that were asked are asked again one by one, before all others. One that is alone in two
-/// failures is to blame.
+/// After a failure, the messages in flight are resent one by one, before all others. A message that is the only one in
+/// flight in two failures is to blame.
 package struct DecodingLine {
     package struct Limits: Sendable {
-        /// Messages of one batch.
+        /// The maximum number of messages per batch.
         package var batch = 64
-        /// Messages without an answer.
+        /// The maximum number of messages in flight.
         package var inFlight = 512
-        /// For a batch.
+        /// The timeout of a batch.
         package var deadline = Duration.seconds(5)
 
         package init() {}
     }
 
-    /// So often a message may be alone when the program fails.
+    /// The number of failures with only this message in flight after which it is quarantined.
     package static let maximumStrikes = 2
 
     private struct Batch {
@@ -32,43 +32,43 @@ package struct DecodingLine {
     private let limits: Limits
     private var waiting = HandleQueue()
     private var suspects = HandleQueue()
-    /// How often each was alone in a failure.
+    /// The number of failures in which each was the only message in flight.
     private var strikes: [Handle: Int] = [:]
     private var asked: [UInt64: Asked] = [:]
     private var lastNumber: UInt64 = 0
-    /// The oldest one has messages without an answer.
+    /// The batches in flight. The oldest has unanswered messages.
     private var batches: [Batch] = []
-    /// How many batches came before the oldest one.
+    /// The number of batches before the oldest.
     private var finished = 0
-    /// When the one before the oldest was answered.
+    /// When the batch before the oldest was answered.
     private var finishedAt = Instant.distantPast
-    /// Whether the one message that was asked is a suspect.
+    /// Whether the only message in flight is a suspect.
     private var isAlone = false
 
     package init(_ limits: Limits) {
         self.limits = limits
     }
 
-    /// Every message without an answer.
+    /// All messages without a result.
     package var count: Int { waiting.count + suspects.count + asked.count }
 
-    /// Messages that the program has and has not answered.
+    /// Messages that were sent and have no result yet.
     package var inFlight: Int { asked.count }
 
-    /// When the program has taken too long.
+    /// When the program's timeout expires.
     package var deadline: Instant? {
         batches.first.map { max($0.sent, finishedAt) + limits.deadline }
     }
 
-    /// A message, under a handle of the caller's that is not in use here.
+    /// Queues a message. The caller's handle must not be in use here.
     package mutating func append(_ handle: Handle) {
         waiting.append(handle)
     }
 
-    /// Takes the next batch out.
+    /// Removes the next batch from the queue.
     ///
-    /// - Parameter write: writes a message down under its number, and returns whether there is room for another one.
-    /// - Returns: whether there was anything to ask.
+    /// - Parameter write: writes a message under its number, and returns whether there is room for another one.
+    /// - Returns: whether there was a message to send.
     package mutating func ask(at now: Instant, _ write: (UInt64, Handle) -> Bool) -> Bool {
         let isSuspicious = !suspects.isEmpty
         guard isSuspicious ? asked.isEmpty : !isAlone && asked.count < limits.inFlight else { return false }
@@ -86,7 +86,7 @@ package struct DecodingLine {
         return true
     }
 
-    /// - Returns: the message that was asked about under this number; `nil` if none was, or it has been answered.
+    /// - Returns: the message with this number; `nil` if it was not sent or already has a result.
     package mutating func answered(_ number: UInt64, at now: Instant) -> Handle? {
         guard let entry = asked.removeValue(forKey: number) else { return nil }
         strikes[entry.handle] = nil
@@ -100,9 +100,9 @@ package struct DecodingLine {
         return entry.handle
     }
 
-    /// The program has failed.
+    /// Handles a failure of the program.
     ///
-    /// - Returns: the message that is to blame for it, which is out of the line.
+    /// - Returns: the message to blame, which is removed from the queue.
     package mutating func failed() -> Handle? {
         defer {
             asked = [:]

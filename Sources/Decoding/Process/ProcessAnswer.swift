@@ -1,8 +1,8 @@
 import Core
 
-/// What a program says in one frame.
+/// The content of one frame from the program.
 enum ProcessAnswer {
-    /// What the program said that the protocol has no place for.
+    /// A protocol violation by the program.
     struct Violation: Error {
         let message: String
     }
@@ -38,13 +38,13 @@ enum ProcessAnswer {
         }
     }
 
-    /// The most bytes of a reason that the program gives.
+    /// The maximum length of a reason from the program, in bytes.
     static let maximumReason = 500
     static let longestPause: Int64 = 604_800
 
-    /// What a decoder says of a message where the program says this.
+    /// Converts the program's answer to a decoder's result.
     static func decoded(_ answer: JSONPart) -> Decoded {
-        // A frame is the answers to many messages: none of them keeps all in memory.
+        // Copied, because a frame holds many answers and must not be kept in memory for one of them.
         let members: JSONMembers
         do throws(JSONFailure) {
             members = JSONMembers(try JSONPart(ArraySlice(Array(answer.raw))))

@@ -1,25 +1,25 @@
 package import Core
 import DequeModule
 
-/// One life of a decoding program: frames in and out, and lines of its standard error.
+/// The protocol with one run of a decoder program: frames in and out, and lines of its standard error.
 package final class ProcessConversation: ProgramEngine {
     enum Event {
         case frame(ArraySlice<UInt8>)
-        /// It announces a frame of so many bytes, which is not read.
+        /// It announces a frame that is too large; the frame is not read.
         case oversize(Int)
         case line(String)
         case ended(TransportError?)
     }
 
-    /// While more than this waits for the program to read it, nothing is added.
+    /// Nothing is added while more than this, in bytes, is unread by the program.
     static let unreadLimit = 256 * 1024
-    /// The most of a line of standard error.
+    /// The maximum length of a line of standard error, in bytes.
     static let maximumLine = 500
 
     private let maximumFrame: Int
     private var events = Deque<Event>()
     private var output = ByteQueue()
-    /// The length before a frame as far as it came, or the frame.
+    /// The received part of a frame's length prefix, then of the frame.
     private var input: [UInt8] = []
     private var missing: Int?
     private var line: [UInt8] = []
@@ -41,12 +41,12 @@ package final class ProcessConversation: ProgramEngine {
         output.append(frame)
     }
 
-    /// Nothing it says counts any more.
+    /// Ignores all further output.
     func ignore() {
         isDeaf = true
     }
 
-    /// Ends its input.
+    /// Closes its standard input.
     func end() {
         isEnding = true
     }
@@ -68,7 +68,7 @@ package final class ProcessConversation: ProgramEngine {
         }
     }
 
-    /// The length is there.
+    /// The length prefix is complete.
     private func begin() {
         let length = input.reduce(0) { $0 << 8 | Int($1) }
         input = []
@@ -114,7 +114,7 @@ package final class ProcessConversation: ProgramEngine {
 
     package var wantsDisconnect: Bool { isEnding && output.isEmpty }
 
-    /// The time is its owner's matter.
+    /// The owner handles deadlines.
     package var nextDeadline: Instant? { nil }
 
     package func expire(at now: Instant) {}

@@ -1,9 +1,9 @@
 package import Core
 import Settings
 
-/// `process`: a program beside the worker reads the messages. See docs/produce/decoders/process.md.
+/// `process`: a separate program decodes the messages. See docs/produce/decoders/process.md.
 ///
-/// It cannot answer at once: a worker asks a ``DecoderProcess`` in its place.
+/// It cannot answer synchronously, so a worker uses a ``DecoderProcess`` instead.
 package struct ProcessDecoder: Decoder {
     package let name = "process"
     package let options: Options
@@ -11,11 +11,11 @@ package struct ProcessDecoder: Decoder {
     package struct Options: Sendable {
         package var program: Program
         package var line = DecodingLine.Limits()
-        /// Of one frame from the program, in bytes.
+        /// The maximum size of a frame from the program, in bytes.
         package var maximumAnswer = 4_194_304
-        /// Until its `hello`.
+        /// The time limit for its `hello`.
         package var startTime = Duration.seconds(10)
-        /// Before it is started again: at first, and at most.
+        /// The delay before a restart: the first, and the maximum.
         package var restartPause = Duration.milliseconds(100)
         package var longestRestartPause = Duration.seconds(30)
 
@@ -58,7 +58,7 @@ package struct ProcessDecoder: Decoder {
         ProcessDecoder(options: Options(&options))
     }
 
-    /// For those who need the answer at once.
+    /// For callers that need a synchronous result.
     package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         .reject(DecodingFailure("a process decodes this message, and does not run here"))
     }

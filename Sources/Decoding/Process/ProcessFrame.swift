@@ -1,11 +1,11 @@
 import Core
 
-/// The frames of the protocol with decoding programs, as docs/produce/decoders/process.md has them.
+/// The frames of the protocol with decoder programs, as specified in docs/produce/decoders/process.md.
 enum ProcessFrame {
     static let protocolVersion: Int64 = 1
-    /// Bytes of the length before each frame.
+    /// Bytes of the length prefix.
     static let prefix = 4
-    /// A batch is closed once it has so many bytes.
+    /// A batch is closed once it has this many bytes.
     static let fullBatch = 1024 * 1024
 
     static var hello: [UInt8] {

@@ -86,7 +86,7 @@ struct ChannelsCommand: ParsableCommand {
     }
 }
 
-/// What the four have in common.
+/// The common options of the four commands.
 struct ChannelOptions: ParsableArguments {
     @OptionGroup var configuration: ConfigurationOption
     @OptionGroup var app: AppOption
@@ -94,7 +94,7 @@ struct ChannelOptions: ParsableArguments {
     @Flag(help: "One JSON object instead of a table.")
     var json = false
 
-    /// Asks APNs once.
+    /// Sends one request to APNs.
     func ask(_ operation: ChannelOperation, _ registry: DecoderRegistry) throws -> ChannelResult {
         let settings = try configuration.load(registry).configuration
         let app = try app.choose(from: settings)
@@ -119,7 +119,7 @@ struct ChannelOptions: ParsableArguments {
     }
 }
 
-/// `--channel ID`, for a channel that exists.
+/// `--channel ID`, for an existing channel.
 struct ChannelID: ParsableArguments {
     @Option(help: ArgumentHelp("The channel's ID, in base64.", valueName: "id"))
     var channel: String
@@ -134,7 +134,7 @@ struct ChannelID: ParsableArguments {
 }
 
 extension MessageStoragePolicy: ExpressibleByArgument {
-    /// - Parameter argument: the policy's name, or the number that APNs has for it.
+    /// - Parameter argument: the policy's name, or APNs' number for it.
     public init?(argument: String) {
         guard
             let policy = Self.allCases.first(where: {
@@ -145,15 +145,15 @@ extension MessageStoragePolicy: ExpressibleByArgument {
     }
 }
 
-/// What became of a request about channels, for a person or a program.
+/// The result of a channel request, as text or JSON.
 struct ChannelResult {
     let operation: ChannelOperation
     let id: NotificationID
     let report: Report
 
-    /// Says it, and ends the command with its status.
+    /// Prints the result and ends the command with its status.
     ///
-    /// - Parameter lines: what a person is told of a success.
+    /// - Parameter lines: the text output for a success.
     func print(asJSON: Bool, _ lines: (ChannelReport) -> [String]) throws {
         if asJSON {
             say(json: json)

@@ -45,7 +45,7 @@ struct CheckCommand: ConfiguredCommand {
             problems = error.inspectingFiles(now: now).problems
         }
         problems.sort { $0.location < $1.location }
-        // A file that cannot be read as a whole names nothing to connect to.
+        // A file that cannot be read completely contains no addresses to connect to.
         let connections =
             try connect ? document.map { try ConnectionsReport($0.configuration, showsProgress: !json) } : nil
         let mistakes = problems.count { $0.severity == .error } + (connections?.count(.wrong) ?? 0)
@@ -69,7 +69,7 @@ struct CheckCommand: ConfiguredCommand {
     }
 
     private static func line(_ problem: ConfigurationProblem) -> Painted {
-        // The place is what catches the eye, and what an editor opens.
+        // The location is highlighted, and editors can open it.
         let place = "\(problem.file):\(problem.location.line):\(problem.location.column):"
         let rest = String(problem.description.dropFirst(place.count))
         return Painted(place, problem.severity == .error ? .red : .yellow) + rest

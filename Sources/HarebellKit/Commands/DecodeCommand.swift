@@ -80,7 +80,7 @@ struct DecodeCommand: ConfiguredCommand {
         if preview.entries.contains(where: { $0.failure != nil }) { throw Status.refused }
     }
 
-    /// Runs the program for this one message.
+    /// Runs the program for this message.
     private func ask(
         _ process: ProcessDecoder, _ delivery: Delivery, _ decoder: String, _ log: Configuration.Log?
     ) throws -> Decoded {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Core
 
-/// `harebell`: the verbs.
+/// `harebell`: the root of all subcommands.
 struct RootCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "harebell",

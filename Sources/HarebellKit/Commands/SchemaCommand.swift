@@ -1,7 +1,7 @@
 import ArgumentParser
 
 struct SchemaCommand: ParsableCommand {
-    /// By their names; the files are embedded from docs/reference/schemas.
+    /// Raw values are the names; the files are embedded from docs/reference/schemas.
     enum Document: String, CaseIterable, ExpressibleByArgument {
         case request, result, deadLetter = "dead-letter", asyncapi
 
@@ -18,7 +18,7 @@ struct SchemaCommand: ParsableCommand {
             String(String(decoding: file, as: UTF8.self).dropLast())
         }
 
-        /// The AsyncAPI document with the schemas in it, in place of references to their files.
+        /// The AsyncAPI document with the schemas inlined.
         private static var selfContained: String {
             var text = text(PackageResources.asyncapi_json)
             var schemas: [String] = []
@@ -26,7 +26,7 @@ struct SchemaCommand: ParsableCommand {
                 let name = document.rawValue
                 let place = "#/components/schemas/\(name)/schema"
                 text = text.replacing("\"\(name).schema.json\"", with: "\"\(place)\"")
-                // References within the schema count from the document that it is in.
+                // References within an inlined schema are relative to the enclosing document.
                 let schema = document.text.replacing("\"#/$defs/", with: "\"\(place)/$defs/")
                     .replacing(#/ *"\$(id|schema)": "[^"]*",\n/#, with: "")
                 schemas.append(

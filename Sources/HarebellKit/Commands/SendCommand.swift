@@ -129,7 +129,7 @@ struct SendCommand: ConfiguredCommand {
     private func send(
         _ request: HandmadeRequest, through queue: String, _ settings: Configuration
     ) throws -> HandmadeResult {
-        // A queue that this configuration does not name is taken to belong to a worker like others.
+        // A queue that is not in this configuration is assumed to have the default decoder.
         let decoder = settings.queues.first { $0.name == queue }?.decoder
         guard let form = decoder.map(HandmadeRequest.Form.init) ?? .headers else {
             throw ValidationError(

@@ -162,7 +162,7 @@ struct SimulateCommand: ParsableCommand {
     }
 }
 
-/// Logs what the simulator answers, and puts it into the inbox.
+/// Logs the simulator's responses and stores them in the inbox.
 private final class SimulatorReport: SimulatorObserver {
     private let log: Logger
     private let inbox: InboxServer?
@@ -183,7 +183,7 @@ private final class SimulatorReport: SimulatorObserver {
     }
 }
 
-/// Goes on until it is stopped.
+/// Runs until it is stopped.
 private final class Simulation: Run {
     private let service: SimulatorService
     private let inbox: InboxServer?

@@ -8,7 +8,7 @@ import Glibc
 import Runtime
 import System
 
-/// Which queue, and which of its dead letters.
+/// A dead-letter queue and a filter for its messages.
 struct DeadLetterOptions: ParsableArguments {
     @OptionGroup var configuration: ConfigurationOption
 
@@ -72,7 +72,7 @@ struct DeadLetterOptions: ParsableArguments {
     }
 }
 
-/// What all commands about one dead-letter queue do alike.
+/// Common code of all commands about one dead-letter queue.
 final class DeadLetterDesk {
     let settings: Configuration
     let queue: String
@@ -80,7 +80,7 @@ final class DeadLetterDesk {
     private let options: DeadLetterOptions
     private let name: String
 
-    /// - Parameter verb: stands in the connections' names, which say who holds the lock.
+    /// - Parameter verb: part of the connections' names, which identify the holder of the lock.
     init(_ options: DeadLetterOptions, _ registry: DecoderRegistry, verb: String) throws {
         settings = try options.configuration.load(registry).configuration
         queue = options.queue ?? settings.deadLetter.routingKey
@@ -89,9 +89,9 @@ final class DeadLetterDesk {
         name = "harebell dead-letters \(verb) on \(WorkerName.text(index: 0))"
     }
 
-    /// Looks at the queue; ends the command where that is not possible.
+    /// Scans the queue; ends the command if that fails.
     ///
-    /// - Parameter visit: called with each message that the filter chooses, up to the limit; false ends it.
+    /// - Parameter visit: called with each message that matches the filter, up to the limit; returns false to stop.
     @discardableResult
     func scan(
         _ filter: DeadLetterFilter, limit: Int? = nil, _ visit: @escaping (Delivery, DeadLetter) -> Bool
@@ -116,7 +116,7 @@ final class DeadLetterDesk {
         return scan
     }
 
-    /// Gives fresh copies to messages that were delivered so often that a delivery limit may drop them.
+    /// Republishes messages that a delivery limit may soon drop, because they were delivered so often.
     private func renew(_ count: Int) throws {
         complain(
             "\(count) of the messages were delivered so often that a delivery limit of the queue could drop them: "
@@ -125,7 +125,7 @@ final class DeadLetterDesk {
         if run.end != .complete { complain("not all got one: \(run.explanation)") }
     }
 
-    /// Takes messages out of the queue.
+    /// Takes messages from the queue.
     func run(_ action: DeadLetterRun.Action, _ settings: DeadLetterRun.Settings) throws -> DeadLetterRun {
         let runner = try LoopRunner()
         var random = SystemRandomNumberGenerator()
@@ -136,7 +136,7 @@ final class DeadLetterDesk {
         return run
     }
 
-    /// The filter and the limit, for a run.
+    /// The settings of a run: filter and limit.
     var runSettings: DeadLetterRun.Settings {
         var settings = DeadLetterRun.Settings(queue: queue)
         settings.filter = options.filter
@@ -144,16 +144,16 @@ final class DeadLetterDesk {
         return settings
     }
 
-    /// Asks on a terminal; without one, or with `--yes`, the answer is yes.
+    /// Asks for confirmation on a terminal; otherwise, or with `--yes`, continues without asking.
     func confirm(_ question: String, yes: Bool) throws {
         guard !yes, isatty(STDIN_FILENO) == 1 else { return }
         complain("\(question) [y/N]")
         guard let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) else { throw Status.refused }
     }
 
-    /// Prints what a run did, and ends the command with its status.
+    /// Prints the result of a run and ends the command with its status.
     ///
-    /// - Parameter verb: what it did to what is done with.
+    /// - Parameter verb: the action, in the past tense.
     func report(_ run: DeadLetterRun, _ verb: String) throws {
         let tally = run.tally
         if options.json {
@@ -189,7 +189,7 @@ final class DeadLetterDesk {
 }
 
 extension String {
-    /// With spaces behind it up to a width.
+    /// Padded with spaces to a width.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }

@@ -1,16 +1,16 @@
 import Decoding
 import Operations
 
-/// The dead letters that a filter chooses, in groups, for a person or a program.
+/// The dead letters that match a filter, in groups, as text or JSON.
 struct DeadLetterTable {
     private let queue: String
     private let atStart: Int
     private let seen: Int
     private let groups: DeadLetterGroups
-    /// Where each group would go; `nil` leaves that out.
+    /// The destination of each group; `nil` omits the column.
     private let target: ((DeadLetterGroups.Key) -> String?)?
 
-    /// Looks at the queue.
+    /// Scans the queue.
     init(
         _ desk: DeadLetterDesk, _ options: DeadLetterOptions, target: ((DeadLetterGroups.Key) -> String?)? = nil
     ) throws {

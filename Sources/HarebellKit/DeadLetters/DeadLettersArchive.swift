@@ -151,14 +151,15 @@ struct DeadLettersImport: ConfiguredCommand {
 
     private func open(_ settings: Configuration) throws -> LineReader {
         do throws(WholeFile.Failure) {
-            // A body is a third longer in base64, and headers have to fit into a frame: escaped, six times that.
+            // Base64 makes a body a third longer. Headers fit into a frame, and escaping makes them up to six times
+            // longer.
             return try LineReader(file, longestLine: settings.broker.maximumMessage * 2 + 1_048_576)
         } catch {
             throw ValidationError("--file: cannot read \(file): \(error)")
         }
     }
 
-    /// - Returns: how many messages it has.
+    /// - Returns: the number of messages.
     private func check(_ settings: Configuration) throws -> Int {
         let lines = try open(settings)
         do {

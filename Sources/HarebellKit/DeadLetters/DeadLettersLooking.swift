@@ -57,7 +57,7 @@ struct DeadLettersShow: ConfiguredCommand {
     }
 }
 
-/// One dead letter, as far as it may be seen.
+/// The visible part of one dead letter.
 struct DeadLetterView {
     private let members: [(String, JSONAnswer)]
     private let headers: [(String, JSONAnswer)]
@@ -114,12 +114,12 @@ struct DeadLetterView {
 }
 
 extension JSONAnswer {
-    /// Bytes as a text, or null.
+    /// Bytes as text, or null.
     static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
         .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
     }
 
-    /// A header's value, for a reader: what JSON has no type for becomes the nearest that it has.
+    /// A header's value for display. Types that JSON does not have are converted to the nearest one.
     init(_ value: FieldValue) {
         switch value {
         case .boolean(let value): self = .boolean(value)

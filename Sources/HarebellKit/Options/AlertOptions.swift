@@ -1,7 +1,7 @@
 import ArgumentParser
 import Decoding
 
-/// A payload made of options, in place of a file.
+/// A payload from options instead of a file.
 struct AlertOptions: ParsableArguments {
     @Option(help: "The title of an alert, which takes the place of --payload.")
     var title: String?
@@ -22,7 +22,7 @@ struct AlertOptions: ParsableArguments {
         guard badge.map({ $0 >= 0 }) ?? true else { throw ValidationError("--badge is at least 0") }
     }
 
-    /// `nil` where none of these is given.
+    /// `nil` if none of these options is set.
     var payload: [UInt8]? {
         let alert = Self.members([("title", title), ("subtitle", subtitle), ("body", body)])
         var aps: [(String, JSONAnswer)] = alert.isEmpty ? [] : [("alert", .object(alert))]

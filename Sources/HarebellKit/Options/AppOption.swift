@@ -3,7 +3,7 @@ import Operations
 import Configuration
 import Core
 
-/// `--topic T` and `--environment E`, for every command that is about one app.
+/// `--topic T` and `--environment E`, for every command about one app.
 struct AppOption: ParsableArguments {
     @Option(help: "The app's topic; needed where several apps are configured.")
     var topic: String?
@@ -17,7 +17,7 @@ struct AppOption: ParsableArguments {
         }
     }
 
-    /// Which of the configured apps is meant.
+    /// The selected app of the configuration.
     func choose(from configuration: Configuration) throws -> Configuration.App {
         do throws(AppChoiceFailure) {
             return try configuration.app(topic: topic, environment: environment.flatMap(Environment.init))
@@ -28,7 +28,7 @@ struct AppOption: ParsableArguments {
 }
 
 extension Configuration {
-    /// The queue that an operator means: the given one, else the only one that is configured.
+    /// The selected queue: the given one, else the only configured one.
     func queue(named given: String?) throws -> String {
         if let given { return given }
         guard queues.count == 1 else {

@@ -1,10 +1,10 @@
 import ArgumentParser
 import Settings
 
-/// The command that the arguments name, with those above it.
+/// The command in the arguments, with its parent commands.
 struct CommandPath {
     private var commands: [any ParsableCommand.Type] = [RootCommand.self]
-    /// The word in the place of a command that is not one.
+    /// An unknown word in the position of a command.
     let unknown: String?
 
     init(_ arguments: [String]) {
@@ -26,7 +26,7 @@ struct CommandPath {
 
     var help: String { RootCommand.helpMessage(for: command) }
 
-    /// The error with the usage of this command.
+    /// An error followed by this command's usage.
     func usageError(_ message: String) -> String {
         let name = commands.map { $0._commandName }.joined(separator: " ")
         return """
@@ -36,7 +36,7 @@ struct CommandPath {
             """
     }
 
-    /// What is wrong with ``unknown``.
+    /// The error for ``unknown``.
     var complaint: String? {
         guard let unknown else { return nil }
         let names = command.configuration.subcommands.map { $0._commandName }

@@ -8,7 +8,7 @@ import Runtime
 import Settings
 import System
 
-/// `--config FILE`, for every command that reads one.
+/// `--config FILE`, for every command that reads a configuration.
 struct ConfigurationOption: ParsableArguments {
     private static let variable = "HAREBELL_CONFIG"
     private static let standardFile = "/etc/harebell/harebell.yaml"
@@ -19,7 +19,7 @@ struct ConfigurationOption: ParsableArguments {
             "The configuration file. Without it, $\(Self.variable), then \(Self.standardFile).", valueName: "file"))
     var given: String?
 
-    /// The path of the file; ends the command where none is named and the standard file does not exist.
+    /// The path of the file. Ends the command if none is given and the default file does not exist.
     func file() throws -> String {
         if let file = fileIfAny { return file }
         complain(
@@ -28,21 +28,21 @@ struct ConfigurationOption: ParsableArguments {
         throw Status.configuration
     }
 
-    /// Likewise for a command that does not need a file.
+    /// The path of the file, for a command that does not require one.
     var fileIfAny: String? {
         if let given { return given }
         if let value = unsafe getenv(Self.variable), unsafe value.pointee != 0 { return unsafe String(cString: value) }
         return unsafe access(Self.standardFile, F_OK) == 0 ? Self.standardFile : nil
     }
 
-    /// Reads the file; reports all of its problems and ends the command where there are errors.
+    /// Reads the file. If it has errors, prints all problems and ends the command.
     func load(_ registry: DecoderRegistry) throws -> ConfigurationDocument {
         let document = try read(registry)
         for warning in document.warnings { complain(warning.description) }
         return document
     }
 
-    /// Reads the file and the keys and certificates that it names; likewise.
+    /// Reads the file and its keys and certificates. If there are errors, prints all problems and ends the command.
     func loadWithCredentials(_ registry: DecoderRegistry) throws -> (ConfigurationDocument, CredentialInspection) {
         let now = SystemClock.now().wall
         let document = try read(registry) { $0.inspectingFiles(now: now) }
@@ -67,7 +67,7 @@ struct ConfigurationOption: ParsableArguments {
 }
 
 extension Configuration.Log {
-    /// - Parameter threshold: takes the place of ``level``, for loggers whose level is to change.
+    /// - Parameter threshold: replaces ``level``, for loggers whose level can change.
     func logger(_ label: String, threshold: LogThreshold? = nil) -> Logger {
         let (threshold, format) = (threshold ?? LogThreshold(level), format)
         return Logger(label: label) { label in

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Decoding
 
-/// A command that has to do with configurations, for which it has to know what formats there are.
+/// A command that reads configurations and therefore needs the list of formats.
 protocol ConfiguredCommand: ParsableCommand {
     mutating func run(_ registry: DecoderRegistry) throws
 }

@@ -5,11 +5,11 @@ import Decoding
 import Runtime
 import System
 
-/// The connections part of `harebell check --connect`: looks, and says what was found to people and to programs.
+/// The connections part of `harebell check --connect`: tests the connections and reports as text or JSON.
 struct ConnectionsReport {
     private let reports: [ConnectionReport]
 
-    /// - Parameter showsProgress: on a terminal, while it looks.
+    /// - Parameter showsProgress: shows progress on a terminal during the tests.
     init(_ configuration: Configuration, showsProgress: Bool) throws {
         let answers = Guarded<[String: [String]]>([:])
         let runner = try LoopRunner(lookUp: { endpoint in
@@ -33,18 +33,18 @@ struct ConnectionsReport {
         findings.count { severities.contains($0.severity) }
     }
 
-    // MARK: People
+    // MARK: Text
 
     private static let severityWidth = ConnectionFinding.Severity.allCases.map(\.rawValue.count).max() ?? 0
 
-    /// A block for each place.
+    /// One block per location.
     var lines: [Painted] {
         reports.flatMap { report in
             let findings = report.summary
             let width = findings.map(\.subject.count).max() ?? 0
             let head = "\(report.peer == .broker ? "broker" : "apns") \(report.endpoint): \(report.purpose)"
             let lines = findings.enumerated().map { index, finding in
-                // One hint for several findings stands below the last of them.
+                // A hint shared by several findings is printed after the last of them.
                 let isLast = findings.dropFirst(index + 1).first?.hint != finding.hint
                 return Self.line(finding, width, showsHint: isLast)
             }
@@ -71,7 +71,7 @@ struct ConnectionsReport {
         }
     }
 
-    // MARK: Programs
+    // MARK: JSON
 
     var json: JSONAnswer {
         .array(

@@ -4,7 +4,7 @@ import Decoding
 import System
 import TLS
 
-/// What `harebell check` says about one app's key or certificate, to people and to programs.
+/// The report of `harebell check` about one app's key or certificate, as text or JSON.
 struct CredentialReport {
     private let found: CredentialInspection.App
     private let now: WallTime
@@ -14,7 +14,7 @@ struct CredentialReport {
         self.now = now
     }
 
-    // MARK: People
+    // MARK: Text
 
     /// A line for the app and one for each topic of its certificate.
     var lines: [String] {
@@ -49,7 +49,7 @@ struct CredentialReport {
         }
     }
 
-    // MARK: Programs
+    // MARK: JSON
 
     var json: JSONAnswer {
         var members: [(String, JSONAnswer)] = [
@@ -83,12 +83,12 @@ struct CredentialReport {
         .object([("topic", .text(topic.name)), ("kinds", .array(topic.kinds.map { .text($0) }))])
     }
 
-    /// In the order in which they are declared; empty where the certificate does not say.
+    /// In the order of declaration; empty if the certificate does not contain any.
     private static func environments(of certificate: Certificate) -> [String] {
         Environment.allCases.filter(certificate.extensions.environments.contains).map(\.rawValue)
     }
 
-    /// Whole days, negative once it is over.
+    /// Whole days, negative after expiry.
     private static func days(until end: WallTime, from now: WallTime) -> Int {
         Int((Double(end.milliseconds - now.milliseconds) / 86_400_000).rounded(.down))
     }

@@ -2,7 +2,7 @@ import Operations
 import Core
 import Decoding
 
-/// What `decode` says.
+/// The output of `decode`.
 struct DecodingReport {
     private let preview: DecodingPreview
 
@@ -20,7 +20,7 @@ struct DecodingReport {
             ])
     }
 
-    /// For people.
+    /// The text output.
     var lines: [String] {
         guard case .request(let request) = preview.answer else {
             return ["\(answer)\(detail.map { ": \($0)" } ?? "")"]
@@ -70,7 +70,7 @@ struct DecodingReport {
         }
     }
 
-    /// The fields of a request, in the order in which they are documented.
+    /// The fields of a request, in the documented order.
     private static func members(_ entry: DecodingPreview.Entry) -> [(String, JSONAnswer)] {
         let notification = entry.notification
         var members: [(String, JSONAnswer)] = []

@@ -2,7 +2,7 @@ import Core
 import Glibc
 import Runtime
 
-/// A line for people, parts of which have colours where it goes to a terminal.
+/// A line of text, partly coloured on a terminal.
 struct Painted {
     private var parts: [(text: String, colour: Terminal.Colour?)]
 
@@ -20,7 +20,7 @@ struct Painted {
         left + Painted(right)
     }
 
-    /// The colours are our own; what a peer said does not get to steer a terminal.
+    /// Only our own colours are printed. Control characters from a peer are escaped.
     func text(inColour: Bool) -> String {
         parts.map { text, colour in
             let text = ControlCharacters.escaped(text)
@@ -30,7 +30,7 @@ struct Painted {
     }
 }
 
-/// Writes a line to standard output, with its colours if that is a terminal.
+/// Writes a line to standard output, with colours if it is a terminal.
 func say(_ text: Painted) {
     say(raw: text.text(inColour: Terminal.hasColours(STDOUT_FILENO)))
 }

@@ -2,15 +2,15 @@ import Operations
 import Core
 import Decoding
 
-/// What `harebell topology --probe` says about one retry queue, to people and to programs.
+/// The report of `harebell topology --probe` about one retry queue, as text or JSON.
 struct ProbeReport {
     enum State: String {
         case ok
-        /// It came out long before its time.
+        /// The message left the queue long before its delay.
         case early
         case lost
         case refused
-        /// Its delay is longer than was to be waited for.
+        /// The delay is longer than the maximum wait.
         case left
     }
 
@@ -24,7 +24,7 @@ struct ProbeReport {
         self.state = state
     }
 
-    /// - Returns: `nil` for an event that is about no retry queue.
+    /// - Returns: `nil` for an event that does not concern a retry queue.
     init?(_ event: RetryProbe.Event) {
         switch event {
         case .returned(let level, let time):

@@ -2,7 +2,7 @@ import Core
 import Glibc
 import Operations
 
-/// A bar on standard error that is drawn over itself, at most ten times a second.
+/// A progress bar on standard error, redrawn at most ten times a second.
 final class ProgressBar {
     private static let interval = Duration.milliseconds(100)
     private static let width = 30
@@ -13,14 +13,14 @@ final class ProgressBar {
     private var start: Instant?
 
     /// - Parameters:
-    ///   - isWanted: it is shown on a terminal only.
-    ///   - showsRate: units per second and the time left, "–" until something is done.
+    ///   - isWanted: shown only on a terminal.
+    ///   - showsRate: units per second and the remaining time, "–" before the first unit.
     init(isWanted: Bool, showsRate: Bool = false) {
         isShown = isWanted && isatty(STDERR_FILENO) == 1
         self.showsRate = showsRate
     }
 
-    /// Draws nothing where `progress` is of 0.
+    /// Draws nothing if the total is 0.
     func show(_ progress: (done: Int, of: Int), at now: Instant) {
         guard isShown, progress.of > 0, now >= nextDraw else { return }
         nextDraw = now + Self.interval
@@ -53,13 +53,13 @@ final class ProgressBar {
     }
 
     private func draw(_ text: String) {
-        // A bar that cannot be drawn is no reason to stop.
+        // A failure to draw the bar is ignored.
         _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 }
 
 extension LoopRunner {
-    /// Turns until the run is finished, and shows how far it is.
+    /// Runs until finished, and shows the progress.
     ///
     /// - Parameter afterStep: called after each step, before the bar is drawn.
     func run(_ run: any Run, showing bar: ProgressBar, afterStep: @escaping () -> Void = {}) throws {

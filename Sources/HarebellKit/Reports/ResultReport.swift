@@ -2,10 +2,10 @@ import Core
 import Operations
 import Runtime
 
-/// The result of a notification for a person: the outcome, and what else there is to know.
+/// The result of a notification as text: the outcome and further details.
 struct ResultReport {
     private static let inHead: Set<String> = ["outcome", "status", "reason"]
-    /// What says nothing about this notification.
+    /// Default values, which are omitted.
     private static let usual: Set<String> = ["action: none", "processed: yes", "attempts: 1"]
 
     private let result: HandmadeResult

@@ -2,7 +2,7 @@ import Core
 import Logging
 import Simulator
 
-/// One request to the simulator in its log: the answer, and the cause of a refusal.
+/// The log line of one request to the simulator: the response, and the cause of a refusal.
 struct SimulatorLogLine {
     let message: String
     let level: Logger.Level

@@ -1,11 +1,11 @@
 import Decoding
 import Simulator
 
-/// What a simulator has seen and done, for people and for programs.
+/// The counters of a simulator, as text or JSON.
 struct SimulatorSummary {
     private typealias Counter = (key: String, count: Int)
 
-    /// Those that belong together, line by line.
+    /// Related counters share a line.
     private let counters: [[Counter]]
     private let answers: [Counter]
     private let reasons: [Counter]

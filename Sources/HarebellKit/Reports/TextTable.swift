@@ -1,6 +1,6 @@
 import Core
 
-/// Columns under their titles. What stands in them is escaped first: a peer may have chosen it.
+/// A table with column titles. Cells are escaped, because their content may come from a peer.
 struct TextTable {
     private var rows: [[String]]
 

@@ -3,9 +3,9 @@ import Operations
 import Core
 import Decoding
 
-/// What `harebell topology` says about one step, to people and to programs.
+/// The report of `harebell topology` about one step, as text or JSON.
 struct TopologyReport {
-    /// What became of a step; the names are those of the JSON.
+    /// The result of a step; raw values are the names in the JSON.
     enum State: String {
         /// Only printed.
         case planned
@@ -14,16 +14,16 @@ struct TopologyReport {
         case asWanted = "ok"
         case missing
         case different
-        /// It is there, and the user may not declare it: it cannot be compared.
+        /// It exists, but the user may not declare it, so it cannot be compared.
         case hidden
-        /// A binding: AMQP has no way to read one.
+        /// A binding, which AMQP cannot read.
         case unreadable
     }
 
     let step: TopologyPlan.Step
     let state: State
     private var differences: [Inequivalence] = []
-    /// What the broker said, or a hint.
+    /// The broker's error, or a hint.
     private var detail: String?
 
     init(_ step: TopologyPlan.Step, _ state: State, detail: String? = nil) {
@@ -47,7 +47,7 @@ struct TopologyReport {
         }
     }
 
-    /// Whether the step is known not to be as the configuration needs it.
+    /// Whether the step is known to differ from the configuration.
     var isWrong: Bool {
         switch state {
         case .missing, .different, .refused: true
@@ -55,9 +55,9 @@ struct TopologyReport {
         }
     }
 
-    // MARK: People
+    // MARK: Text
 
-    /// A line for the step, and one for each thing that is to be said about it.
+    /// One line for the step, and one per detail.
     var lines: [String] {
         let head = state.rawValue.padded(to: 11) + TopologyPlan.line(step)
         return [head] + (differences.map(\.description) + [detail].compactMap(\.self)).map { "           " + $0 }
@@ -76,7 +76,7 @@ struct TopologyReport {
         return counts.map { "\($0.count) \($0.state.rawValue)" }.joined(separator: ", ")
     }
 
-    /// The plan without the arguments that all queues of a kind have in common.
+    /// The plan without the arguments that all queues of a kind share.
     static func table(_ plan: TopologyPlan) -> [String] {
         var table = TextTable(["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"])
         for step in plan.steps {
@@ -111,9 +111,9 @@ struct TopologyReport {
         return exchange.isEmpty ? key : "\(exchange) (\(key))"
     }
 
-    // MARK: Programs
+    // MARK: JSON
 
-    /// What `rabbitmqctl import_definitions` reads. Source: rabbitmq.com/docs/definitions.
+    /// The input of `rabbitmqctl import_definitions`. Source: rabbitmq.com/docs/definitions.
     static func definitions(_ plan: TopologyPlan, virtualHost: String) -> [(String, JSONAnswer)] {
         var (exchanges, queues, bindings): ([JSONAnswer], [JSONAnswer], [JSONAnswer]) = ([], [], [])
         let place = ("vhost", JSONAnswer.text(virtualHost))

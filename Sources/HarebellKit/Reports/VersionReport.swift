@@ -4,7 +4,7 @@ import Core
 import HTTP2
 import TLS
 
-/// What `harebell --version` prints.
+/// The output of `harebell --version`.
 enum VersionReport {
     static var text: String {
         let revision = unsafe String(cString: harebell_revision()).split(separator: " ")

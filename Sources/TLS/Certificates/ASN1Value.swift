@@ -1,16 +1,16 @@
 import COpenSSL
 
-/// The little of ASN.1 that Apple's extensions use: texts, and lists of texts to a depth of two.
+/// The subset of ASN.1 in Apple's extensions: strings, and lists of strings to a depth of two.
 enum ASN1Value: Equatable {
     case text(String)
     /// A SEQUENCE or a SET.
     indirect case list([ASN1Value])
 
-    /// Two lists, one in the other.
+    /// A list within a list.
     private static let maximumDepth = 2
 
-    /// - Parameter der: the whole encoding.
-    /// - Returns: `nil` for anything else, and for what is damaged.
+    /// - Parameter der: the complete encoding.
+    /// - Returns: `nil` for any other type, and for damaged encodings.
     init?(_ der: [UInt8]) {
         defer { ErrorQueue.clear() }
         let (value, length) = unsafe der.withUnsafeBufferPointer { bytes in
@@ -46,7 +46,7 @@ enum ASN1Value: Equatable {
     }
 
     private static func elements(of value: UnsafeMutablePointer<ASN1_TYPE>, _ depth: Int) -> [ASN1Value]? {
-        // The string is the whole encoding, tag and length included.
+        // The string is the complete encoding, including tag and length.
         let string = unsafe value.pointee.value.asn1_string
         let count = unsafe Int(ASN1_STRING_length(string))
         let start = unsafe ASN1_STRING_get0_data(string)

@@ -3,13 +3,13 @@ package import Core
 import Glibc
 package import System
 
-/// What this project reads of an X.509 certificate (RFC 5280).
+/// The fields of an X.509 certificate (RFC 5280) that this project uses.
 package struct Certificate: Sendable, Equatable {
     /// The subject's common name.
     package var subjectCommonName: String?
 
-    /// The subject's user ID (0.9.2342.19200300.100.1.1): the bundle ID, in certificates that Apple issues for APNs;
-    /// in those for MDM their topic.
+    /// The subject's user ID (0.9.2342.19200300.100.1.1): the bundle ID in Apple's certificates for APNs, the topic in
+    /// those for MDM.
     package var subjectUID: String?
 
     package var issuerCommonName: String?
@@ -23,7 +23,7 @@ package struct Certificate: Sendable, Equatable {
     /// DNS names, and IP addresses as text, in the certificate's order.
     package var subjectAlternativeNames: [String]
 
-    /// What Apple's extensions say.
+    /// The content of Apple's extensions.
     package var extensions: ProviderExtensions
 
     /// The first certificate of a PEM text.
@@ -60,7 +60,7 @@ package struct Certificate: Sendable, Equatable {
         self = first!
     }
 
-    /// Copies out of an `X509`.
+    /// Copies the fields of an `X509`.
     init(_ certificate: OpaquePointer) {
         let subject = unsafe X509_get_subject_name(certificate)
         subjectCommonName = unsafe Self.text(of: NID_commonName, in: subject)
@@ -84,7 +84,7 @@ package struct Certificate: Sendable, Equatable {
         return unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
     }
 
-    /// A time that cannot be read is the epoch: expired, which OpenSSL's own check says as well.
+    /// An unreadable time becomes the epoch, so the certificate counts as expired, as in OpenSSL's own check.
     private static func time(_ time: UnsafePointer<ASN1_TIME>?) -> WallTime {
         var parts = unsafe tm()
         guard unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return WallTime(milliseconds: 0) }

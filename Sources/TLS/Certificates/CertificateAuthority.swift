@@ -1,17 +1,17 @@
 import COpenSSL
 package import Core
 
-/// A certificate authority that lives in memory: the simulator and the tests get their certificates from it.
+/// An in-memory certificate authority for the simulator and the tests.
 ///
 /// All keys are on P-256. A copy of the value is the same authority.
 package struct CertificateAuthority: Sendable {
-    /// What the holder of a certificate may do with it (RFC 5280 section 4.2.1.12).
+    /// The allowed use of a certificate (RFC 5280 section 4.2.1.12).
     package enum Usage: String, Sendable {
         case server = "serverAuth"
         case client = "clientAuth"
     }
 
-    /// The authority's own certificate: what a peer has to trust.
+    /// The authority's own certificate, which a peer must trust.
     package let certificatePEM: String
 
     private let privateKeyPEM: String
@@ -38,7 +38,7 @@ package struct CertificateAuthority: Sendable {
         self.notAfter = notAfter
     }
 
-    /// An intermediate authority, as long valid as this one.
+    /// An intermediate authority with the same validity.
     package func issueAuthority(commonName: String) -> CertificateAuthority {
         CertificateAuthority(commonName: commonName, notBefore: notBefore, notAfter: notAfter, issuer: self)
     }
@@ -48,10 +48,10 @@ package struct CertificateAuthority: Sendable {
     /// - Parameters:
     ///   - names: DNS names for the subject alternative name; the first label may be `*`.
     ///   - addresses: IPv4 and IPv6 addresses for it.
-    ///   - validFrom: unless given, as early as the authority itself; `validUntil` likewise.
-    ///   - commonName: the subject's; the first name or address unless given.
+    ///   - validFrom: the authority's own start by default; `validUntil` defaults to its end.
+    ///   - commonName: the subject's; by default the first name or address.
     ///   - subjectUID: the subject's user ID.
-    ///   - extensions: further ones, as they are.
+    ///   - extensions: further extensions, added unchanged.
     package func issue(
         names: [String] = [], addresses: [String] = [], validFrom: WallTime? = nil, validUntil: WallTime? = nil,
         usage: Usage, commonName: String? = nil, subjectUID: String? = nil, extensions: [X509Extension] = []
@@ -68,7 +68,7 @@ package struct CertificateAuthority: Sendable {
         return (builder.signed(by: self), PEM.pkcs8(key))
     }
 
-    /// A server's certificate that nobody but itself has issued, valid for a year.
+    /// A self-signed server certificate, valid for a year.
     package static func selfSigned(
         names: [String], addresses: [String] = [], now: WallTime
     ) -> (certificatePEM: String, privateKeyPEM: String) {
@@ -82,7 +82,7 @@ package struct CertificateAuthority: Sendable {
         return (builder.signed(by: key), PEM.pkcs8(key))
     }
 
-    /// Lends the authority's certificate and key to `body`.
+    /// Passes the authority's certificate and key to `body`.
     func withCertificateAndKey(_ body: (OpaquePointer, borrowing Owned) -> Void) {
         do {
             let key = try PEM.privateKey(in: privateKeyPEM, "the authority's key")

@@ -2,7 +2,7 @@ import COpenSSL
 import Core
 import Glibc
 
-/// A certificate in the making.
+/// A certificate being built.
 @safe
 struct CertificateBuilder: ~Copyable {
     private let certificate: Owned
@@ -31,7 +31,7 @@ struct CertificateBuilder: ~Copyable {
         precondition(done == 1, "a name has 1 to 64 characters")
     }
 
-    /// An extension in the notation of OpenSSL's x509v3_config(5).
+    /// Adds an extension in the notation of OpenSSL's x509v3_config(5).
     mutating func addExtension(_ identifier: Int32, _ value: String) {
         extensions.append((identifier, value))
     }

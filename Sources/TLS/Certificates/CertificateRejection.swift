@@ -1,16 +1,16 @@
 import COpenSSL
 import Core
 
-/// Why a certificate of the peer's chain was not accepted (RFC 5280 section 6).
+/// Why a certificate in the peer's chain was not accepted (RFC 5280 section 6).
 struct CertificateRejection {
     /// `X509_V_ERR_…`
     var reason: Int32
 
-    /// 0 is the peer's own certificate, 1 the one that issued it …
+    /// 0 is the peer's own certificate, 1 its issuer …
     var depth: Int32
     var certificate: Certificate?
 
-    /// Copies out of the `X509_STORE_CTX` that a verify callback gets.
+    /// Copies from the `X509_STORE_CTX` of a verify callback.
     init(_ store: OpaquePointer?) {
         unsafe reason = X509_STORE_CTX_get_error(store)
         unsafe depth = X509_STORE_CTX_get_error_depth(store)
@@ -19,7 +19,7 @@ struct CertificateRejection {
 
     /// - Parameters:
     ///   - peer: `the server example.com`, `the client`.
-    ///   - serverName: the name that was to be proved.
+    ///   - serverName: the expected name.
     func error(peer: String, serverName: String?) -> TLSError {
         let subject =
             depth == 0

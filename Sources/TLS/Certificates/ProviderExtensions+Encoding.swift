@@ -2,7 +2,7 @@ import COpenSSL
 import Core
 
 extension ProviderExtensions {
-    /// The extensions that say this, as Apple writes them.
+    /// The extensions with this content, as Apple encodes them.
     package var encoded: [X509Extension] {
         let null = Self.element(V_ASN1_NULL, [])
         var extensions: [X509Extension] = []

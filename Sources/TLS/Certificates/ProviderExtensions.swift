@@ -1,9 +1,10 @@
 import COpenSSL
 package import Core
 
-/// What Apple writes into the extensions of a provider certificate: its topics and its environments.
+/// Apple's extensions of a provider certificate: its topics and its environments.
 ///
-/// Apple documents the identifiers and what they hold, not their ASN.1. This is the form of the certificates in use:
+/// Apple documents the identifiers and their content, but not their ASN.1. This is the form of the certificates in
+/// use:
 ///
 ///     1.2.840.113635.100.6.3.1   NULL                          for the development environment
 ///     1.2.840.113635.100.6.3.2   NULL                          for the production environment
@@ -13,16 +14,17 @@ package import Core
 ///                                  SEQUENCE { UTF8String … }   its kinds: app, voip, complication …
 ///                                  … }
 ///
-/// Other string types and SET are read as well. An extension in any other form counts as ``damage`` and gives nothing:
-/// half a list would be taken for the whole.
+/// Other string types and SET are accepted as well. An extension in any other form is recorded as ``damage`` and
+/// yields nothing, because a partial list would be taken for a complete one.
 ///
-/// Sources: "Sending notification requests to APNs" (push types), the APNs Provider API of 2016 (how the topics print).
+/// Sources: "Sending notification requests to APNs" (push types), the APNs Provider API of 2016 (how the topics
+/// print).
 package struct ProviderExtensions: Sendable, Equatable {
-    /// A topic that the certificate may push to.
+    /// A topic that the certificate allows.
     package struct Topic: Sendable, Equatable {
-        /// As it stands in `apns-topic`.
+        /// As in `apns-topic`.
         package var name: String
-        /// Apple's words for what it is for; may be empty.
+        /// Apple's names of its uses; may be empty.
         package var kinds: [String]
 
         package init(_ name: String, kinds: [String] = []) {
@@ -31,13 +33,13 @@ package struct ProviderExtensions: Sendable, Equatable {
         }
     }
 
-    /// In the certificate's order, each once; empty where no extension lists any.
+    /// In the certificate's order, without duplicates; empty if no extension lists any.
     package var topics: [Topic]
 
-    /// Empty where the certificate does not say.
+    /// Empty if the certificate does not contain any.
     package var environments: Set<Environment>
 
-    /// What was passed over, one sentence each.
+    /// The ignored parts, one sentence each.
     package private(set) var damage: [String] = []
 
     package init(topics: [Topic] = [], environments: Set<Environment> = []) {
@@ -50,7 +52,7 @@ package struct ProviderExtensions: Sendable, Equatable {
     static let voIPTopics = "1.2.840.113635.100.6.3.4"
     static let topics = "1.2.840.113635.100.6.3.6"
 
-    /// Reads an `X509`.
+    /// Reads the extensions of an `X509`.
     init(of certificate: OpaquePointer) {
         self.init()
         if unsafe X509Extension.isPresent(Self.development, in: certificate) { environments.insert(.development) }
@@ -97,15 +99,15 @@ package struct ProviderExtensions: Sendable, Equatable {
         return String(start.reversed().drop { $0 == " " }.reversed())
     }
 
-    /// What can stand in a header field: printable ASCII without spaces.
+    /// Whether it is valid in a header field: printable ASCII without spaces.
     private static func isTopic(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 }
 
 extension Certificate {
-    /// What the certificate may push to: the topics that its extensions list, else the subject's user ID. Empty for
-    /// one that is no provider certificate.
+    /// The certificate's topics: those in its extensions, else the subject's user ID. Empty if it is not a provider
+    /// certificate.
     package var pushTopics: [ProviderExtensions.Topic] {
         if !extensions.topics.isEmpty { return extensions.topics }
         return subjectUID.map { [ProviderExtensions.Topic($0)] } ?? []

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// An extension of a certificate by its object identifier, for those that OpenSSL has no name for.
+/// An X.509 extension by object identifier, for extensions without a name in OpenSSL.
 package struct X509Extension: Sendable, Equatable {
-    /// In dotted decimals.
+    /// In dotted decimal notation.
     package var identifier: String
-    /// What the extension's OCTET STRING holds: a value in DER.
+    /// The content of the extension's OCTET STRING: a value in DER.
     package var value: [UInt8]
 
     package init(identifier: String, value: [UInt8]) {
@@ -16,7 +16,7 @@ package struct X509Extension: Sendable, Equatable {
         unsafe index(of: identifier, in: certificate, after: -1) != nil
     }
 
-    /// - Returns: `nil` if it is missing, or there twice, which RFC 5280 section 4.2 forbids.
+    /// - Returns: `nil` if it is missing or duplicated, which RFC 5280 section 4.2 forbids.
     static func value(of identifier: String, in certificate: OpaquePointer) -> [UInt8]? {
         guard
             let index = unsafe index(of: identifier, in: certificate, after: -1),
@@ -40,7 +40,7 @@ package struct X509Extension: Sendable, Equatable {
         return object
     }
 
-    /// Adds it to an `X509`, not critical.
+    /// Adds it to an `X509` as not critical.
     func add(to certificate: OpaquePointer) {
         let object = Self.object(identifier)
         let string = unsafe ASN1_OCTET_STRING_new()

@@ -1,13 +1,13 @@
 import COpenSSL
 import Core
 
-/// What signing and verifying with ES256 share: P-256 keys, and the two forms of a signature.
+/// Common code for signing and verifying with ES256: P-256 keys, and the two forms of a signature.
 ///
-/// OpenSSL speaks the DER of RFC 3279 section 2.2.3, JSON Web Signatures the bare r and s of RFC 7518 section 3.4.
+/// OpenSSL uses the DER of RFC 3279 section 2.2.3, JSON Web Signatures the raw r and s of RFC 7518 section 3.4.
 enum ES256 {
     static let curve = "prime256v1"
 
-    /// The size of r, and of s.
+    /// The size of r and of s, in bytes.
     static let scalarSize = 32
 
     /// A sequence of two integers of at most 33 bytes.

@@ -2,17 +2,17 @@ import Core
 import Glibc
 import System
 
-/// Reads the small files that hold certificates and keys.
+/// Reads small files with certificates and keys.
 enum File {
-    /// The most that is read of one file, in bytes: the largest CA bundles in use have about 300 KiB.
+    /// The maximum size of a file, in bytes: the largest CA bundles in use have about 300 KiB.
     static let maximumSize = 8 * 1024 * 1024
 
-    /// The whole file; `what` names it in the error (`the certificate file`).
+    /// The content as text; `what` names the file in errors (`the certificate file`).
     static func text(_ file: FilePath, _ what: String) throws(TLSError) -> String {
         try String(decoding: bytes(file, what), as: UTF8.self)
     }
 
-    /// The whole file; `what` names it in the error (`the certificate file`).
+    /// The content as bytes; `what` names the file in errors (`the certificate file`).
     static func bytes(_ file: FilePath, _ what: String) throws(TLSError) -> [UInt8] {
         do {
             return try WholeFile.read(file.path, upTo: maximumSize)

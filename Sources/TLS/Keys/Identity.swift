@@ -3,7 +3,7 @@ import Core
 package import System
 
 extension TLSContext {
-    /// Who we are: a certificate with its chain, and its private key.
+    /// The local identity: a certificate with its chain, and its private key.
     package struct Identity: Sendable {
         private enum Source {
             case files(certificate: FilePath, privateKey: FilePath)
@@ -13,13 +13,13 @@ extension TLSContext {
 
         private let source: Source
 
-        /// Two PEM files, or twice the same one: the certificate first and then those that issued it, and the
-        /// unencrypted private key.
+        /// Two PEM files, or the same one twice: the certificate followed by its issuers, and the unencrypted private
+        /// key.
         package static func pem(certificateFile: FilePath, privateKeyFile: FilePath) -> Identity {
             Identity(source: .files(certificate: certificateFile, privateKey: privateKeyFile))
         }
 
-        /// The same as PEM texts.
+        /// An identity from PEM texts.
         package static func pemText(certificates: String, privateKey: String) -> Identity {
             Identity(source: .text(certificates: certificates, privateKey: privateKey))
         }
@@ -35,7 +35,7 @@ extension TLSContext {
             return try Certificate(pem: material.certificates, material.certificateName)
         }
 
-        /// Gives certificate, chain and key to an `SSL_CTX`.
+        /// Sets certificate, chain and key of an `SSL_CTX`.
         func install(in context: OpaquePointer) throws(TLSError) {
             let material = try load()
             let (certificateName, keyName) = (material.certificateName, material.keyName)
@@ -69,7 +69,7 @@ extension TLSContext {
                     + "with", blame: .local)
         }
 
-        /// PEM texts, and what to call them in errors.
+        /// PEM texts and their names in errors.
         private struct Material {
             var certificates: String
             var certificateName: String

@@ -3,7 +3,7 @@ import Core
 
 /// Reads the textual encodings of RFC 7468.
 enum PEM {
-    /// Gives every certificate in `text` to `body`, in order, and throws unless there is at least one. `what` names the
+    /// Passes every certificate in `text` to `body`, in order. Throws unless there is at least one. `what` names the
     /// text in errors (`the certificate file /etc/…`).
     static func forEachCertificate(
         in text: String, _ what: String, _ body: (OpaquePointer) throws(TLSError) -> Void
@@ -39,7 +39,7 @@ enum PEM {
         let source = reader(of: bytes)
         ErrorQueue.clear()
         var asked = false
-        // Without a callback OpenSSL would ask for the passphrase on the terminal and wait.
+        // Without a callback OpenSSL would wait for the passphrase on the terminal.
         let key = unsafe withUnsafeMutablePointer(to: &asked) { asked in
             unsafe PEM_read_bio_PrivateKey(
                 source.pointer, nil,
@@ -80,7 +80,7 @@ enum PEM {
         return source
     }
 
-    /// What `write` puts into a memory BIO, as text.
+    /// Returns as text what `write` puts into a memory BIO.
     static func text(_ write: (OpaquePointer) -> Int32) -> String {
         let sink = unsafe Owned(BIO_new(BIO_s_mem()), { unsafe _ = BIO_free($0) })!
         let done = unsafe write(sink.pointer)

@@ -3,7 +3,7 @@ import Core
 
 /// Reads PKCS #12 files (RFC 7292).
 enum PKCS12 {
-    /// The certificate followed by those that issued it, and the private key, as PEM.
+    /// The certificate followed by its issuers, and the private key, as PEM.
     static func pem(
         of file: [UInt8], password: String, _ what: String
     ) throws(TLSError) -> (certificates: String, privateKey: String) {
@@ -12,8 +12,8 @@ enum PKCS12 {
         return try pem(of: file, password: password, what, Library())
     }
 
-    /// A library context that reads what older programs write as well: RC2 with 40 bits is only in the legacy provider,
-    /// and nothing else should get to use that. Where it is not installed, newer files are read all the same.
+    /// A library context that also reads files of older programs: 40-bit RC2 is only in the legacy provider, which
+    /// nothing else should use. If that provider is not installed, newer files can still be read.
     @safe
     private struct Library: ~Copyable {
         let pointer: OpaquePointer
@@ -41,7 +41,7 @@ enum PKCS12 {
         let source = PEM.reader(of: file)
         var parsed = unsafe PKCS12_init_ex(NID_pkcs7_data, library.pointer, nil)
         let isRead = unsafe d2i_PKCS12_bio(source.pointer, &parsed) != nil
-        // Whether a failed reading has freed the object depends on how far it came.
+        // Whether OpenSSL has freed the object after a failure depends on how far it got.
         guard let store = unsafe Owned(parsed, { unsafe PKCS12_free($0) }), isRead else {
             throw TLSError(.badPKCS12, "\(what) is no PKCS #12 file, or a damaged one", blame: .local)
         }

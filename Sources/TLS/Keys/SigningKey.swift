@@ -1,13 +1,12 @@
 import COpenSSL
 package import System
 
-/// A private ECDSA key on the curve P-256 that signs with ES256 (RFC 7518 section 3.4): the key in a `.p8` file of
-/// Apple.
+/// A private ECDSA key on the curve P-256 that signs with ES256 (RFC 7518 section 3.4), as in Apple's `.p8` files.
 @safe
 package final class SigningKey {
     private let key: Owned
 
-    /// A private key as PEM: PKCS#8 as Apple gives it, unencrypted.
+    /// A private key as unencrypted PKCS#8 in PEM, the format of Apple's files.
     package convenience init(pkcs8PEM: String) throws(TLSError) {
         try self.init(pkcs8PEM, "the signing key")
     }

@@ -1,12 +1,12 @@
 import COpenSSL
 import Core
 
-/// A public ECDSA key on the curve P-256 that checks ES256 signatures (RFC 7518 section 3.4).
+/// A public ECDSA key on the curve P-256 that verifies ES256 signatures (RFC 7518 section 3.4).
 @safe
 package final class VerifyingKey {
     private let key: Owned
 
-    /// A public key as PEM; from a private key or a certificate the public key is taken.
+    /// A public key as PEM, or the public key of a private key or certificate.
     package init(publicKeyPEM pem: String) throws(TLSError) {
         let what = "the public key"
         switch PEM.labels(in: pem).first {

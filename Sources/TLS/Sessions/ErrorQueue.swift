@@ -3,11 +3,11 @@ import Glibc
 
 /// OpenSSL's error queue of this thread.
 ///
-/// Every failed call leaves its reasons there, and `SSL_get_error` reads them: a reason left behind would be taken for
-/// the failure of a later call on another connection. So whoever sees a failure takes the whole queue, and the queue is
-/// cleared before each call whose outcome `SSL_get_error` explains.
+/// Every failed call leaves its reasons there, and `SSL_get_error` reads them. A leftover reason would be attributed
+/// to a later call on another connection. So a failure handler takes the complete queue, and the queue is cleared
+/// before each call that `SSL_get_error` explains.
 enum ErrorQueue {
-    /// Why a call failed, in OpenSSL's own words.
+    /// The reason of a failed call, in OpenSSL's words.
     struct Entry {
         var library: Int32
         var reason: Int32
@@ -18,8 +18,8 @@ enum ErrorQueue {
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
 
-    /// Empties the queue and gives the entry that tells most: the oldest, which caused the later ones, of the library
-    /// `favourite` if that has any, else of all.
+    /// Empties the queue and returns the most useful entry: the oldest, which caused the later ones. Entries of the
+    /// library `favourite` take precedence.
     static func take(favouring favourite: Int32? = nil) -> Entry? {
         var chosen: UInt = 0
         while true {

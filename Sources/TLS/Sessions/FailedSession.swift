@@ -1,7 +1,7 @@
 import COpenSSL
 import Core
 
-/// What is known about a session that fails: it turns OpenSSL's reasons into words.
+/// The context of a failed session, to explain OpenSSL's reasons.
 struct FailedSession {
     var role: TLSContext.Role
     var serverName: String?
@@ -27,8 +27,8 @@ struct FailedSession {
     }
 
     /// - Parameters:
-    ///   - status: of `SSL_get_error`.
-    ///   - entry: what the error queue says.
+    ///   - status: from `SSL_get_error`.
+    ///   - entry: from the error queue.
     func error(status: Int32, _ entry: ErrorQueue.Entry?) -> TLSError {
         if status == SSL_ERROR_ZERO_RETURN {
             return TLSError(
@@ -81,7 +81,7 @@ struct FailedSession {
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
             SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED:
             return certificateRefused(alert: name)
-        // With TLS 1.2 this is all that a server says about a certificate that it misses (RFC 5246 section 7.4.6).
+        // With TLS 1.2 this is a server's only alert for a missing client certificate (RFC 5246 section 7.4.6).
         case SSL_AD_HANDSHAKE_FAILURE where wasAskedForCertificate:
             return hasIdentity ? certificateRefused(alert: name) : certificateMissing
         default:

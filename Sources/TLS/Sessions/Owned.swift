@@ -1,12 +1,12 @@
-/// An OpenSSL object that is freed when its owner goes.
+/// An OpenSSL object that is freed with its owner.
 @safe
 struct Owned: ~Copyable {
-    /// Valid as long as this owner lives.
+    /// Valid while this owner exists.
     let pointer: OpaquePointer
 
     private let release: (OpaquePointer?) -> Void
 
-    /// `nil` when OpenSSL gave no object.
+    /// `nil` if OpenSSL returned no object.
     init?(_ pointer: OpaquePointer?, _ release: @escaping (OpaquePointer?) -> Void) {
         guard let pointer = unsafe pointer else { return nil }
         unsafe self.pointer = pointer

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a host may be written as.
+/// Notations of a host name.
 enum ServerName {
     static func isAddress(_ host: String) -> Bool {
         var room = in6_addr()

@@ -1,14 +1,14 @@
 import COpenSSL
 
-/// A client's newest TLS session with each server, so that the next connection need not begin from nothing.
+/// A client's newest TLS session per server, for resumption.
 ///
-/// A resumed session keeps what the first handshake has checked, and the certificate that it has shown. It belongs to
-/// one ``TLSContext``, whose trust and identity never change, and to one thread.
+/// A resumed session keeps the results of the first handshake's checks and the certificate that it presented. The
+/// store belongs to one ``TLSContext``, whose trust and identity never change, and to one thread.
 final class SessionStore {
-    /// The most servers whose sessions are kept; a further one takes the place of any other.
+    /// The maximum number of servers; a further one replaces any other.
     static let maximumServers = 32
 
-    /// A reference to a session, given back when this goes.
+    /// A reference to a session, released with this object.
     @safe
     private final class Session {
         let pointer: OpaquePointer
@@ -24,7 +24,7 @@ final class SessionStore {
 
     private var sessions: [String: Session] = [:]
 
-    /// Takes over a reference.
+    /// Takes ownership of a reference.
     func keep(_ session: OpaquePointer, for serverName: String?) {
         let name = serverName ?? ""
         if sessions.count >= Self.maximumServers, sessions[name] == nil, let other = sessions.keys.first {
@@ -33,8 +33,8 @@ final class SessionStore {
         sessions[name] = unsafe Session(session)
     }
 
-    /// Has the handshake of `ssl` begin with the newest session, if there is one. One that cannot be used any more is
-    /// passed over by OpenSSL, or by the server: the handshake is a full one then.
+    /// Offers the newest session, if any, in the handshake of `ssl`. If OpenSSL or the server does not accept it, the
+    /// handshake is a full one.
     func offer(to ssl: OpaquePointer, for serverName: String?) {
         guard let session = sessions[serverName ?? ""] else { return }
         unsafe SSL_set_session(ssl, session.pointer)

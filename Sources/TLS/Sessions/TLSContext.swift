@@ -2,10 +2,10 @@ import COpenSSL
 package import Core
 import Glibc
 
-/// What all TLS sessions of one kind share: identity, trust and the protocols offered.
+/// The common settings of TLS sessions: identity, trust and application protocols.
 ///
-/// A context belongs to one worker. TLS 1.2 is the oldest version (Apple, "Establishing a connection to APNs").
-/// Sessions are resumed where the server gives tickets, and never renegotiated.
+/// A context belongs to one worker. The minimum version is TLS 1.2 (Apple, "Establishing a connection to APNs").
+/// Sessions are resumed if the server issues tickets, and never renegotiated.
 @safe
 package final class TLSContext {
     package enum Role: Sendable {
@@ -23,31 +23,31 @@ package final class TLSContext {
 
     package let role: Role
 
-    /// The application protocols offered or accepted (ALPN, RFC 7301), best first.
+    /// The application protocols offered or accepted (ALPN, RFC 7301), in order of preference.
     package let protocols: [String]
 
     let hasIdentity: Bool
 
-    /// Whether any certificate of the peer will do.
+    /// Whether every certificate of the peer is accepted.
     let acceptsAnyCertificate: Bool
 
     let pointer: OpaquePointer
 
-    /// A client's newest session with each server.
+    /// A client's newest session per server.
     let sessions = SessionStore()
 
-    /// ``protocols`` as they stand in the extension. `SSL_select_next_proto` answers with a pointer into it.
+    /// ``protocols`` in wire format. `SSL_select_next_proto` returns a pointer into it.
     let protocolList: UnsafeMutableBufferPointer<UInt8>
 
     /// - Parameters:
-    ///   - identity: a server needs one.
-    ///   - protocols: empty: no ALPN. Otherwise a client fails with ``TLSError/Code/noProtocol`` when the server agrees
-    ///     to none of them, and so does a server when the client offers others only.
-    ///   - requiresPeerCertificate: only a server has the choice. Without trust any certificate will do; with trust and
-    ///     without this, a client's certificate is asked for, checked if it comes, and not missed. A client always
-    ///     requires and checks the server's, unless its trust is `none`.
-    ///   - versions: narrower ranges are for tests.
-    ///   - checkedAt: the time at which certificates have to be valid; the system's clock unless given.
+    ///   - identity: required for a server.
+    ///   - protocols: empty for no ALPN. Otherwise a client fails with ``TLSError/Code/noProtocol`` when the server
+    ///     selects none of them. A server fails when the client offers none of them.
+    ///   - requiresPeerCertificate: for servers only. Without trust, any certificate is accepted. With trust but
+    ///     without this, the server requests a client certificate and checks it if present. A client always requires
+    ///     and checks the server's certificate, unless its trust is `none`.
+    ///   - versions: tests use narrower ranges.
+    ///   - checkedAt: the time at which certificates must be valid; the system clock by default.
     package init(
         role: Role, trust: Trust, identity: Identity? = nil, protocols: [String] = [],
         requiresPeerCertificate: Bool? = nil, versions: ClosedRange<Version> = .tls12 ... .tls13,
@@ -89,19 +89,19 @@ package final class TLSContext {
         unsafe protocolList.deallocate()
     }
 
-    /// A server keeps no state: what it has to know stands in its tickets. A client keeps what it is given.
+    /// A server keeps no state: its tickets contain it. A client keeps the sessions it receives.
     private func setResumption(_ context: OpaquePointer) {
         switch role {
         case .server:
             unsafe shim_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
-            // Where clients have certificates, a ticket is for this kind of session alone.
+            // With client certificates, OpenSSL requires a session ID context, which limits tickets to it.
             let name = "harebell"
             let done = unsafe SSL_CTX_set_session_id_context(context, name, UInt32(name.utf8.count))
             precondition(done == 1, "the name of a kind of session is short")
         case .client:
             unsafe shim_SSL_CTX_set_session_cache_mode(
                 context, Int(SSL_SESS_CACHE_CLIENT) | Int(SSL_SESS_CACHE_NO_INTERNAL))
-            // With TLS 1.3 tickets come after the handshake, as often as the server likes (RFC 8446 section 4.6.1).
+            // With TLS 1.3 the server sends tickets after the handshake, any number of them (RFC 8446 section 4.6.1).
             unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
                 guard let owner = unsafe TLSSession.of(ssl), let session = unsafe session else { return 0 }
                 unsafe owner.context.sessions.keep(session, for: owner.serverName)
@@ -117,7 +117,7 @@ package final class TLSContext {
             unsafe TLSSession.verified(isValid: isValid == 1, store) ? 1 : 0
         }
         let parameters = unsafe SSL_CTX_get0_param(context)
-        // What the operator names is trusted, be it a root or not.
+        // The operator's certificates are trusted even if they are not roots.
         unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         // Host names are matched against subject alternative names only (RFC 9525 section 6.3).
         unsafe X509_VERIFY_PARAM_set_hostflags(
@@ -133,7 +133,7 @@ package final class TLSContext {
                     context, protocolList.baseAddress, UInt32(protocolList.count))
                 precondition(failed == 0, "the list of protocols is well formed")
             }
-            // A client calls this only when the server asks for a certificate.
+            // A client calls this only when the server requests a certificate.
             unsafe SSL_CTX_set_cert_cb(
                 context,
                 { ssl, _ in

@@ -1,8 +1,8 @@
 package import Core
 
-/// Why something with TLS, a certificate or a key failed.
+/// Why an operation with TLS, a certificate or a key failed.
 package struct TLSError: ComponentError {
-    /// What failed: one of the codes below, else OpenSSL's own reason string (`bad record mac` …).
+    /// One of the codes below, else OpenSSL's reason string (`bad record mac` …).
     package typealias Code = ErrorCode<TLSError>
 
     package let code: Code
@@ -17,7 +17,7 @@ package struct TLSError: ComponentError {
         self.isTransient = isTransient
     }
 
-    /// A failure of OpenSSL that has no code of ours; takes OpenSSL's whole error queue.
+    /// A failure of OpenSSL without a code of ours; empties OpenSSL's error queue.
     static func openSSL(_ what: String, blame: Blame, isTransient: Bool = false) -> TLSError {
         let reason = ErrorQueue.take()?.text ?? "unknown"
         return TLSError(Code(rawValue: reason), "\(what): \(reason)", blame: blame, isTransient: isTransient)
@@ -38,7 +38,7 @@ extension ErrorCode<TLSError> {
     package static var notTLS: Self { Self(rawValue: "notTLS") }
     package static var closedInHandshake: Self { Self(rawValue: "closedInHandshake") }
 
-    // Our own certificate, as the peer sees it.
+    // Our own certificate, as judged by the peer.
     package static var clientCertificateMissing: Self { Self(rawValue: "clientCertificateMissing") }
     package static var clientCertificateRefused: Self { Self(rawValue: "clientCertificateRefused") }
     package static var serverCertificateRefused: Self { Self(rawValue: "serverCertificateRefused") }

@@ -3,23 +3,23 @@ package import Core
 
 /// One TLS connection without a socket: ciphertext in and out on one side, plaintext on the other.
 ///
-/// Whoever owns it calls ``receive(_:)`` for what arrives, ``handshake()`` until that is true, then
-/// ``read(into:upTo:)`` until it wants input, and sends what ``drain(into:)`` gives — also after an error, for then it
-/// is the alert that tells the peer. Once a call has failed, every later one fails the same way.
+/// The owner calls ``receive(_:)`` for received bytes, ``handshake()`` until it returns true, then
+/// ``read(into:upTo:)`` until it needs input. It always sends the output of ``drain(into:)``, which after an error
+/// contains the alert for the peer. Once a call has failed, every later one fails the same way.
 @safe
 package final class TLSSession {
     package enum ReadResult: Equatable, Sendable {
-        /// So many bytes were appended, at least one; there may be more.
+        /// The number of appended bytes, at least one; there may be more.
         case bytes(Int)
-        /// Everything that arrived was read.
+        /// All received bytes were read.
         case wantsInput
-        /// The peer has sent close_notify: nothing will follow (RFC 8446 section 6.1).
+        /// The peer has sent close_notify and will not send more (RFC 8446 section 6.1).
         case closed
     }
 
     package let context: TLSContext
 
-    /// The name or address that the server has to prove.
+    /// The server's expected name or address.
     let serverName: String?
 
     private let ssl: OpaquePointer
@@ -34,9 +34,8 @@ package final class TLSSession {
     private var rejection: CertificateRejection?
     private var wasAskedForCertificate = false
 
-    /// - Parameter serverName: for a client the host that it connects to, which the server's certificate has to name: a
-    ///   DNS name (also sent, RFC 6066 section 3) or an IP address (which is not). Without one only the chain is
-    ///   checked.
+    /// - Parameter serverName: for a client, the host that the server's certificate must contain. It is a DNS name
+    ///   (also sent, RFC 6066 section 3) or an IP address (not sent). Without it only the chain is checked.
     package init(context: TLSContext, serverName: String?) {
         precondition(serverName?.isEmpty != true, "an empty name would be taken for none")
         self.context = context
@@ -58,7 +57,8 @@ package final class TLSSession {
     }
 
     deinit {
-        // A connection that broke does not spoil its session (RFC 5246 section 7.2.1), but OpenSSL would have it so.
+        // A broken connection does not invalidate its session (RFC 5246 section 7.2.1), but OpenSSL would invalidate
+        // it.
         if isEstablished { unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(ssl)
     }
@@ -71,13 +71,13 @@ package final class TLSSession {
             let name = ServerName.withoutFinalDot(serverName)
             let done = unsafe SSL_set1_host(ssl, name)
             precondition(done == 1, "OpenSSL keeps the name to be checked")
-            // A name that is too long for the extension has no host either, and is checked all the same.
+            // A name that is too long for the extension cannot belong to a host, and is still checked.
             unsafe shim_SSL_set_tlsext_host_name(ssl, name)
         }
         ErrorQueue.clear()
     }
 
-    /// Takes bytes from the peer. They are read by ``handshake()`` and ``read(into:upTo:)``.
+    /// Receives bytes from the peer; ``handshake()`` and ``read(into:upTo:)`` process them.
     package func receive(_ ciphertext: Span<UInt8>) {
         guard !ciphertext.isEmpty, failure == nil else { return }
         unsafe ciphertext.withUnsafeBufferPointer { bytes in
@@ -86,10 +86,10 @@ package final class TLSSession {
         }
     }
 
-    /// Goes on with the handshake as far as the bytes received reach; true when it is complete.
+    /// Continues the handshake with the received bytes; true when it is complete.
     ///
-    /// With TLS 1.3 a client's handshake is complete before the server has judged the client's certificate: a refusal
-    /// is thrown by the first ``read(into:upTo:)`` (RFC 8446 section 4.4.2.4).
+    /// With TLS 1.3 a client's handshake is complete before the server has checked the client's certificate. The first
+    /// ``read(into:upTo:)`` throws if it is refused (RFC 8446 section 4.4.2.4).
     @discardableResult
     package func handshake() throws(TLSError) -> Bool {
         if let failure { throw failure }
@@ -111,7 +111,7 @@ package final class TLSSession {
         return true
     }
 
-    /// The application protocol agreed upon (ALPN).
+    /// The negotiated application protocol (ALPN).
     package var negotiatedProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
@@ -125,7 +125,7 @@ package final class TLSSession {
         unsafe String(cString: SSL_get_version(ssl))
     }
 
-    /// Whether the handshake went on from an earlier session: the server's certificate was checked in that one.
+    /// Whether an earlier session was resumed: the server's certificate was checked in that one.
     package var isResumed: Bool {
         unsafe SSL_session_reused(ssl) == 1
     }
@@ -135,7 +135,7 @@ package final class TLSSession {
         return unsafe Certificate(certificate)
     }
 
-    /// Appends what the peer has written, at most `limit` bytes.
+    /// Appends decrypted data, at most `limit` bytes.
     package func read(into plaintext: inout ByteQueue, upTo limit: Int = 65536) throws(TLSError) -> ReadResult {
         if let failure { throw failure }
         precondition(isEstablished && limit > 0, "reading begins after the handshake")
@@ -144,7 +144,7 @@ package final class TLSSession {
         let count = unsafe plaintext.append(upTo: limit) { room in
             unsafe fill(room)
         }
-        // What was read before a failure counts first: the next call tells the failure.
+        // Data read before a failure is returned first: the next call throws the failure.
         if count > 0 { return .bytes(count) }
         if let failure { throw failure }
         return isClosed ? .closed : .wantsInput
@@ -171,7 +171,7 @@ package final class TLSSession {
         return filled
     }
 
-    /// Encrypts all of it, in records of at most 16 KiB.
+    /// Encrypts the data, in records of at most 16 KiB.
     package func write(_ plaintext: Span<UInt8>) throws(TLSError) {
         if let failure { throw failure }
         precondition(isEstablished, "writing begins after the handshake")
@@ -187,13 +187,13 @@ package final class TLSSession {
         }
     }
 
-    /// Encrypts and removes everything in `plaintext`: what was appended in many small parts leaves in full records.
+    /// Encrypts and removes everything in `plaintext`, so that many small appends are sent in full records.
     package func write(from plaintext: inout ByteQueue) throws(TLSError) {
         try plaintext.withBytes { (bytes) throws(TLSError) in try write(bytes) }
         plaintext.removeAll()
     }
 
-    /// Tells the peer that nothing will follow: appends close_notify to the output. Reading goes on.
+    /// Appends close_notify to the output. Reading remains possible.
     package func close() {
         guard isEstablished, failure == nil else { return }
         ErrorQueue.clear()
@@ -201,7 +201,7 @@ package final class TLSSession {
         ErrorQueue.clear()
     }
 
-    /// Appends the ciphertext that is to be sent.
+    /// Appends the ciphertext to send.
     package func drain(into ciphertext: inout ByteQueue) {
         let count = unsafe BIO_ctrl_pending(output)
         guard count > 0 else { return }
@@ -219,11 +219,11 @@ package final class TLSSession {
             isEstablished: isEstablished)
     }
 
-    /// Remembers and returns the failure that `status` (of `SSL_get_error`) and the error queue tell.
+    /// Stores and returns the failure in `status` (from `SSL_get_error`) and the error queue.
     private func fail(_ status: Int32) -> TLSError {
         let error = failed().error(status: status, ErrorQueue.take(favouring: ERR_LIB_SSL))
         failure = error
-        // Should the offered session have been the reason, the next handshake is a full one.
+        // If the offered session was the reason, the next handshake is a full one.
         if !isEstablished { context.sessions.forget(serverName) }
         return error
     }
@@ -232,7 +232,7 @@ package final class TLSSession {
 
     private static let ownerSlot: Int32 = 0
 
-    /// The session that an `SSL` belongs to.
+    /// The session of an `SSL`.
     static func of(_ ssl: OpaquePointer?) -> TLSSession? {
         guard let owner = unsafe SSL_get_ex_data(ssl, ownerSlot) else { return nil }
         return unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()
@@ -242,7 +242,7 @@ package final class TLSSession {
         wasAskedForCertificate = true
     }
 
-    /// Called by OpenSSL for each certificate of the peer's chain; the answer is whether to go on.
+    /// Called by OpenSSL for each certificate of the peer's chain; returns whether to continue.
     static func verified(isValid: Bool, _ store: OpaquePointer?) -> Bool {
         let slot = SSL_get_ex_data_X509_STORE_CTX_idx()
         guard !isValid, let ssl = unsafe X509_STORE_CTX_get_ex_data(store, slot) else { return isValid }

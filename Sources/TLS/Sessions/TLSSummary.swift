@@ -1,8 +1,8 @@
-/// What a handshake has agreed upon, for people who want to see it.
+/// The negotiated parameters of a connection, for display.
 package struct TLSSummary: Sendable, Equatable {
     /// `TLSv1.2` or `TLSv1.3`.
     package let version: String
-    /// The peer's own.
+    /// The peer's certificate.
     package let certificate: Certificate?
 }
 

@@ -3,7 +3,7 @@ import Core
 package import System
 
 extension TLSContext {
-    /// Whose certificates we believe.
+    /// The trusted certificate authorities.
     package enum Trust: Sendable {
         /// The authorities that the operating system trusts.
         case system
@@ -11,14 +11,15 @@ extension TLSContext {
         case file(FilePath)
         /// The authorities in a PEM text, and no others.
         case pem(String)
-        /// Nothing is checked: for tests, and for servers that ask for no client certificate.
+        /// No checks: for tests, and for servers that request no client certificate.
         case none
 
         var checksPeer: Bool {
             if case .none = self { false } else { true }
         }
 
-        /// Gives the authorities to an `SSL_CTX`; a server also names them to its clients (RFC 8446 section 4.2.4).
+        /// Sets the authorities of an `SSL_CTX`; a server also sends their names to its clients (RFC 8446 section
+        /// 4.2.4).
         func install(in context: OpaquePointer, role: Role) throws(TLSError) {
             switch self {
             case .none:

@@ -1,6 +1,6 @@
 import Core
 
-/// The object under the key `channel`: what a request about an app's channels asks for.
+/// The object under the key `channel`: a request for an app's channels.
 struct ChannelFields {
     private var operation = RequestFields.Value.missing
     private var storagePolicy = RequestFields.Value.missing

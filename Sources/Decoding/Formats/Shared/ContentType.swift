@@ -1,6 +1,6 @@
 import Core
 
-/// A content type without its parameters. Types are compared without regard to case.
+/// A content type without its parameters. The comparison ignores case.
 ///
 /// Source: RFC 9110, section 8.3.1.
 struct ContentType {
@@ -24,14 +24,14 @@ struct ContentType {
         type.prefix(prefix.utf8CodeUnitCount).lowered.equals(prefix)
     }
 
-    /// Whether it is JSON, by itself or by its suffix. Source: RFC 6839, section 3.1.
+    /// Whether it is JSON, by name or by suffix. Source: RFC 6839, section 3.1.
     var isJSON: Bool {
         matches("application/json") || type.suffix(5).lowered.equals("+json")
     }
 }
 
 extension ArraySlice<UInt8> {
-    /// A copy with ASCII's capital letters in lower case.
+    /// A copy with ASCII capital letters converted to lower case.
     var lowered: [UInt8] {
         map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }
     }

@@ -1,19 +1,19 @@
 import Core
 
-/// What `aps` says, as far as it tells the push type.
+/// The parts of `aps` that determine the push type.
 struct PayloadContent {
     private var hasAlert = false
     private var hasContentAvailable = false
     private var hasEvent = false
     private var hasContentState = false
 
-    /// - Parameter payload: a JSON object, checked already; but what a decoder puts around its parts may be one bracket
-    ///   too many.
+    /// - Parameter payload: a validated JSON object. Its nesting can exceed the limit by one if a decoder has wrapped
+    ///   its parts.
     init(_ payload: ArraySlice<UInt8>) throws(JSONFailure) {
         try scan(payload)
     }
 
-    /// The push type, where the payload leaves no doubt. A Live Activity's update may have an alert of its own.
+    /// The push type, if the payload determines it. A Live Activity's update can also contain an alert.
     ///
     /// Source: "Know when to use push types".
     var pushType: PushType? {
@@ -37,7 +37,7 @@ struct PayloadContent {
         }
     }
 
-    /// - Parameter scanner: stands at the value of `aps`.
+    /// - Parameter scanner: is at the value of `aps`.
     private init(aps scanner: inout JSONScanner, _ bytes: Span<UInt8>) throws(JSONFailure) {
         guard scanner.open(bytes, "{") else {
             _ = try scanner.value(bytes, depth: 1)

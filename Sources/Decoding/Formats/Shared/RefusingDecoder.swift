@@ -1,6 +1,6 @@
 package import Core
 
-/// A decoder that throws what is wrong with a message, which rejects it.
+/// A decoder that throws an error to reject a message.
 package protocol RefusingDecoder: Decoder {
     func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded
 }

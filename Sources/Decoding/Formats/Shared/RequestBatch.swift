@@ -1,26 +1,27 @@
 public import Core
 
-/// The notifications of a message that lists several, under the limit that all of them share. An entry that cannot be
-/// sent costs only itself.
+/// The notifications of a message that lists several, with a shared limit. An invalid entry does not affect the
+/// others.
 public struct RequestBatch {
     private var notifications: [Notification] = []
     private var refusals: [Request.Refusal] = []
-    /// The latest one that an entry gives.
+    /// The latest value of any entry.
     private var notBefore: Int64?
     private let place: StaticString
     private var index = -1
 
-    /// - Parameter place: what the list is called, for failures.
+    /// - Parameter place: the name of the list in errors.
     public init(_ place: StaticString) {
         self.place = place
     }
 
     private var count: Int { notifications.count + refusals.count }
 
-    /// One entry of the list; what is wrong with it is told with its place, and takes up one among the notifications.
+    /// Adds one entry of the list. An error is reported with the entry's index and occupies one position among the
+    /// notifications.
     ///
-    /// - Parameter read: makes a request of the entry; `nil` where it means nobody.
-    /// - Throws: where there are more notifications than one message may have.
+    /// - Parameter read: makes a request from the entry; `nil` to skip it.
+    /// - Throws: if the message has too many notifications.
     public mutating func add(_ read: () throws(DecodingFailure) -> Request?) throws(DecodingFailure) {
         index += 1
         let position = count
@@ -42,11 +43,11 @@ public struct RequestBatch {
         refusals.append(Request.Refusal(position: position, placed, id: id))
     }
 
-    /// One request with all notifications, in the order of the list; to ignore where there is none.
+    /// One request with all notifications in list order, or ignored if there are none.
     ///
     /// - Parameters:
-    ///   - key: what the message's own format calls it.
-    ///   - reason: why there may be none.
+    ///   - key: the request's identifier in the message's own format.
+    ///   - reason: why the list can be empty.
     public func decoded(key: ArraySlice<UInt8>? = nil, else reason: String) -> Decoded {
         count == 0
             ? .ignore(reason: reason)
@@ -57,13 +58,13 @@ public struct RequestBatch {
 extension JSONPart {
     /// The body of a message that is one JSON object.
     ///
-    /// - Parameter body: is read as a whole: grammar, escapes, UTF-8, and no more than 64 brackets around a value.
-    /// - Throws: where it is none, with the place of the first byte that is wrong.
+    /// - Parameter body: is fully validated: grammar, escapes, UTF-8, and a nesting depth of at most 64.
+    /// - Throws: if it is invalid, with the offset of the first wrong byte.
     public static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
         try object(body, called: "body")
     }
 
-    /// - Parameter place: what to call it in a failure.
+    /// - Parameter place: its name in an error.
     static func object(_ text: ArraySlice<UInt8>, called place: String) throws(DecodingFailure) -> JSONPart {
         let part = try JSONPart(text, called: place)
         guard part.kind == .object else {
@@ -74,7 +75,7 @@ extension JSONPart {
 }
 
 extension RequestFields {
-    /// What a message of another format leaves open and its AMQP headers say, under our own names.
+    /// Fills fields that another format leaves open from AMQP headers with our own names.
     public mutating func fill(from delivery: Delivery) {
         delivery.forEachHeader(named: { Name($0) }) { name, value in
             let value = Value(value)
@@ -109,7 +110,7 @@ extension RequestFields {
         }
     }
 
-    /// The end of a time span that begins with the message: at its `timestamp`, else now.
+    /// The end of a period that starts at the message's `timestamp`, else now.
     static func end(of seconds: Int64, _ delivery: Delivery, at now: WallTime) -> Value {
         let start = delivery.timestamp.flatMap { Int64(exactly: $0) } ?? now.seconds
         let (end, overflow) = start.addingReportingOverflow(max(0, seconds))

@@ -1,10 +1,10 @@
 public import Core
 
-/// The fields of a request under Apple's header names, before anything is known about them.
+/// The fields of a request under Apple's header names, not yet validated.
 ///
-/// All formats end here: what is right, and what is said about what is wrong, is the same for each.
+/// All formats use it, so that validation and errors are the same for each.
 public struct RequestFields {
-    /// The keys and headers that mean something.
+    /// The known keys and headers.
     public enum Name: CaseIterable, Sendable {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
         case notBefore, payload, channel
@@ -31,7 +31,7 @@ public struct RequestFields {
         init?(_ text: ArraySlice<UInt8>) { self.init(text.span) }
 
         init?(_ text: Span<UInt8>) {
-            // Hardly two names are of one length: one comparison tells.
+            // Most names differ in length, so one comparison suffices.
             switch text.count {
             case 7 where text.equals("payload"): self = .payload
             case 7 where text.equals("apns-id"): self = .id
@@ -51,12 +51,12 @@ public struct RequestFields {
         }
     }
 
-    /// What a message has for a field.
+    /// The value of a field in a message.
     public enum Value: Sendable {
         case missing
         case text(ArraySlice<UInt8>)
         case integer(Int64)
-        /// Anything else: never right.
+        /// Any other type; never valid.
         case other
 
         init(_ value: Delivery.HeaderValue) {
@@ -68,14 +68,14 @@ public struct RequestFields {
         }
     }
 
-    /// A fan-out of more device tokens than this is refused.
+    /// The maximum number of device tokens in a fan-out.
     public static let maximumTokens = 500
     /// Source: "Sending broadcast push notification requests to APNs".
     static let maximumBroadcast = 5120
 
     var deviceToken = Value.missing
-    /// Of a fan-out, in the order that gives each notification its place; `nil` where there are none. A device token
-    /// that is none costs only itself.
+    /// The tokens of a fan-out; their order determines the notifications' positions. `nil` if there are none. An
+    /// invalid token does not affect the others.
     public var deviceTokens: [ArraySlice<UInt8>]?
     var channelID = Value.missing
     var topic = Value.missing
@@ -86,15 +86,15 @@ public struct RequestFields {
     var collapseID = Value.missing
     var environment = Value.missing
     var notBefore = Value.missing
-    /// The push type where neither a field nor the payload tells it; `nil` refuses the request.
+    /// The push type if neither a field nor the payload determines it; `nil` refuses the request.
     var defaultPushType: PushType?
-    /// Whether digits in a text are as good as an integer.
+    /// Whether digits in a text are accepted as an integer.
     public var takesDigits = false
 
     /// Fields without values.
     public init() {}
 
-    /// Sets one field; `payload`, `deviceTokens` and `channel` are none of those that are set so, and are left alone.
+    /// Sets one field. `payload`, `deviceTokens` and `channel` are ignored; they are set differently.
     public mutating func set(_ name: Name, _ value: Value) {
         switch name {
         case .deviceToken: deviceToken = value
@@ -111,7 +111,7 @@ public struct RequestFields {
         }
     }
 
-    /// - Parameter place: what to call it in a failure.
+    /// - Parameter place: its name in an error.
     /// - Throws: unless the bytes are a JSON object with at least one key.
     static func checkPayload(_ payload: ArraySlice<UInt8>, _ place: String) throws(DecodingFailure) {
         let value: JSONValue
@@ -128,16 +128,16 @@ public struct RequestFields {
         guard !value.isEmptyObject(in: payload) else { throw DecodingFailure("\(place): expected at least one key") }
     }
 
-    /// The request that the fields make with a payload.
+    /// Validates the fields and creates a request with a payload.
     ///
-    /// There has to be one of device token, device tokens and channel; the push type may be left out where the payload
-    /// tells it for certain, and all else anyway.
+    /// Exactly one of device token, device tokens and channel is required. The push type is optional if the payload
+    /// determines it. All other fields are optional.
     ///
     /// - Parameters:
-    ///   - payload: goes to APNs as it stands. It has to be a JSON object with at least one key, of at most 4096 bytes
-    ///     (5120 for `voip` and for broadcasts) and with no more than 64 brackets around a value.
-    ///   - place: what to call it where it is none.
-    /// - Throws: what is wrong, by the name of the field.
+    ///   - payload: sent to APNs unchanged. It must be a JSON object with at least one key and a nesting depth of at
+    ///     most 64. It has at most 4096 bytes (5120 for `voip` and for broadcasts).
+    ///   - place: the payload's name in an error.
+    /// - Throws: the first error, with the name of the field.
     public func request(
         checking payload: ArraySlice<UInt8>, called place: String = "payload"
     ) throws(DecodingFailure) -> Request {
@@ -145,7 +145,7 @@ public struct RequestFields {
         return try request(payload: payload)
     }
 
-    /// - Parameter payload: a JSON object, checked already.
+    /// - Parameter payload: a validated JSON object.
     func request(payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
         let recipients = try recipients()
         var isBroadcast = false
@@ -189,7 +189,7 @@ public struct RequestFields {
         }
     }
 
-    /// - Throws: where there is a target beside it.
+    /// - Throws: if a target is set as well.
     func request(about operation: ChannelOperation) throws(DecodingFailure) -> Request {
         guard case (.missing, .missing) = (deviceToken, channelID) else {
             throw DecodingFailure("channel: expected neither device-token nor apns-channel-id beside it")
@@ -203,7 +203,7 @@ public struct RequestFields {
         return Request([notification], notBefore: try parseNotBefore())
     }
 
-    /// What would mean nothing to APNs is a mistake of the producer's rather than to be dropped.
+    /// Refuses fields that do not apply: the producer's mistake is reported instead of ignored.
     private func expectNone(_ value: Value, _ name: StaticString, beside other: StaticString) throws(DecodingFailure) {
         if case .missing = value { return }
         throw DecodingFailure("\(name): expected none beside \(other)")
@@ -211,7 +211,7 @@ public struct RequestFields {
 
     private enum Recipients {
         case one(Notification.Target)
-        /// Device tokens, not looked at yet: each of them that is wrong costs only itself.
+        /// Device tokens, not yet validated. An invalid one does not affect the others.
         case several([ArraySlice<UInt8>])
     }
 
@@ -244,7 +244,7 @@ public struct RequestFields {
             "\(place): expected an even number of hexadecimal digits, at most \(DeviceToken.maximumDigits)")
     }
 
-    /// For a message with so many device tokens.
+    /// The error for an invalid number of device tokens.
     static func badCount(_ count: Int) -> DecodingFailure {
         DecodingFailure(
             "device-tokens: \(count) tokens, expected 1 to \(maximumTokens)", limit: count > 0 ? .tokens : nil)
@@ -295,7 +295,7 @@ public struct RequestFields {
             "apns-push-type: expected one of \(PushType.allCases.map(\.description).joined(separator: ", "))")
     }
 
-    /// Apple wants 5 for background notifications, and a priority in every broadcast.
+    /// Apple requires 5 for background notifications, and a priority in every broadcast.
     private func parsePriority(_ type: PushType, isBroadcast: Bool) throws(DecodingFailure) -> Priority? {
         if case .missing = priority {
             return isBroadcast ? .immediate : type.rules.defaultPriority
@@ -308,7 +308,7 @@ public struct RequestFields {
         return known
     }
 
-    /// Apple wants an expiration in every broadcast; 0 is the one that every channel takes.
+    /// Apple requires an expiration in every broadcast; every channel accepts 0.
     private func parseExpiration(isBroadcast: Bool) throws(DecodingFailure) -> Int64? {
         if case .missing = expiration { return isBroadcast ? 0 : nil }
         guard let seconds = integer(expiration), seconds >= 0 else {
@@ -326,7 +326,7 @@ public struct RequestFields {
                 throw DecodingFailure(
                     "apns-collapse-id: \(text.count) bytes, expected 1 to \(Notification.maximumCollapseID)")
             }
-            // Source: RFC 9113, section 8.2.1: what no field value may contain, begin or end with.
+            // Source: RFC 9113, section 8.2.1: the invalid characters of a field value.
             guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), text.first != 0x20, text.last != 0x20 else {
                 throw DecodingFailure("apns-collapse-id: expected no control characters and no space around it")
             }
