@@ -41,7 +41,7 @@ package struct Dispatch {
         maximumWaitingRetries = max(settings.queues.count, settings.prefetch / Self.waitingRetriesDivisor)
     }
 
-    /// At least one per queue: a queue with prefetch 1 keeps its order that way.
+    /// A fifth of the prefetch, but at least one per queue, so that a queue with prefetch 1 keeps its order.
     private static let waitingRetriesDivisor = 5
 
     /// Whether only notifications of paused apps are left, so that waiting longer changes nothing.

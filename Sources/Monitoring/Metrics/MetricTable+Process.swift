@@ -65,7 +65,7 @@ extension Metric {
             Of one message 30 lines a minute are written; then one line says how many were `suppressed`. Find out \
             which peer causes it.
             """)
-    // MARK: The admin server
+    // MARK: Admin server
 
     static let admin = [adminConnections, adminRefusals, adminRequests, deadLetterOrders]
 

@@ -1,7 +1,7 @@
 package import Admin
 import Runtime
 
-/// Every metric of `/metrics`, in its order: what is written there, and what the documentation says about it.
+/// Every metric of `/metrics`, in order, with its help text and its documentation.
 extension Metric {
     package static let all: [Metric] =
         requests + timings + results + connections + apps + limits + admin + process
@@ -178,7 +178,7 @@ extension Metric {
         "harebell_broker_blocked", .gauge, "1 while the broker blocks publishing.",
         advice: "Its memory or disk alarm is on: see `rabbitmq-diagnostics alarms`. Results wait; nothing is lost.")
 
-    // MARK: Connections with APNs
+    // MARK: Connections to APNs
 
     static let connections = [
         connectionCount, connectionsLimit, streams, maximumConcurrentStreams, permits, window, waiting, goaways,

@@ -33,8 +33,8 @@ package final class ConnectionCheck: Run {
     private var places: [Place] = []
 
     /// - Parameters:
-    /// - broker: the network to brokers.
-    /// - apns: the network to APNs and its proxies.
+    ///   - broker: the network to brokers.
+    ///   - apns: the network to APNs and its proxies.
     package init(
         _ configuration: Configuration, broker: any Network, apns: any Network, lookedUp: @escaping LookedUp,
         seed: UInt64, at now: Moment

@@ -82,7 +82,7 @@ package final class DeadLetterScan: Run {
 
     /// - Parameters:
     ///   - connect: makes the connection for a role.
-    /// - visit: called with each message; false ends the scan. The body is empty if it is too large.
+    ///   - visit: called with each message; false ends the scan. The body is empty if it is too large.
     package init(
         _ queue: String, window: Int = DeadLetterScan.window,
         mostDeliveries: Int = DeadLetterRun.Settings(queue: "").mostDeliveries, at now: Instant,

@@ -11,8 +11,8 @@ extension Configuration {
     /// The only app that matches an operator's input.
     ///
     /// - Parameters:
-    /// - topic: the configured topic, optionally with the suffix of a push type; `nil` if there is only one app.
-    /// - environment: `nil` if the topic has only one.
+    ///   - topic: the configured topic, optionally with the suffix of a push type; `nil` if there is only one app.
+    ///   - environment: `nil` if the topic has only one.
     package func app(topic: String?, environment: Environment?) throws(AppChoiceFailure) -> App {
         let found = apps.filter { app in
             (topic.map { app.isMeant(by: $0) } ?? true) && (environment.map { $0 == app.environment } ?? true)

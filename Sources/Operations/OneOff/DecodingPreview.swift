@@ -35,8 +35,8 @@ package struct DecodingPreview: Sendable {
         let configuration: Configuration?
 
         /// - Parameters:
-        /// - queue: the queue that the message would come from; part of the `apns-id`.
-        /// - configuration: its apps determine the topics; `nil` ignores apps.
+        ///   - queue: the queue that the message would come from; part of the `apns-id`.
+        ///   - configuration: its apps determine the topics; `nil` ignores apps.
         package init(
             decoder: String, _ decoders: DecoderSet, queue: String, _ configuration: Configuration? = nil
         ) {

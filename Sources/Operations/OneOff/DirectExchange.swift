@@ -37,10 +37,10 @@ package final class DirectExchange: Run {
     package private(set) var alarms: [APNsPool.Alarm] = []
 
     /// - Parameters:
-    /// - app: determines the endpoint and the credential.
-    /// - limits: the timeouts for connecting and for the response.
-    /// - tokens: the signers; they must include the app's key.
-    /// - patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
+    ///   - app: determines the endpoint and the credential.
+    ///   - limits: the timeouts for connecting and for the response.
+    ///   - tokens: the signers; they must include the app's key.
+    ///   - patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
     /// - Throws: if the credential's files cannot be used.
     package init(
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,

@@ -32,8 +32,8 @@ package struct HandmadeRequest: Sendable {
     package let id: [UInt8]
 
     /// - Parameters:
-    /// - id: the `apns-id`, also used as message id.
-    /// - fields: the other fields; those without a value are omitted.
+    ///   - id: the `apns-id`, also used as message id.
+    ///   - fields: the other fields; those without a value are omitted.
     package init(id: String, _ fields: [(name: StaticString, value: Value?)], payload: [UInt8]) {
         self.id = Array(id.utf8)
         self.payload = payload

@@ -29,7 +29,7 @@ package final class ReplyQueue {
     package private(set) var lastLoss: AMQPError?
 
     /// - Parameters:
-    /// - name: the name of the queue; unique to this run.
+    ///   - name: the name of the queue; unique to this run.
     ///   - connect: makes the connection for a role.
     package init(
         name: String, prefetch: UInt16, at now: Instant, connect: (AMQPRole) throws -> AMQPConnection

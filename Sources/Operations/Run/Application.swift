@@ -69,9 +69,9 @@ package final class Application: LoopOwner {
     var service: ServiceNotifier
 
     /// - Parameters:
-    /// - file: the configuration file, which SIGHUP reads again.
-    /// - threshold: the level of `log`.
-    /// - manager: `nil` without a service manager.
+    ///   - file: the configuration file, which SIGHUP reads again.
+    ///   - threshold: the level of `log`.
+    ///   - manager: `nil` without a service manager.
     ///   - onReady: called once, when every worker consumes every queue
     package init(
         _ plan: AppPlan, file: String, log: Logger, threshold: LogThreshold,

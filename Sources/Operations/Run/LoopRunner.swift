@@ -19,7 +19,7 @@ package final class LoopRunner: LoopOwner {
     /// Blocks SIGINT and SIGTERM in the calling thread; ``run(_:every:_:)`` handles them.
     ///
     /// - Parameters:
-    /// - options: of the outgoing sockets.
+    ///   - options: of the outgoing sockets.
     ///   - lookUp: resolves a host name; called on the resolver's thread.
     package init(
         _ options: SocketOptions = SocketOptions(),
@@ -56,8 +56,8 @@ package final class LoopRunner: LoopOwner {
     /// Runs the loop until the run is finished. SIGINT and SIGTERM stop it.
     ///
     /// - Parameters:
-    /// - interval: the longest time between two steps; `nil` for no limit.
-    /// - afterStep: called after each step, including the last one.
+    ///   - interval: the longest time between two steps; `nil` for no limit.
+    ///   - afterStep: called after each step, including the last one.
     package func run(
         _ run: any Run, every interval: Duration? = nil, _ afterStep: @escaping (Moment) -> Void = { _ in }
     ) throws {

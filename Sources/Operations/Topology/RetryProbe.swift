@@ -60,7 +60,7 @@ package final class RetryProbe: Run {
     private var cleaning: (rest: Int, deadline: Instant)?
 
     /// - Parameters:
-    /// - name: of the reply queue; unique to this run.
+    ///   - name: of the reply queue; unique to this run.
     ///   - name: of the reply queue; no other run has the same.
     ///   - connect: makes the connection for a role.
     package init(

@@ -2,9 +2,9 @@ package import Core
 
 /// The notifications of one app that share a topic: a refusal of one applies to all.
 ///
-/// Each topic has a separate gate, so a refused topic (such as an unsupported push type, or broadcasts without the
-/// capability) does not block the others. All notifications also pass the gate of the app's credential, so a bad key
-/// causes one pause with one probe.
+/// Each topic has a separate gate, so a refused topic (an unsupported push type, or broadcasts without the capability)
+/// does not block the others. All notifications also pass the gate of the app's credential, so a bad key causes one
+/// pause with one probe.
 package struct AppLane {
     package var gate = AppGate()
     /// Notifications that wait for the gate, oldest first.

@@ -3,8 +3,8 @@ package import Core
 
 /// Updates apps and their notifications when the configuration changes.
 ///
-/// A notification in flight refers to its app by the slot in the table, and stores the ID of its pool, because the
-/// table may change.
+/// A notification in flight refers to its app by the slot in the table. It stores the ID of its pool, because the table
+/// may change.
 extension Dispatch {
     /// The slots of the apps that are configured, in the configuration's order.
     package var configured: [AppID] {

@@ -19,9 +19,9 @@ package struct Standstill {
     package init() {}
 
     /// - Parameters:
-    /// - canSend: whether at least one app can send, as far as known.
-    /// - lastAnswer: when APNs last responded to a notification without refusing its app.
-    /// - limit: the longest standstill.
+    ///   - canSend: whether at least one app can send, as far as known.
+    ///   - lastAnswer: when APNs last responded to a notification without refusing its app.
+    ///   - limit: the longest standstill.
     package mutating func looked(canSend: Bool, lastAnswer: Instant?, at now: Instant, limit: Duration) -> Action {
         if canSend {
             since = nil

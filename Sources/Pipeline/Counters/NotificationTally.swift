@@ -23,8 +23,8 @@ package struct NotificationTally: Sendable {
     package init() {}
 
     /// - Parameters:
-    /// - app: `nil` if no app is known.
-    /// - pushType: `nil` if the message is not a notification.
+    ///   - app: `nil` if no app is known.
+    ///   - pushType: `nil` if the message is not a notification.
     package mutating func count(app: AppID?, _ pushType: PushType?, _ outcome: Outcome, _ reason: RejectionReason?) {
         guard let app, let pushType else {
             Self.count(outcome, reason, in: &unnamed[pushType.map { Int($0.rawValue) } ?? Self.width])

@@ -1,12 +1,12 @@
 import AMQP
 package import Core
 
-/// Decides which `harebell-*` headers of a delivery a worker believes.
+/// Decides which `harebell-*` headers of a delivery a worker trusts.
 ///
-/// Producers can write them too. A worker believes a header only in a copy from a retry queue of the same request queue
-/// or in a replay, and only with a value that such a copy can have. It removes the others when the delivery arrives, so
-/// that neither the decoder nor a copy of the message has them. Producers can forge `x-death` as well. A forged header
-/// that passes affects only that producer's own message.
+/// Producers can write them too. A worker trusts a header only in a replay or in a copy from a retry queue of the same
+/// request queue. The value must also be one that such a copy can have. The worker removes all others on arrival, so
+/// neither the decoder nor a copy of the message has them. Producers can also forge `x-death`. A forged header that
+/// passes affects only that producer's messages.
 package struct OwnHeaders {
     private static let prefix: StaticString = "harebell-"
     /// The end of the year 9999, in milliseconds since 1970.

@@ -8,13 +8,13 @@ package enum RequestKey {
 
     /// The `apns-id` of a notification: the one in the request, else a name-based UUID from the request's key.
     ///
-    /// The key is the message id within its queue, else the id in the message's format, else a digest of its exchange,
-    /// routing key, properties and body. A copy of a dead letter carries its origin in headers, so its digest equals
-    /// the original's.
+    /// The key is the message id within its queue, else the id in the message's format. Without either, it is a digest
+    /// of exchange, routing key, correlation id, timestamp and body. A copy of a dead letter carries its origin in
+    /// headers, so its digest equals the original's.
     ///
     /// - Parameters:
-    /// - own: the id in the request, if it has one.
-    /// - position: the position in a fan-out; `nil` for a single notification.
+    ///   - own: the id in the request, if it has one.
+    ///   - position: the position in a fan-out; `nil` for a single notification.
     ///   - queue: the name of the queue that the delivery came from.
     ///   - key: ``Request/key``.
     package static func notificationID(

@@ -23,12 +23,12 @@ package struct DeadLetterEncoder: Sendable {
     /// Headers that do not fit are omitted, the body never.
     ///
     /// - Parameters:
-    /// - results: bodies of results that no queue accepted; several become a JSON array.
-    /// - id: the `apns-id` of the failed notification; `nil` if it never got one.
+    ///   - results: bodies of results that no queue accepted; several become a JSON array.
+    ///   - id: the `apns-id` of the failed notification; `nil` if it never got one.
     ///   - queue: the name of the queue that the delivery came from.
-    /// - decoder: the name of the decoder that decoded it.
-    /// - firstSeen: its arrival; an earlier time in its headers, from a previous failure, is kept.
-    /// - done: the notifications that a replay omits because they did not fail; `nil` for none.
+    ///   - decoder: the name of the decoder that decoded it.
+    ///   - firstSeen: its arrival; an earlier time in its headers, from a previous failure, is kept.
+    ///   - done: the notifications that a replay omits because they did not fail; `nil` for none.
     package func encode(
         _ delivery: Delivery, report: Report, results: [ArraySlice<UInt8>] = [], id: NotificationID?, queue: String,
         decoder: String, firstSeen: WallTime,

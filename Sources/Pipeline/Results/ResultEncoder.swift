@@ -47,12 +47,12 @@ package final class ResultEncoder {
 
     /// - Parameters:
     ///   - id: the notification's `apns-id`; `nil` if it never got one.
-    /// - position: the position in a fan-out; `nil` for a single notification.
+    ///   - position: the position in a fan-out; `nil` for a single notification.
     ///   - notification: `nil` for a message that could not be decoded.
-    /// - topic: the value for `apns-topic`; `nil` for the topic in the notification.
+    ///   - topic: the value for `apns-topic`; `nil` for the topic in the notification.
     ///   - environment: likewise.
     ///   - delivery: the request.
-    /// - format: of the body; the headers do not depend on it.
+    ///   - format: of the body; the headers do not depend on it.
     package func encode(
         _ report: Report, id: NotificationID?, position: Int? = nil, notification: Notification?,
         topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery,

@@ -40,8 +40,8 @@ enum ResultEvent {
     static let batchContentType = ArraySlice("application/cloudevents-batch+json; charset=utf-8".utf8)
 
     /// - Parameters:
-    /// - result: JSON in Harebell's format.
-    /// - id: the unique message id of the result; empty if it has none.
+    ///   - result: JSON in Harebell's format.
+    ///   - id: the unique message id of the result; empty if it has none.
     static func json(around result: [UInt8], id: ArraySlice<UInt8>) -> [UInt8] {
         var event = PayloadComposer()
         event.add("specversion", json: "\"1.0\"".utf8)

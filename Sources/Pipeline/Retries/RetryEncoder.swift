@@ -22,7 +22,7 @@ package enum RetryEncoder {
 
     /// - Parameters:
     ///   - queue: the name of the queue that the delivery came from.
-    /// - firstSeen: its arrival; an earlier time in its headers is kept.
+    ///   - firstSeen: its arrival; an earlier time in its headers is kept.
     ///   - delay: the fixed delay of the retry queue, in whole seconds.
     /// - Returns: `nil` if the headers do not fit into a frame, or cannot be encoded again.
     package static func encode(

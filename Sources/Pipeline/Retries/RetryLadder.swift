@@ -36,8 +36,8 @@ package struct RetryLadder: Sendable {
     /// The delay of the next level, or the longest shorter one that ends before the request expires.
     ///
     /// - Parameters:
-    /// - parkings: how often the request was parked before.
-    /// - lifetime: the time until it expires; `nil` if it does not expire.
+    ///   - parkings: how often the request was parked before.
+    ///   - lifetime: the time until it expires; `nil` if it does not expire.
     /// - Returns: `nil` if no level ends before it expires.
     package func delay(for trouble: Trouble, parkings: Int, within lifetime: Duration?) -> Duration? {
         let levels =

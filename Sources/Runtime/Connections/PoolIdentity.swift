@@ -61,7 +61,7 @@ package struct PoolIdentity: Hashable, Sendable {
     /// A pool with this identity that connects on `network`.
     ///
     /// - Parameters:
-    /// - connections: their number; `nil` for the number in `limits`.
+    ///   - connections: their number; `nil` for the number in `limits`.
     ///   - context: from ``makeContext()``.
     package func makePool(
         _ limits: Configuration.APNs, connections: ClosedRange<Int>? = nil, context: TLSContext, tokens: ProviderTokens,

@@ -23,8 +23,8 @@ package struct FileWatch {
     }
 
     /// - Parameters:
-    /// - stamps: of the files that exist now.
-    /// - count: the number of files that must exist.
+    ///   - stamps: of the files that exist now.
+    ///   - count: the number of files that must exist.
     /// - Returns: whether they differ from the files that were read, are complete, and did not change since the last
     ///   poll.
     package mutating func looked(_ stamps: [String: FileStamp], of count: Int, at now: Instant) -> Bool {

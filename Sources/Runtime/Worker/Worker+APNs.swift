@@ -89,8 +89,8 @@ extension Worker {
     /// A draining worker keeps its plan.
     ///
     /// - Parameters:
-    /// - plan: must have the same queues as this worker.
-    /// - contexts: for every pool that the previous plan cannot serve.
+    ///   - plan: must have the same queues as this worker.
+    ///   - contexts: for every pool that the previous plan cannot serve.
     package func reload(_ plan: AppPlan, contexts: AppPlan.Contexts, at now: Moment) {
         guard drain.stage == .running else { return }
         self.now = now

@@ -30,7 +30,7 @@ package enum WorkerFactory {
 
     /// - Parameters:
     ///   - contexts: for all of the plan's pools.
-    /// - startsSlowly: whether it starts with a small prefetch, see ``PrefetchRamp``.
+    ///   - startsSlowly: whether it starts with a small prefetch, see ``PrefetchRamp``.
     package static func worker(
         index: Int, plan: AppPlan, contexts: AppPlan.Contexts, on environment: Environment, startsSlowly: Bool = true,
         at now: Moment

@@ -17,8 +17,8 @@ package final class ProviderKeyRing {
     private let fallback: VerifyingKey?
 
     /// - Parameters:
-    /// - publicKeyPEM: for tokens with a key ID that is not in `keys`, for any team.
-    /// - start: the origin of the keys' times.
+    ///   - publicKeyPEM: for tokens with a key ID that is not in `keys`, for any team.
+    ///   - start: the origin of the keys' times.
     package init(
         _ keys: [ProviderKey], publicKeyPEM: String? = nil, startedAt start: Instant = Instant(nanoseconds: 0)
     ) throws(SimulatorError) {

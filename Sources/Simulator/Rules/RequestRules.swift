@@ -71,7 +71,7 @@ package struct RequestRules: Sendable {
     /// Checks the headers and the payload of a notification to a device.
     ///
     /// - Parameters:
-    /// - certificate: of the client; `nil` with provider tokens.
+    ///   - certificate: of the client; `nil` with provider tokens.
     ///   - keyTopics: the bundle IDs of the provider token's key; empty for all.
     /// - Returns: `nil` if the request is valid.
     package func check(

@@ -4,8 +4,8 @@ extension Script {
     /// Parses a script.
     ///
     /// - Parameters:
-    /// - file: the name for error messages and the base for relative paths in `set key … file=`.
-    /// - configuration: changed by the `set` lines.
+    ///   - file: the name for error messages and the base for relative paths in `set key … file=`.
+    ///   - configuration: changed by the `set` lines.
     /// - Throws: `badScript` with all errors.
     package init(
         _ text: String, file: String, _ configuration: inout SimulatorConfiguration

@@ -30,7 +30,7 @@ package final class SimulatorContext {
 
     /// - Parameters:
     ///   - identity: the server's certificate and key.
-    /// - now: relates the two clocks; later instants are converted to wall time with it.
+    ///   - now: relates the two clocks; later instants are converted to wall time with it.
     package init(
         _ configuration: SimulatorConfiguration = SimulatorConfiguration(), script: Script = Script(),
         identity: TLSContext.Identity, ledger: SimulatorLedger? = nil, channels: ChannelRegistry? = nil, now: Moment

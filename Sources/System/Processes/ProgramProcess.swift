@@ -10,7 +10,7 @@ struct ProgramProcess: ~Copyable {
     /// Its standard error.
     let errors: Descriptor
 
-    /// - Parameter socket: becomes our end of its standard input and output.
+    /// - Parameter socket: becomes the parent's end of its standard input and output.
     init(_ program: Program, socket: inout Descriptor?) throws(SystemError) {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         var pair: [Int32] = [-1, -1]
@@ -90,7 +90,7 @@ struct ProgramProcess: ~Copyable {
         let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
         unsafe posix_spawnattr_setpgroup(&attributes, 0)
-        // The process must not inherit our blocked or ignored signals.
+        // The process must not inherit blocked or ignored signals.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)

@@ -29,9 +29,9 @@ package final class SocketListener {
     /// Listens until ``close()``.
     ///
     /// - Parameters:
-    /// - address: A numeric IPv4 or IPv6 address.
-    /// - port: 0 for any free one.
-    /// - onAccept: Receives a non-blocking socket, which closes when it is released.
+    ///   - address: A numeric IPv4 or IPv6 address.
+    ///   - port: 0 for any free one.
+    ///   - onAccept: Receives a non-blocking socket, which closes when it is released.
     package init(
         loop: EventLoop, address: String, port: UInt16, backlog: Int32 = SocketListener.defaultBacklog,
         onAccept: @escaping (consuming Descriptor) -> Void

@@ -39,8 +39,8 @@ package final class SocketNetwork: Network {
     /// Joins `loop`, which then owns the network.
     ///
     /// - Parameters:
-    /// - options: Of every socket. A loop may have several networks with different options.
-    /// - random: Determines the order of a name's addresses.
+    ///   - options: Of every socket. A loop may have several networks with different options.
+    ///   - random: Determines the order of a name's addresses.
     package init<Random: RandomNumberGenerator>(
         loop: EventLoop, resolver: Resolver, options: SocketOptions = SocketOptions(),
         random: Random = SystemRandomNumberGenerator()

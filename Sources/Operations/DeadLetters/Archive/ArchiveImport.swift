@@ -55,7 +55,7 @@ package final class ArchiveImport: Run {
     private var isClosing = false
 
     /// - Parameters:
-    /// - count: the number of messages, for ``progress``.
+    ///   - count: the number of messages, for ``progress``.
     ///   - rate: messages per second; `nil` for no limit.
     ///   - next: the next message; `nil` after the last one.
     package init(

@@ -96,7 +96,7 @@ package final class DeadLetterRun: Run {
     var shutdown = Shutdown()
 
     /// - Parameters:
-    /// - id: unique to this run.
+    ///   - id: unique to this run.
     ///   - connect: makes the connection for a role.
     package init(
         _ action: Action, _ settings: Settings, reader: RequestReader, id: String, at now: Instant,

@@ -15,8 +15,8 @@ package enum ReplayEncoder {
     /// The original request with its origin, so that its `apns-id` stays the same.
     ///
     /// - Parameters:
-    /// - queue: the destination.
-    /// - id: the ID of the run.
+    ///   - queue: the destination.
+    ///   - id: the ID of the run.
     /// - Throws: if a name is too long for AMQP.
     package static func replay(
         _ delivery: Delivery, _ letter: DeadLetter, to queue: String, id: String
