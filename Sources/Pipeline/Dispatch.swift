@@ -59,7 +59,8 @@ package struct Dispatch {
         outlook.pool(number, isConnected: isConnected)
     }
 
-    /// Mutating, as ``isSuspended`` is: a worker asks both in every turn, and would copy the whole value to read it.
+    /// Mutating, like ``isSuspended``: a worker reads both in every turn, and a nonmutating getter would copy the whole
+    /// value.
     package var nextDeadline: Instant? {
         mutating get {
             let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook, nextTurn)

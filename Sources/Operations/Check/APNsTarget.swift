@@ -7,7 +7,7 @@ import Runtime
 struct APNsTarget {
     enum Purpose: Hashable {
         case notifications, broadcasts
-        /// The other of Apple's two ports.
+        /// The other one of Apple's two ports.
         case otherPort
         case management
     }

@@ -20,7 +20,7 @@ package final class DeadLetterScan: Run {
     private struct Windows {
         let limit: Int
         private(set) var connections: [AMQPConnection] = []
-        /// Messages that the newest connection has taken.
+        /// Messages that the newest connection has received.
         private var received = 0
         /// Whether the newest connection may still receive messages that another one returns: its consumer has not
         /// ended yet.

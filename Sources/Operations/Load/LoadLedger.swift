@@ -5,9 +5,9 @@ package struct LoadLedger: Sendable {
     private var publishedAt: [Instant?]
     private var answeredAt: [Instant?]
     package private(set) var duplicates = 0
-    /// Answers that belong to no message of this run.
+    /// Replies to messages of other runs.
     package private(set) var strangers = 0
-    /// Answers by outcome and reason, each message's first one only.
+    /// Replies by outcome and reason; only the first one of each message.
     package private(set) var outcomes: [String: Int] = [:]
     package private(set) var answered = 0
     package private(set) var published = 0

@@ -60,8 +60,8 @@ package final class RetryProbe: Run {
     private var cleaning: (rest: Int, deadline: Instant)?
 
     /// - Parameters:
+    ///   - within: the longest delay to wait for.
     ///   - name: of the reply queue; unique to this run.
-    ///   - name: of the reply queue; no other run has the same.
     ///   - connect: makes the connection for a role.
     package init(
         _ plan: TopologyPlan, within: Duration, name: String, at now: Instant,

@@ -64,7 +64,6 @@ package struct NotificationTally: Sendable {
     }
 
     /// Adds everything to `totals`.
-    ///
     package func add(to totals: inout [Key: UInt64], name: (AppID) -> AppName) {
         func add(_ row: [Entry], _ app: @autoclosure () -> AppName?, _ pushType: PushType?) {
             guard !row.isEmpty else { return }
