@@ -1,7 +1,7 @@
 import Core
 import DequeModule
 
-/// The latest entries, at most as many as its size.
+/// The latest entries, up to a maximum.
 struct InboxRing {
     private let size: Int
     /// Oldest first; their IDs are consecutive.
@@ -20,12 +20,12 @@ struct InboxRing {
         entries.append(entry)
     }
 
-    /// IDs go on from the last one.
+    /// Later entries continue with the next ID.
     mutating func removeAll() {
         entries.removeAll()
     }
 
-    /// How many entries match a query, and the newest of them, newest first.
+    /// The number of entries that match a query, and the newest of them, newest first.
     func matches(_ query: InboxQuery) -> (count: Int, newest: [InboxEntry]) {
         var count = 0
         var newest: [InboxEntry] = []

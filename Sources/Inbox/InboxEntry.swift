@@ -4,7 +4,7 @@ package import Simulator
 
 /// A notification that the simulator accepted, or one that it refused.
 package struct InboxEntry: Sendable {
-    /// From 1, in the order in which they were answered. Accepted and refused ones are counted apart.
+    /// From 1, in the order of the responses. Accepted and refused notifications are numbered separately.
     var id = 0
     let time: WallTime
     let apnsID: NotificationID
@@ -12,19 +12,19 @@ package struct InboxEntry: Sendable {
     let deviceToken: [UInt8]
     /// `apns-topic`, or the bundle ID of a broadcast.
     let topic: [UInt8]
-    /// Those of ``fieldNames``, in their order.
+    /// In the order of ``fieldNames``.
     private let fields: [[UInt8]?]
     private let status: UInt16
     private let reason: String?
     private let cause: String?
-    /// Empty for a refused notification, whose payload may be of any size.
+    /// Empty for a refused notification, because its payload may have any size.
     private let payload: [UInt8]
 
     private static let fieldNames = ["channel_id", "push_type", "priority", "expiration", "collapse_id"]
 
     var isAccepted: Bool { status == 200 }
 
-    /// - Returns: `nil` for a request about channels, and for one without an answer.
+    /// - Returns: `nil` for a channel management request, and for one without a response.
     package init?(_ record: SimulatorLedger.Record, at time: WallTime) {
         guard case .answered(let status, let reason) = record.ending else { return nil }
         let target = record.fields.path.flatMap { RequestTarget(path: $0) }

@@ -2,14 +2,14 @@ import Core
 
 /// The parameters of a request to the inbox.
 struct InboxQuery {
-    /// Entries in one response.
+    /// The maximum of entries in one response.
     static let maximumLimit = 1000
     static let defaultLimit = 100
-    /// Seconds that ``timeout`` may be at most.
+    /// The maximum of ``timeout``, in seconds.
     static let maximumTimeout = 60
     static let defaultTimeout = 10
 
-    /// What is wrong with a parameter, in one sentence.
+    /// The error in a parameter, in one sentence.
     struct Failure: Error, Equatable {
         let message: String
     }
@@ -31,8 +31,8 @@ struct InboxQuery {
     static let waitNames = listNames + ["count", "timeout"]
 
     /// - Parameters:
-    ///   - names: the parameters that the address has.
-    ///   - size: the most that can be waited for.
+    ///   - names: the parameters of the address.
+    ///   - size: the maximum of ``count``.
     init(_ parameters: [(name: String, value: String)], names: [String], size: Int) throws(Failure) {
         var seen: Set<String> = []
         for (name, value) in parameters {

@@ -7,18 +7,18 @@ package import System
 ///
 /// Its owner calls ``step(at:)`` at the end of each turn, and when ``nextDeadline`` has passed.
 package final class InboxServer {
-    /// Notifications that are kept, unless the command line says otherwise.
+    /// The default maximum of stored notifications.
     package static let defaultSize = 10_000
-    /// Refused notifications that are kept.
+    /// The maximum of stored refused notifications.
     private static let refusedSize = 100
-    /// The shortest time between two looks at whether requests can be answered that wait.
+    /// The shortest time between checks of waiting requests.
     private static let interval = Duration.milliseconds(20)
 
     private let size: Int
     private var accepted: InboxRing
     private var refused = InboxRing(size: refusedSize)
     private var server: AdminServer?
-    /// When the first request that waits gives up; `nil` if none waits.
+    /// When the first waiting request times out; `nil` if none waits.
     private var firstTimeout: Instant?
     private var hasNews = false
     private var lastLook = Instant.distantPast
@@ -26,8 +26,8 @@ package final class InboxServer {
     /// Listens for as long as the loop lives.
     ///
     /// - Parameters:
-    ///   - size: how many notifications are kept.
-    ///   - anyHost: whether requests may name another host than loopback.
+    ///   - size: the maximum of stored notifications.
+    ///   - anyHost: whether requests may name other hosts than loopback.
     package init(loop: EventLoop, listen: Endpoint, size: Int, anyHost: Bool) throws(EventLoopError) {
         self.size = size
         accepted = InboxRing(size: size)
@@ -42,7 +42,7 @@ package final class InboxServer {
         accepted = InboxRing(size: size)
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     package var endpoint: Endpoint? { server?.endpoint }
 
     package func add(_ entry: InboxEntry) {
@@ -56,7 +56,7 @@ package final class InboxServer {
         firstTimeout.map { hasNews ? min($0, lastLook + Self.interval) : $0 }
     }
 
-    /// Answers the requests that wait if there is something new, or if one has waited long enough.
+    /// Answers the waiting requests if there are new notifications, or if a request has timed out.
     package func step(at now: Moment) {
         guard let deadline = nextDeadline, deadline <= now.instant else { return }
         firstTimeout = nil

@@ -2,15 +2,14 @@ package import Admin
 package import Core
 package import Runtime
 
-/// Everything that those who watch are told about, at one moment. What `/metrics`, `/readyz` and the dashboard say is
-/// made of it alone.
+/// The monitored state of a process at one moment. `/metrics`, `/readyz` and the dashboard use only this.
 package struct Observation: Sendable {
     package struct Worker: Sendable {
         /// `nil` before its first answer.
         package var snapshot: WorkerSnapshot?
-        /// How long ago it answered, or began.
+        /// The time since its last answer, or its start.
         package var silence: Duration
-        /// Whether it turns, as far as its answers tell.
+        /// Whether it is alive, according to its answers.
         package var isAlive: Bool
         package var hasEnded: Bool
 
@@ -22,14 +21,14 @@ package struct Observation: Sendable {
         }
     }
 
-    /// What is known of an app's credential.
+    /// The state of an app's credential.
     package struct Credential: Sendable {
         package let app: AppName
-        /// Whether provider tokens are signed for it; else it has a certificate.
+        /// Whether it uses provider tokens; otherwise it has a certificate.
         package let usesProviderTokens: Bool
-        /// Of its certificate, until it expires.
+        /// Seconds until its certificate expires.
         package let expiresIn: Int64?
-        /// Since its newest provider token was signed.
+        /// The time since its newest provider token was signed.
         package let tokenAge: Duration?
 
         package init(_ app: AppName, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?) {
@@ -41,18 +40,18 @@ package struct Observation: Sendable {
     }
 
     package var workers: [Worker]
-    /// Whether one app that is not usable makes the process unready.
+    /// Whether one unusable app makes the process unready.
     package var needsEveryApp: Bool
     package var credentials: [Credential]
     /// Seconds until the broker's password expires; `nil` where it does not.
     package var passwordExpiresIn: Int64?
     package var admin: AdminStatistics
-    /// Whether orders about dead letters are taken.
+    /// Whether dead-letter operations over HTTP are enabled.
     package var takesOrders: Bool
     package var orders: DeadLetterOrderTally
     package var spans: SpanCounts
     package var process: ProcessUsage
-    /// When all this was so.
+    /// The time of this state.
     package var at: Moment
 
     package init(
@@ -73,7 +72,7 @@ package struct Observation: Sendable {
         self.at = at
     }
 
-    /// Those that have answered.
+    /// The workers' snapshots; workers that have not answered yet are left out.
     var snapshots: [WorkerSnapshot] {
         workers.compactMap(\.snapshot)
     }

@@ -12,12 +12,12 @@ struct QueuePace {
         limiter = RateLimiter(perSecond: limit.perSecond, burst: limit.burst, at: Instant(nanoseconds: 0))
     }
 
-    /// How many notifications could be sent now.
+    /// The number of notifications that may be sent now.
     mutating func permits(at now: Instant) -> Int {
         limiter.available(at: now)
     }
 
-    /// When the first in line goes; `nil` where none waits.
+    /// When the next permit for the head of the queue is due; `nil` if none waits.
     mutating func nextTurn(at now: Instant) -> Instant? {
         line.isEmpty ? nil : limiter.nextPermit(at: now)
     }
@@ -28,12 +28,12 @@ struct QueuePace {
     }
 }
 
-/// Notifications that wait because their queue has a pace. They have been through their app's gate once, and go through
-/// it again when their turn comes; only what is sent takes a permit.
+/// Notifications that wait for the rate limit of their queue. They passed their app's gate once, and pass it again when
+/// their permit is due. Only notifications that are sent take a permit.
 extension Dispatch {
-    /// Whether a notification goes now; if not, it waits in the line of its queue.
+    /// Whether a notification may be sent now. If not, it waits for the rate limit of its queue.
     ///
-    /// - Parameter hasTurn: whether it was the first in line.
+    /// - Parameter hasTurn: whether it was the head of the queue.
     mutating func takesPermit(_ handle: Handle, _ entry: InFlightNotification, hasTurn: Bool, at now: Moment) -> Bool {
         let index = entry.request.delivery.queue.index
         guard paces[index] != nil else { return true }
@@ -44,9 +44,9 @@ extension Dispatch {
         return false
     }
 
-    /// Sends the notifications that have a permit now.
+    /// Sends the waiting notifications for which permits are available.
     ///
-    /// - Returns: how much of `budget` is left.
+    /// - Returns: the rest of `budget`.
     mutating func takeTurns(_ budget: Int, at now: Moment) -> Int {
         var budget = budget
         nextTurn = .distantFuture
@@ -63,20 +63,20 @@ extension Dispatch {
         return budget
     }
 
-    /// What the pace of a queue permits to be sent now, and what waits for that; `nil` where it has none.
+    /// The available permits of a queue's rate limit and the notifications that wait for it; `nil` without a limit.
     package func pace(ofQueue index: Int, at now: Instant) -> (permits: Int, waiting: Int)? {
         guard !paces.isEmpty, var pace = paces[index] else { return nil }
         return (pace.permits(at: now), pace.line.count)
     }
 
-    /// Whether a notification waits for its queue's pace.
+    /// Whether a notification waits for its queue's rate limit.
     func waitsForPace(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
         !paces.isEmpty && paces[entry.request.delivery.queue.index]?.line.contains(handle) == true
     }
 
-    /// Takes a notification out that may wait for its queue's pace.
+    /// Removes a notification from those that wait for its queue's rate limit.
     ///
-    /// - Returns: whether it did.
+    /// - Returns: whether it waited there.
     mutating func leavesLine(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
         guard waitsForPace(handle, entry) else { return false }
         paces[entry.request.delivery.queue.index]?.line.remove(handle)
@@ -84,8 +84,8 @@ extension Dispatch {
         return true
     }
 
-    /// Withdraws the notifications that wait for a pace: they go back to their queue, or are parked where another
-    /// notification of their request has ended.
+    /// Removes all notifications that wait for a rate limit. Requests return to their queue, or are parked if another
+    /// of their notifications has ended.
     package mutating func giveBackPaced(at now: Moment) {
         guard nextTurn != .distantFuture else { return }
         leave(.giveBack, notifications.handles.filter { waitsForPace($0, notifications[$0]) }, at: now)

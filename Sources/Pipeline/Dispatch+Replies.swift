@@ -2,11 +2,11 @@ package import APNs
 package import Core
 import Logging
 
-/// From a notification that is sent to its outcome.
+/// From the sending of a notification to its outcome.
 extension Dispatch {
-    /// Sends a notification, or holds it while its app or its topic is paused, or until its queue's pace permits it.
+    /// Sends a notification, or holds it while its app or topic is paused or its queue's rate limit is exhausted.
     ///
-    /// - Parameter hasTurn: whether it has waited for that pace.
+    /// - Parameter hasTurn: whether it has already waited for the rate limit.
     mutating func send(_ handle: Handle, hasTurn: Bool = false, at now: Moment) {
         let entry = notifications[handle]
         if hasExpired(entry, at: now) {
@@ -40,9 +40,9 @@ extension Dispatch {
         actions.append(.finish(notifications.remove(handle), report, givesFeedback: givesFeedback))
     }
 
-    /// Leaves a notification to a later round.
+    /// Defers a notification to a later round.
     ///
-    /// - Parameter givesBack: whether it goes back to its queue if nothing of its request was sent.
+    /// - Parameter givesBack: whether it returns to its queue if no notification of its request was sent.
     mutating func park(
         _ handle: Handle, _ report: Report, _ trouble: RetryLadder.Trouble?, givesBack: Bool = false
     ) {
@@ -54,7 +54,7 @@ extension Dispatch {
         finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed))
     }
 
-    /// Whether its `apns-expiration` has passed; 0 means one attempt, whenever that is.
+    /// Whether its `apns-expiration` has passed; 0 means one attempt at any time.
     func hasExpired(_ entry: InFlightNotification, at now: Moment) -> Bool {
         hasExpired(entry.notification, of: entry.request, at: now.wall)
     }
@@ -65,13 +65,13 @@ extension Dispatch {
         return end < time
     }
 
-    /// A notification was answered that was sent at `sentAt`.
+    /// Records the durations of an answered notification that was sent at `sentAt`.
     package mutating func timed(_ handle: Handle, sentAt: Instant, at now: Moment) {
         timings.limiterWait.record(from: notifications[handle].submittedAt, to: sentAt)
         timings.apns.record(from: sentAt, to: now.instant)
     }
 
-    /// APNs answered a notification.
+    /// APNs responded to a notification.
     package mutating func replied(_ handle: Handle, _ reply: APNsReply, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
@@ -92,7 +92,7 @@ extension Dispatch {
         case .unregister, .doubtToken: finish(handle, entry, .unregistered, reply, rule, at: now)
         case .reject: finish(handle, entry, .rejected, reply, rule, at: now)
         case .resend: unsuccessful(handle, entry, reply, .no, .short, at: now)
-        // What met an error may have been worked on; that is nobody's harm but where another try would do it again.
+        // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
         case .retryLater where reply.status >= 500 && !entry.notification.target.maySendAgain:
             unsuccessful(handle, entry, reply, .unknown, .long(.service), at: now)
         case .retryLater:
@@ -101,7 +101,7 @@ extension Dispatch {
         }
     }
 
-    /// An answer that may be another one later.
+    /// Handles a response that may differ on another try.
     private mutating func unsuccessful(
         _ handle: Handle, _ entry: InFlightNotification, _ reply: APNsReply, _ processed: Processed, _ trouble: Trouble,
         at now: Moment
@@ -112,14 +112,13 @@ extension Dispatch {
         tryLater(handle, entry, report, after: processed, trouble, at: now)
     }
 
-    /// Whether an answer that a channel does not exist is what the request wants: it was asked to delete it, and may
-    /// have been before.
+    /// Whether the missing channel is a success: the request deletes the channel, and an earlier try may have done so.
     private func isDeletedAlready(_ entry: InFlightNotification) -> Bool {
         guard case .management(.delete) = entry.notification.target else { return false }
         return entry.attempts > 0 || entry.request.delivery.redelivered
     }
 
-    /// An answer that is final, and shows what the app is refused or not refused for.
+    /// Handles a final response, and records what it proves about the app.
     private mutating func finish(
         _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsReply, _ rule: ReplyRule,
         at now: Moment
@@ -144,7 +143,7 @@ extension Dispatch {
         return report
     }
 
-    /// A notification ended without an answer.
+    /// A notification ended without a response.
     package mutating func lost(_ handle: Handle, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
@@ -168,11 +167,11 @@ extension Dispatch {
             after: loss.processed, trouble, at: now)
     }
 
-    /// How long trouble is likely to last.
+    /// The expected duration of a failure.
     private enum Trouble {
-        /// Another try, on another connection, may do better at once.
+        /// A retry on another connection may succeed immediately.
         case short
-        /// Nothing gets better within seconds.
+        /// A retry within seconds would fail as well.
         case long(RetryLadder.Trouble)
     }
 
@@ -180,9 +179,9 @@ extension Dispatch {
         processed != .unknown || entry.notification.target.maySendAgain
     }
 
-    /// A try ended in vain.
+    /// Records a failed try.
     ///
-    /// - Returns: Whether it is tried again in this process.
+    /// - Returns: Whether it is retried in this process.
     private mutating func isTriedAgain(
         _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ trouble: Trouble, at now: Moment
     ) -> Bool {
@@ -193,7 +192,7 @@ extension Dispatch {
         return isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
     }
 
-    /// A round of tries in this process was in vain: the next one begins from a retry queue, unless this was the last.
+    /// All tries of a round failed: the next round starts from a retry queue, unless the attempts are used up.
     private mutating func tryLater(
         _ handle: Handle, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
         _ trouble: Trouble, at now: Moment
@@ -218,7 +217,7 @@ extension Dispatch {
         return hasTriesLeft && retries.count >= maximumWaitingRetries ? .crowd : .service
     }
 
-    /// A notification expired in the line for APNs.
+    /// A notification expired in its pool before it was sent.
     package mutating func expired(_ handle: Handle, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
@@ -226,8 +225,8 @@ extension Dispatch {
         finishExpired(handle, entry)
     }
 
-    /// - Returns: Whether it is tried again. While its app is paused only its tries are limited, and not their time: a
-    ///   device that is asked too often must not be the app's only probe for ever.
+    /// - Returns: Whether it is retried. While its app is paused, only the number of tries is limited. A throttled
+    ///   device must not stay the app's only probe for ever.
     private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         if let closed = gates.table.apps[entry.app.index].closedLane(of: entry.lane) {
             guard entry.troubles < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
@@ -251,10 +250,10 @@ extension Dispatch {
         entry.attempts < settings.ladder.maximumAttempts
     }
 
-    /// The most reasons that are remembered as logged.
+    /// The maximum number of reasons remembered as logged.
     private static let maximumAnnounced = 100
 
-    /// Says once for each reason what an operator should know about it.
+    /// Logs each reason once if operators should know about it.
     private mutating func announce(_ reply: APNsReply, _ rule: ReplyRule, _ app: AppID) {
         if !rule.isKnown { counters[.unknownReasons] += 1 }
         let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"

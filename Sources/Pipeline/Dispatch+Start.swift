@@ -47,7 +47,7 @@ extension Dispatch {
             next += 1
             if done?.contains(place) == true { continue }
             let notification = all[index]
-            // The payload of a fan-out is one: it is checked once.
+            // The notifications of a fan-out share one payload: it is checked once.
             if checked.map({ !notification.isForPayload(of: all[$0]) }) ?? true {
                 finding = self.finding(in: notification, at: now)
             }
@@ -57,16 +57,16 @@ extension Dispatch {
         }
     }
 
-    /// How far ahead `not-before` may lie.
+    /// The maximum distance of `not-before` from now.
     private static let longestAhead = Duration.seconds(30 * 86_400)
-    /// How long a request may wait for its time in the worker, if the shortest retry queue does not end before.
+    /// The longest wait for `not-before` in the worker if the shortest retry queue would end later.
     private static let longestStretch = Duration.seconds(5)
 
-    /// A request waits for its `not-before` in the retry queues. It may end late by less than the shortest delay where
-    /// that is more than ``longestStretch``.
+    /// A request waits for its `not-before` in the retry queues. If the shortest delay exceeds ``longestStretch``, the
+    /// wait may end late by less than that delay.
     private func putOff(_ request: InFlightRequest, until start: WallTime, at now: Moment) {
         let pause = Duration.milliseconds(start.milliseconds - now.wall.milliseconds)
-        // What waits already was admitted by the clock of the worker that had it first.
+        // A request that waited before was admitted by the clock of the first worker.
         guard pause <= Self.longestAhead || request.history.deferrals > 0 else {
             let failure = DecodingFailure("not-before: more than 30 days ahead")
             return actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
@@ -110,13 +110,13 @@ extension Dispatch {
         }
     }
 
-    /// Why a notification is not sent though its app is known; `nil` if it is.
+    /// The reason not to send a notification whose app is known; `nil` to send it.
     private func refusal(
         of notification: borrowing Notification, finding: String?, _ request: InFlightRequest
     ) -> Report? {
         if let finding, settings.validation == .strict { return Report(outcome: .invalid, detail: finding) }
         guard request.delivery.redelivered, !notification.target.maySendAgain else { return nil }
-        // Whoever had it before us may have sent it.
+        // The previous consumer may have sent it.
         return Report(
             outcome: .undelivered, processed: .unknown,
             detail: "redelivered: the channel may have been created already; list the channels before asking again")

@@ -3,9 +3,9 @@ import Core
 import Decoding
 import Logging
 
-/// Payloads held to Apple's tables, if the configuration asks for it.
+/// Validates payloads against Apple's tables if the configuration enables it.
 extension Dispatch {
-    /// What is wrong with a notification's payload; `nil` if nothing is, or nobody asks.
+    /// The violations of Apple's tables in a payload; `nil` if there are none or validation is off.
     mutating func finding(in notification: Notification, at now: Moment) -> String? {
         guard settings.validation != .off, let isBroadcast = notification.isBroadcast else { return nil }
         let findings = PayloadCheck.findings(
@@ -26,14 +26,14 @@ extension Dispatch {
 }
 
 extension Notification {
-    /// Whether what is true of another one's payload is true of this one's.
+    /// Whether a finding about the other notification's payload also applies to this one.
     ///
-    /// Slices of one array are compared by their place, in no time.
+    /// Slices of one array compare by address, so this is fast.
     func isForPayload(of other: Notification) -> Bool {
         pushType == other.pushType && isBroadcast == other.isBroadcast && payload == other.payload
     }
 
-    /// `nil` for requests about channels, whose payload is no notification's.
+    /// `nil` for channel management, whose payload is not a notification.
     fileprivate var isBroadcast: Bool? {
         switch target {
         case .device: false

@@ -1,13 +1,12 @@
 package import Core
 package import Logging
 
-/// The notifications in flight, from their decoding to their outcome: which are sent, wait for their app, are tried
-/// again, or end.
+/// The notifications in flight, from decoding to outcome. Sends, holds, retries or ends each of them.
 package struct Dispatch {
     package var settings: PipelineSettings
-    /// As far as the dispatch counts.
+    /// The counters of the dispatch.
     package internal(set) var counters: PipelineCounters
-    /// As far as the dispatch measures.
+    /// The durations that the dispatch measures.
     package internal(set) var timings = Timings()
     package internal(set) var gates: Gates
     let actions: ActionQueue
@@ -15,18 +14,18 @@ package struct Dispatch {
     var random: SplitMix64
 
     var notifications = Slab<InFlightNotification>()
-    /// Notifications that wait for their next try in this process; no more than so many: the rest is parked, lest
-    /// prefetch be full of them.
+    /// Notifications that wait for a retry in this process. Beyond the maximum they are parked, so that they do not
+    /// fill the prefetch.
     var retries = DeadlineQueue<Handle>()
     let maximumWaitingRetries: Int
-    /// By queue; empty where no queue has a pace.
+    /// By queue; empty if no queue has a rate limit.
     var paces: [QueuePace?]
-    /// When the first of those goes that wait for the pace of their queue.
+    /// When the next notification that waits for a rate limit is due.
     var nextTurn = Instant.distantFuture
-    /// What is known of whether APNs can be reached.
+    /// Whether APNs can be reached, as far as known.
     var outlook = Outlook()
     var findingLog = LogLimit(interval: .seconds(60))
-    /// Reasons that were logged, each once.
+    /// Reasons that were already logged.
     var announced: Set<String> = []
 
     /// - Parameter seed: for the jitter of retries
@@ -42,11 +41,10 @@ package struct Dispatch {
         maximumWaitingRetries = max(settings.queues.count, settings.prefetch / Self.waitingRetriesDivisor)
     }
 
-    /// A fifth of all that prefetch allows, and one of each queue: one that holds one at a time keeps their order by
-    /// that.
+    /// A fifth of the prefetch, but at least one per queue, so that a queue with prefetch 1 keeps its order.
     private static let waitingRetriesDivisor = 5
 
-    /// Whether all that is left belongs to paused apps: waiting longer changes nothing.
+    /// Whether only notifications of paused apps are left, so that waiting longer changes nothing.
     package var holdsOnly: Bool {
         retries.count == 0 && notifications.count == gates.paused.reduce(0) { $0 + $1.held }
     }
@@ -56,12 +54,13 @@ package struct Dispatch {
         notifications.handles.map { notifications[$0].request }
     }
 
-    /// A pool has a connection that takes requests, or has none any more.
+    /// A pool has a connection that accepts requests, or lost its last one.
     package mutating func pool(_ number: PoolID, isConnected: Bool) {
         outlook.pool(number, isConnected: isConnected)
     }
 
-    /// Mutating, as ``isSuspended`` is: a worker asks both in every turn, and would copy the whole value to read it.
+    /// Mutating, like ``isSuspended``: a worker reads both in every turn, and a nonmutating getter would copy the whole
+    /// value.
     package var nextDeadline: Instant? {
         mutating get {
             let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook, nextTurn)
@@ -69,10 +68,10 @@ package struct Dispatch {
         }
     }
 
-    /// The most that one turn does of what is due; the rest is due in the next.
+    /// The maximum of due items per turn; the rest follows in the next turn.
     static let maximumDuePerTurn = 256
 
-    /// - Parameter hasRoom: whether more may be consumed on top of what is held.
+    /// - Parameter hasRoom: whether more may be consumed in addition to what is held.
     package mutating func expire(hasRoom: Bool, at now: Moment) {
         var budget = Self.maximumDuePerTurn
         while budget > 0, retries.earliest <= now.instant, let handle = retries.popFirst() {
@@ -87,16 +86,16 @@ package struct Dispatch {
     }
 }
 
-/// What a dispatch knows of whether APNs can be reached.
+/// What a dispatch knows about the reachability of APNs.
 struct Outlook {
-    /// When the waiting are looked at next; never where nothing waits.
+    /// When waiting notifications are checked next; never if none wait.
     var nextLook = Instant.distantFuture
     var standstill = Standstill()
-    /// When APNs last answered a notification for good.
+    /// When APNs last gave a final response.
     var lastAnswer: Instant?
-    /// When each pool last brought any answer.
+    /// When each pool last received any response.
     private var poolAnswers: [Instant?] = []
-    /// The pools that have a connection which takes requests.
+    /// The pools with a connection that accepts requests.
     private var connectedPools: [Bool] = []
 
     mutating func answered(_ pool: PoolID, at now: Instant) {

@@ -5,35 +5,35 @@ package import Core
 package final class InFlightRequest {
     var delivery: Delivery
     package let arrived: Moment
-    /// Notifications without an outcome and publications without a confirm; at zero the delivery is settled.
+    /// Notifications without an outcome plus publications without a confirm; at zero the delivery is settled.
     var open = 0
-    /// Its connection is gone, so that its tag means nothing any more: a redelivery may adopt it.
+    /// The connection was lost, so the delivery tag is invalid; a redelivery may adopt the request.
     var isOrphan = false
-    /// Notifications, of how many, whose outcome calls for a dead letter, and the first of their reports.
+    /// The total number of notifications.
     var notifications = 1
-    /// How many of them this delivery has to send.
+    /// The number of notifications that this delivery has to send.
     var started = 0
     var failures = 0
     var firstFailure: Failure?
-    /// The places of those whose outcome calls for a dead letter in a fan-out.
+    /// The positions of notifications in a fan-out whose outcome requires a dead letter.
     var failed: [Int] = []
-    /// What was tried before this delivery.
+    /// The attempts before this delivery.
     let history: RequestHistory
-    /// The key of a request with a message id, which is wanted of each that completes: made on arrival, while its bytes
-    /// are in the processor's cache.
+    /// The key of a request with a message id, needed when it completes. Computed on arrival, while its bytes are in
+    /// the processor's cache.
     let namedKey: RedeliveryKey?
-    /// Results that are published together.
+    /// Results that are published in one message.
     var results: [PartialResult] = []
     /// `nil` unless the request is traced.
     var trace: RequestTrace?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
 
-    /// What became of a notification that calls for a dead letter. An object, because hardly a request has one.
+    /// The first outcome that requires a dead letter. An object, because few requests have one.
     final class Failure {
         let id: NotificationID?
         let report: Report
-        /// Bodies of the results that no queue took.
+        /// Bodies of the results that no queue accepted.
         var results: [ArraySlice<UInt8>] = []
 
         init(id: NotificationID?, report: Report) {
@@ -50,12 +50,12 @@ package final class InFlightRequest {
         namedKey = delivery.hasMessageID ? RedeliveryKey(delivery, history) : nil
     }
 
-    /// What its redeliveries look like.
+    /// The key of its redeliveries.
     var redeliveryKey: RedeliveryKey {
         namedKey ?? RedeliveryKey(delivery, history)
     }
 
-    /// Whether nothing came of this delivery but that all of its notifications waited, and a redelivery is as good.
+    /// Whether all notifications of this delivery only waited, so that a redelivery is equivalent.
     var isUntouched: Bool {
         parked.count == started
             && parked.allSatisfy { parked in
@@ -63,14 +63,14 @@ package final class InFlightRequest {
             }
     }
 
-    /// What is left out of a copy of a fan-out; `nil` where nothing is.
+    /// The notifications that a copy of a fan-out omits; `nil` if it omits none.
     func doneBitmap(leaving positions: [Int]) -> DoneBitmap? {
         guard !positions.isEmpty, positions.count < notifications else { return nil }
         return DoneBitmap(notifications: notifications, leaving: positions)
     }
 
-    /// When it expires by its AMQP expiration, counted from its timestamp, else from when it arrived here first: the
-    /// broker drops what expires in a queue, and this is for what expires while it is held or parked.
+    /// The AMQP expiration, counted from the timestamp, else from the first arrival. The broker drops messages that
+    /// expire in a queue; this covers requests that expire while held or parked.
     var expiresAt: WallTime? {
         if let known = history.expiresAt { return known }
         guard let text = delivery.expiration, let lifetime = Int64(String(decoding: text, as: UTF8.self)), lifetime > 0
@@ -88,29 +88,28 @@ package final class InFlightRequest {
 package final class InFlightNotification {
     let request: InFlightRequest
     let notification: Notification
-    /// Its place among the notifications of its request, or `nil` if it is the only one.
+    /// The position in its request; `nil` for a single notification.
     let position: Int?
     let id: NotificationID
     private let match: AppTable.Match
-    /// Which of the app's lanes it takes.
+    /// The lane of the app that it passes.
     let lane: LaneID
-    /// What is wrong with the payload by Apple's tables, for the result.
+    /// Violations of Apple's tables in the payload, for the result.
     var finding: String?
-    /// Attempts: the tries that APNs may have worked on, and rounds in which it took none; of earlier rounds as well.
+    /// Tries that APNs may have processed, plus one for each round without such a try; includes earlier rounds.
     private(set) var attempts: Int
-    /// Tries of this round that ended in trouble, whether they counted or not: they are what is limited in this
-    /// process.
+    /// Failed tries of this round, whether they count as attempts or not. Retries in this process are limited by them.
     private(set) var troubles = 0
-    /// What APNs did with all the tries together: `unknown` if that is unknown of one of them.
+    /// What APNs did in all tries: `unknown` if that is unknown for one of them.
     private(set) var processed: Processed
     var firstTry: Instant?
-    /// Since when it waits to be sent, for its app or in a pool; the time of a try in between counts.
+    /// Since when it waits to be sent, for its app or in a pool; includes tries in between.
     var waitingSince: Instant?
-    /// When it was last handed to a pool.
+    /// When it was last submitted to a pool.
     var submittedAt = Instant(nanoseconds: 0)
-    /// Whether a pool has it.
+    /// Whether a pool holds it.
     var isSubmitted = false
-    /// The pool that it was last handed to.
+    /// The pool that it was last submitted to.
     package var pool = PoolID(0)
 
     package init(
@@ -129,10 +128,10 @@ package final class InFlightNotification {
 
     var app: AppID { match.app }
     var environment: Environment { match.environment }
-    /// The full topic that goes into `apns-topic`.
+    /// The full topic for `apns-topic`.
     var topic: ArraySlice<UInt8> { match.topic }
 
-    /// What APNs is asked.
+    /// The request to APNs.
     package var apnsRequest: APNsRequest {
         APNsRequest(
             target: notification.target, topic: topic, pushType: notification.pushType,
@@ -141,7 +140,7 @@ package final class InFlightNotification {
             payload: notification.payload, rank: request.delivery.priority)
     }
 
-    /// Whether nothing came of it in this process, and a redelivery of its request may send it as well.
+    /// Whether this process made no try, and a redelivery may send it.
     var isUntried: Bool {
         troubles == 0 && attempts == request.history.attempts && notification.target.maySendAgain
     }
@@ -153,12 +152,12 @@ package final class InFlightNotification {
         if self.processed != .unknown { self.processed = processed }
     }
 
-    /// No more tries in this process: the round counts, though APNs may have worked on none of them.
+    /// Ends the tries in this process: the round counts as an attempt even if APNs processed none of them.
     package func roundEnded() {
         if attempts == request.history.attempts { attempts += 1 }
     }
 
-    /// A try ended in a way that may be tried again.
+    /// A try failed and may be repeated.
     package func tried(inVain processed: Processed) {
         troubles += 1
         tried(processed)
@@ -166,7 +165,7 @@ package final class InFlightNotification {
 }
 
 extension WallTime {
-    /// - Returns: `nil` beyond what can be told, which is no time that anybody waits for.
+    /// - Returns: `nil` on overflow, which is too far in the future to matter.
     fileprivate func adding(milliseconds: Int64) -> WallTime? {
         let (sum, overflow) = self.milliseconds.addingReportingOverflow(milliseconds)
         return overflow ? nil : WallTime(milliseconds: sum)

@@ -1,98 +1,98 @@
 package import Core
 import DequeModule
 
-/// What ``Intake``, ``Dispatch`` and ``Outbox`` ask for. Whoever owns them does it at once, before the next input.
+/// The actions of ``Intake``, ``Dispatch`` and ``Outbox``. The owner executes each before the next input.
 ///
-/// A message's way is: ``start(_:_:)``, ``submit(_:_:isProbe:)``, ``finish(_:_:givesFeedback:)``, its result is
-/// published and confirmed, ``complete(_:)``, ``settle(_:_:)``.
+/// The sequence for one message: ``start(_:_:)``, ``submit(_:_:isProbe:)``, ``finish(_:_:givesFeedback:)``, publish and
+/// confirm of the result, ``complete(_:)``, ``settle(_:_:)``.
 package enum PipelineAction {
-    // MARK: Of the intake
+    // MARK: Intake
 
-    /// From now on take so much from the broker.
+    /// Change how much is consumed from the broker.
     case take(Intake.Level)
-    /// Have one of ``PipelineSettings/processes`` read a message: ``Intake/decoded(_:_:at:)``.
+    /// Decode a message with one of ``PipelineSettings/processes``: ``Intake/decoded(_:_:at:)``.
     case ask(Int, Handle, Delivery)
-    /// Send what a message was decoded into: ``Dispatch/start(_:of:at:)``.
+    /// Start a decoded request: ``Dispatch/start(_:of:at:)``.
     case start(Request, InFlightRequest)
-    /// A message is no request: ``Outbox/refuse(_:_:id:)``.
+    /// A message is not a valid request: ``Outbox/refuse(_:_:id:)``.
     case refuse(InFlightRequest, DecodingFailure, NotificationID?)
-    /// The decoder wants to see a message again after so long: ``Outbox/putOff(_:for:at:)``.
+    /// The decoder defers a message: ``Outbox/putOff(_:for:at:)``.
     case putOff(InFlightRequest, Duration)
-    /// Tell the broker the end of a delivery of the current epoch.
+    /// Settle a delivery of the current epoch.
     case settle(Delivery, Settlement)
 
-    // MARK: Of the dispatch
+    // MARK: Dispatch
 
-    /// Hand a notification to its pool: ``Dispatch/replied(_:_:at:)``, ``Dispatch/lost(_:_:at:)`` or
-    /// ``Dispatch/expired(_:at:)``. A probe needs a connection that APNs binds anew.
+    /// Submit a notification to its pool: ``Dispatch/replied(_:_:at:)``, ``Dispatch/lost(_:_:at:)`` or
+    /// ``Dispatch/expired(_:at:)``. A probe needs a new connection, which APNs binds to the current credential.
     case submit(Handle, InFlightNotification, isProbe: Bool)
-    /// Take a notification back from a pool: ``Dispatch/tookBack(_:_:at:)`` or ``Dispatch/wasSent(_:)``.
+    /// Withdraw a notification from a pool: ``Dispatch/tookBack(_:_:at:)`` or ``Dispatch/wasSent(_:)``.
     case withdraw(Handle, pool: PoolID, Withdrawal)
     /// A notification has its outcome: ``Outbox/finish(_:_:givesFeedback:at:)``.
     case finish(InFlightNotification, Report, givesFeedback: Bool)
-    /// Something ended that was never sent: ``Outbox/conclude(_:at:)``.
+    /// A notification or message ended without being sent: ``Outbox/conclude(_:at:)``.
     indirect case conclude(Conclusion)
     /// A notification waits for a later round: ``Outbox/park(_:givesBack:at:)``.
     case park(ParkedNotification, givesBack: Bool)
-    /// The broker delivers a request again, and nothing was done for it: ``Intake/drop(_:)``.
+    /// The broker redelivers an unsent request: ``Intake/drop(_:)``.
     case drop(InFlightRequest)
     /// No app can send: ``Intake/suspend()``.
     case suspend
-    /// Still none: ``Intake/stays(isProbeWanted:)``.
+    /// No app can send yet: ``Intake/stays(isProbeWanted:)``.
     case staySuspended(isProbeWanted: Bool)
-    /// One can: ``Intake/resume()``.
+    /// An app can send again: ``Intake/resume()``.
     case resume
 
-    // MARK: Of the outbox
+    // MARK: Outbox
 
-    /// Nothing of a request is open any more: ``Intake/complete(_:at:)``.
+    /// All parts of a request have ended: ``Intake/complete(_:at:)``.
     case complete(InFlightRequest)
-    /// A request of which nothing was sent goes back to its queue: ``Intake/giveBack(_:)``.
+    /// An unsent request returns to its queue: ``Intake/giveBack(_:)``.
     case giveBack(InFlightRequest)
-    /// A request waits here for so long at most: ``Intake/hold(_:for:at:)``.
+    /// A request waits in the worker, at most this long: ``Intake/hold(_:for:at:)``.
     case hold(InFlightRequest, Duration)
 }
 
-/// The end of a notification, or of a message that is none, with what its result says.
+/// The end of a notification, or of a message that could not be decoded, with the content of its result.
 package struct Conclusion {
     let request: InFlightRequest
-    /// `nil` of what could not be decoded.
+    /// `nil` if the message could not be decoded.
     var notification: Notification?
-    /// Its place among the notifications of its request, or `nil` if it is the only one.
+    /// The position in its request; `nil` for a single notification.
     var position: Int?
     let id: NotificationID?
-    /// Of a notification that has an app.
+    /// `nil` if no app was found.
     var entry: InFlightNotification?
     var report: Report
     /// Whether an `unregistered` result goes to the feedback queue as well.
     var givesFeedback = true
 }
 
-/// What a notification is taken back from its pool for.
+/// The reason to withdraw a notification from its pool.
 package enum Withdrawal {
     /// It waits for its app.
     case hold(lane: LaneID)
     /// It was a probe, and the credential is refused again.
     case refuse(AppGate.Cause)
-    /// Its app has another pool, or was removed.
+    /// Its app uses another pool, or was removed.
     case resend
     /// It leaves this worker.
     case leave(Leaving)
 }
 
-/// Where a notification goes that is not to wait in this worker.
+/// The destination of a notification that stops waiting in this worker.
 package enum Leaving {
-    /// Into a retry queue.
+    /// A retry queue.
     case park
-    /// Back to its queue, or into a retry queue if something of its request has ended.
+    /// Its queue, or a retry queue if another part of its request has ended.
     case giveBack
-    /// Nowhere: the broker delivers it again.
+    /// None: the broker redelivers it.
     case drop
 }
 
-/// What the three values of one worker ask for, in the order in which they did.
+/// The actions of the three parts of one worker, in order.
 ///
-/// An object, because looking into three queues after every call would cost a request 2 % more.
+/// An object, because polling three queues after every call costs a request 2 % more.
 package final class ActionQueue {
     private var actions = Deque<PipelineAction>()
 
@@ -102,7 +102,7 @@ package final class ActionQueue {
         actions.append(action)
     }
 
-    /// Asked for until it is `nil` after every call that changes anything.
+    /// Call this after every change, until it returns `nil`.
     package func next() -> PipelineAction? {
         actions.popFirst()
     }

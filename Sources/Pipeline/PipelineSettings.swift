@@ -2,17 +2,17 @@ package import Configuration
 package import Core
 package import Decoding
 
-/// A queue as a worker sees it.
+/// A request queue with its decoder and limits.
 package struct PipelineQueue: Sendable {
     package let name: String
     package let decoder: any Decoder
-    /// What the configuration calls the decoder.
+    /// The decoder's name in the configuration.
     package let decoderName: String
     package let prefetch: UInt16
     package let resultFormat: Configuration.ResultFormat
-    /// Which of ``PipelineSettings/processes`` reads its messages; `nil` where `decoder` does so here and now.
+    /// The index in ``PipelineSettings/processes`` of its decoder; `nil` if `decoder` runs in the worker.
     package let process: Int?
-    /// Limits how fast its requests are sent; `nil` for no limit.
+    /// The rate limit for sending its requests; `nil` for no limit.
     package let rateLimit: Configuration.RateLimit?
 
     package init(
@@ -30,13 +30,13 @@ package struct PipelineQueue: Sendable {
     }
 }
 
-/// A decoder that is a program, under the configuration's name for it.
+/// A decoder that is a program, with its name in the configuration.
 package struct PipelineProcess: Sendable {
     package let name: String
     package let options: ProcessDecoder.Options
 }
 
-/// What a worker needs of the configuration. It is flat because each property is one setting.
+/// The settings of a worker from the configuration. It is flat because each property is one setting.
 package struct PipelineSettings: Sendable {
     package var queues: [PipelineQueue]
     /// The decoders that are programs.
@@ -46,33 +46,33 @@ package struct PipelineSettings: Sendable {
     package var resultsPer = Configuration.Results.Per.notification
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
-    /// Tries in this process.
+    /// Retries in this process.
     package var retry = RetryPolicy()
-    /// Attempts from the retry queues.
+    /// Retries from the retry queues.
     package var ladder: RetryLadder
     package var validation: Configuration.PayloadValidation
-    /// From which share of refused device tokens on an app pauses; `nil` for never.
+    /// The share of refused device tokens at which an app pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
-    /// How long something may wait here for a paused app, or for APNs.
+    /// The longest wait in the worker for a paused app or for APNs.
     package var hold: Duration
     /// The largest body of a delivery, in bytes.
     package var maximumMessage: Int
-    /// How often a message may have been delivered in vain before it is given up without a look into it.
+    /// The number of deliveries without a settlement after which a message is given up without being decoded.
     package var poisonDeliveries: Int
-    /// What a decoder may put a delivery off for at most.
+    /// The longest deferral by a decoder.
     package var longestDeferral = Duration.seconds(300)
-    /// The pause before a refused or returned publish is repeated: the first one, and the longest.
+    /// The first and the longest pause before a refused or returned publish is repeated.
     package var refusalPause = Duration.milliseconds(500)
     package var longestRefusalPause = Duration.seconds(30)
-    /// How long a reply queue may refuse a result, or a direct reply may wait for its connection.
+    /// The maximum time for which a reply queue may refuse a result, or a direct reply may wait for its connection.
     package var refusedResults = Duration.seconds(30)
-    /// How long nothing goes where the broker closed the connection over it.
+    /// How long a route stays in quarantine after the broker closed the connection over it.
     package var quarantine = Duration.seconds(60)
 
-    /// What all queues together may have unsettled here.
+    /// The maximum of unsettled deliveries from all queues.
     package var prefetch: Int { queues.reduce(0) { $0 + Int($1.prefetch) } }
 
-    /// Where the result of a request without `reply_to` goes.
+    /// The route for the result of a request without `reply_to`.
     package func results(for outcome: Outcome) -> PublishRoute? {
         switch publishResults {
         case .all: results
@@ -81,7 +81,7 @@ package struct PipelineSettings: Sendable {
         }
     }
 
-    /// Whether the request is kept beside its result.
+    /// Whether the request also becomes a dead letter.
     package func callsForDeadLetter(_ outcome: Outcome) -> Bool {
         switch outcome {
         case .rejected, .invalid, .undelivered: true
@@ -89,7 +89,7 @@ package struct PipelineSettings: Sendable {
         }
     }
 
-    /// What the results of a message that is no request are told apart by.
+    /// Identifies the result of a message that is not a valid request.
     package func notificationID(of delivery: Delivery) -> NotificationID {
         RequestKey.notificationID(own: nil, position: nil, of: delivery, queue: queues[delivery.queue.index].name)
     }
@@ -100,13 +100,13 @@ package struct PipelineSettings: Sendable {
 }
 
 extension PipelineSettings {
-    /// Holds nothing longer than this.
+    /// Limits all hold times and deferrals.
     package mutating func limitHold(to limit: Duration) {
         hold = min(hold, limit)
         longestDeferral = min(longestDeferral, limit)
     }
 
-    /// - Parameter worker: names this worker in dead letters
+    /// - Parameter worker: the name of this worker in dead letters
     package init(_ configuration: Configuration, worker: String) {
         let decoders = DecoderSet(configuration)
         var processes: [PipelineProcess] = []
@@ -137,7 +137,7 @@ extension PipelineSettings {
 }
 
 extension [PipelineProcess] {
-    /// The place of the one with this name: queues with one decoder share its program.
+    /// The index of the process with this name: queues with the same decoder share its program.
     fileprivate mutating func index(of name: String, _ options: ProcessDecoder.Options) -> Int {
         if let index = firstIndex(where: { $0.name == name }) { return index }
         append(PipelineProcess(name: name, options: options))

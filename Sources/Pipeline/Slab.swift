@@ -1,23 +1,21 @@
 import Core
 
-/// A table of values under small, reused handles, each valid from `insert` to `remove`.
+/// A table of values with small, reused handles; each is valid from `insert` to `remove`.
 ///
-/// Insertion, look-up and removal are O(1) and do not allocate once the table has reached its peak.
+/// Insertion, lookup and removal are O(1) and do not allocate after the table has reached its peak.
 struct Slab<Element> {
     private var slots: [Element?] = []
 
     /// The handles that the next insertions reuse, last in, first out.
     private var free: [Handle] = []
 
-    /// An empty table.
     init() {}
 
-    /// The number of elements in the table.
     var count: Int {
         slots.count - free.count
     }
 
-    /// Puts an element into the table, under a handle that is free.
+    /// Inserts an element with a free handle.
     mutating func insert(_ element: consuming Element) -> Handle {
         guard let handle = free.popLast() else {
             slots.append(element)
@@ -27,7 +25,7 @@ struct Slab<Element> {
         return handle
     }
 
-    /// Takes an element out; its handle may be given to another one.
+    /// Removes an element; its handle may be reused.
     @discardableResult
     mutating func remove(_ handle: Handle) -> Element {
         guard let element = slots[handle.index].take() else { preconditionFailure("a handle is removed once") }

@@ -19,7 +19,7 @@ const member = (object, name) => (isObject(object) && Object.hasOwn(object, name
 const text = (value) => (typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value));
 const pill = (words, kind) => h('span', { class: 'pill ' + (kind || '') }, words);
 
-// What a device shows: its own text, or the key of a text that only the app has.
+// The text that a device shows, or the key of a localized text in the app.
 function localized(alert, name, key, args) {
   if (member(alert, name) !== undefined) return text(alert[name]);
   if (member(alert, key) === undefined) return '';
@@ -73,7 +73,7 @@ function stateOf(aps) {
   return h('table', { class: 'state' }, Object.entries(state).map(([name, value]) =>
     h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, text(value)))));
 }
-// All that was received, written only when it is opened.
+// The complete entry, rendered when it is opened.
 function raw(entry) {
   const details = h('details', {}, h('summary', {}, 'JSON'));
   details.addEventListener('toggle', () => {
@@ -117,7 +117,7 @@ function card(entry) {
       raw(entry)));
 }
 
-// IDs of what is shown, and how much may be.
+// The newest ID and the maximum of shown entries.
 const page = 100;
 let newest = 0;
 let shown = page;
@@ -145,7 +145,7 @@ function status(words, kind) {
 const cards = () => [...$('list').children];
 const idOf = (element) => Number(element.dataset.id);
 function show(answer) {
-  // More has arrived than one response holds.
+  // More entries arrived than one response contains.
   if (answer.matching > answer.notifications.length) $('list').replaceChildren();
   newest = answer.latest_id;
   $('list').prepend(...answer.notifications.map(card));
@@ -156,9 +156,9 @@ async function refresh() {
   const started = generation;
   const after = newest;
   const answer = await ask('/notifications', { ...filters(), limit: page, after });
-  // Another request was faster, or something else is to be shown by now.
+  // Another request was faster, or the filters have changed.
   if (started !== generation || after !== newest) return;
-  // The simulator has started again.
+  // The simulator was restarted.
   if (answer.latest_id < newest) return restart();
   show(answer);
   $('count').textContent = answer.stored.toLocaleString('en') + ' stored, ' + cards().length + ' shown';

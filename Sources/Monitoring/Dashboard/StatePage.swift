@@ -4,10 +4,10 @@ import Decoding
 import Pipeline
 import Runtime
 
-/// What `/state` says of an observation: one JSON object with everything that the dashboard shows, see
-/// `docs/reference/state.md`.
+/// The content of `/state`: one JSON object with all data of the dashboard, see `docs/reference/state.md`.
 ///
-/// Totals are those since each worker began, over all workers, as in `/metrics`: whoever wants rates subtracts.
+/// Totals count since the start of each worker, over all workers, as in `/metrics`: clients compute rates from
+/// differences.
 package struct StatePage {
     private let seen: Observation
     private let snapshots: [WorkerSnapshot]
@@ -26,7 +26,7 @@ package struct StatePage {
     private var members: [(String, JSONAnswer)] {
         [
             ("version", .text(Version.text)), ("host", .text(WorkerName.host)), ("time", .text(seen.at.wall.inUTC)),
-            // Monotonic, so that no clock that is set makes a rate wrong.
+            // Monotonic, so that clock changes do not distort rates.
             ("clock_seconds", .seconds(seen.at.instant - Instant(nanoseconds: 0))),
             ("ready", .boolean(health.isReady)), ("missing", .array(health.missing.map { .text($0) })),
             ("blocked", .boolean(health.isBlocked)), ("publishing", .integer(health.publishing)),
@@ -179,7 +179,7 @@ extension JSONAnswer {
         duration.map { .seconds($0) } ?? .null
     }
 
-    /// In seconds, to the millisecond.
+    /// In seconds, with millisecond precision.
     fileprivate static func seconds(_ duration: Duration) -> JSONAnswer {
         .number(Double(duration.nanoseconds / 1_000_000) / 1000)
     }

@@ -7,7 +7,7 @@ function s(tag, attributes, text) {
   return element;
 }
 
-// The smallest round number that is not below a value.
+// The smallest round number that is at least a value.
 function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 3, 4, 6, 8, 10].map((n) => n * power).find((n) => n >= value * 0.999);

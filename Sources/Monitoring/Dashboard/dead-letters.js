@@ -1,7 +1,7 @@
-// What is on the way or came of it, as the server says; and what was looked at last.
+// The current or last order according to the server, and the result of the last count.
 let order = null;
 let looked = null;
-// How many there were when they were last counted; null before.
+// The number of dead letters at the last count; null before.
 let deadLetters = null;
 let filter = {};
 let isAsking = false;

@@ -15,7 +15,7 @@ function h(tag, attributes, ...children) {
   return element;
 }
 
-// Replaces what an element holds, if that differs from what it was made of before.
+// Replaces the content of an element if its source has changed.
 const shown = new Map();
 function show(id, source, make) {
   const text = JSON.stringify(source);

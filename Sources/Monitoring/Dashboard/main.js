@@ -1,6 +1,6 @@
 const throughput = chart('throughput', ['accepted', 'other outcomes'], rate);
 const latency = chart('latency', ['p50', 'p99'], time);
-// What was said before, oldest first, for as long as rates are taken over.
+// Earlier samples, oldest first, within the interval of the rates.
 let samples = [];
 const rateSpan = 3;
 const latencySpan = 10;
@@ -13,7 +13,7 @@ function sampleOf(state) {
     counts: state.latency.request.counts, bounds: state.latency.bounds_seconds,
   };
 }
-// The value below which a share of a histogram lies; between a bucket's bounds it is taken to be even.
+// A percentile of a histogram, interpolated linearly within a bucket.
 function percentile(bounds, counts, share) {
   const all = sum(counts, (n) => n);
   if (all <= 0) return null;
@@ -28,7 +28,7 @@ function percentile(bounds, counts, share) {
   }
   return bounds[bounds.length - 1];
 }
-// What has happened lately; null as long as nobody can say.
+// The recent rates and latencies; null before there are two samples.
 function lately(now) {
   if (samples.length && (now.at <= samples[samples.length - 1].at || now.all < samples[samples.length - 1].all)) {
     samples = [];

@@ -3,17 +3,17 @@ import Decoding
 import Pipeline
 import Runtime
 
-/// Whether a process does its work, and what is missing.
+/// Whether a process is ready, and what is missing otherwise.
 package struct Health: Sendable, Equatable {
     package struct App: Sendable, Equatable {
         package let name: AppName
         /// Over all workers.
         package var connections = 0
         package var authenticated = 0
-        /// What is paused of it.
+        /// The app's pauses.
         package var pauses: [Pause] = []
 
-        /// In one sentence, why none of its notifications can be sent; `nil` if they can.
+        /// Why none of its notifications can be sent, in one sentence; `nil` if they can.
         package var problem: String? {
             let app = "\(name.topic) (\(name.environment.rawValue))"
             if let pause = pauses.first(where: { $0.topic == name.topic && $0.isForDevices }) {
@@ -21,16 +21,16 @@ package struct Health: Sendable, Equatable {
             }
             return connections > 0 ? nil : "\(app) has no connection to APNs"
         }
-        /// Whether notifications of it can go.
+        /// Whether its notifications can be sent.
         package var isUsable: Bool {
             problem == nil
         }
     }
 
     package struct Pause: Sendable, Equatable {
-        /// That of the app, where its credential is refused.
+        /// The app's topic if its credential is refused.
         package let topic: String
-        /// Whether it concerns notifications to devices, and not broadcasts or channels alone.
+        /// Whether it affects notifications to devices, not only broadcasts or channels.
         package var isForDevices = true
         package let cause: String
         package let explanation: String
@@ -40,7 +40,7 @@ package struct Health: Sendable, Equatable {
 
     package struct Queue: Sendable, Equatable {
         package let name: String
-        /// Worker threads that consume from it.
+        /// The number of worker threads that consume from it.
         package var consumers = 0
     }
 
@@ -49,13 +49,13 @@ package struct Health: Sendable, Equatable {
     package private(set) var apps: [App] = []
     package private(set) var publishing = 0
     package private(set) var isBlocked = false
-    /// Queues of the configuration that have refused publishes for longer than ``refusalPatience``.
+    /// Configured queues that have refused publishes for longer than ``refusalPatience``.
     package private(set) var refusing: Set<String> = []
-    /// Why it is not ready, a sentence each; empty when it is.
+    /// Why the process is not ready, one sentence each; empty if it is.
     package private(set) var missing: [String] = []
 
-    /// How long a queue may refuse publishes before the process is not ready: a queue that changes its leader refuses
-    /// some.
+    /// How long a queue may refuse publishes before the process is not ready: queues refuse some during a leader
+    /// change.
     package static let refusalPatience = Duration.seconds(10)
 
     package init(_ observation: Observation) {
@@ -90,7 +90,7 @@ package struct Health: Sendable, Equatable {
         }
     }
 
-    /// Workers pause by themselves, for one cause as a rule.
+    /// Workers pause independently, usually for the same cause.
     private func addPause(_ paused: PausedTopic, to app: inout App, at now: Instant) {
         let cause = paused.cause.label
         let known = app.pauses.firstIndex {
@@ -132,7 +132,7 @@ package struct Health: Sendable, Equatable {
 }
 
 extension Health {
-    /// What `/readyz` says: one object, with `ready`, `missing`, `queues`, `publishing`, `blocked` and `apps`.
+    /// The content of `/readyz`: one object with `ready`, `missing`, `queues`, `publishing`, `blocked` and `apps`.
     package var json: [UInt8] {
         let queues = queues.map { queue in
             JSONAnswer.object([("name", .text(queue.name)), ("consumers", .integer(queue.consumers))])
@@ -165,7 +165,7 @@ extension Health.Pause {
 }
 
 extension PausedTopic {
-    /// Why, in words.
+    /// The cause as a sentence.
     fileprivate var explanation: String {
         switch cause {
         case .credential: "APNs refuses the credential (\(cause.label))"

@@ -1,28 +1,28 @@
 package import Core
 package import Runtime
 
-/// Who of the workers has answered, and since when those have not that were asked.
+/// Tracks the snapshots of the workers, and how long requests for snapshots have been pending.
 ///
-/// A worker is asked for what it has to tell when somebody wants to know, and every ``interval`` anyway, to see whether
-/// it turns. Of questions without an answer a worker has at most ``maximumOpen``: one that is stuck is not buried.
+/// Workers are asked when a page needs their snapshots, and at least every ``interval`` to check that they are alive. A
+/// worker has at most ``maximumOpen`` pending requests, so they do not pile up for a stuck one.
 package struct WorkerWatch: Sendable {
-    /// How often each is asked at least.
+    /// The longest interval between requests to a worker.
     package static let interval = Duration.seconds(5)
-    /// How long a worker that turns may take to answer.
+    /// The longest time for a live worker to answer.
     package static let patience = Duration.seconds(10)
-    /// How long an answer is waited for before the one before it has to do.
+    /// How long a page waits for a new snapshot before it uses the previous one.
     package static let answerTimeout = Duration.seconds(1)
-    /// Questions at once: one that is as good as answered, and one that is asked after whatever it is about.
+    /// The maximum of pending requests: one that is about to be answered, and one made after it.
     package static let maximumOpen: UInt64 = 2
 
     private struct Entry: Sendable {
         var snapshot: WorkerSnapshot?
         var asked: UInt64 = 0
         var answered: UInt64 = 0
-        /// What somebody waits for.
+        /// The number of the request that a page waits for.
         var wanted: UInt64 = 0
         var answeredAt: Instant
-        /// When the oldest question was asked that has no answer.
+        /// The start of the wait for the next answer.
         var openSince: Instant?
         var hasEnded = false
 
@@ -31,7 +31,7 @@ package struct WorkerWatch: Sendable {
 
     private var workers: [Entry]
     private var nextRound: Instant
-    /// Until when somebody waits.
+    /// The end of the pages' wait.
     private var waitsUntil: Instant?
 
     package init(workers: Int, at now: Instant) {
@@ -39,11 +39,11 @@ package struct WorkerWatch: Sendable {
         nextRound = now + Self.interval
     }
 
-    // MARK: Questions and answers
+    // MARK: Requests and answers
 
-    /// Somebody wants to know.
+    /// A page needs new snapshots.
     ///
-    /// - Returns: The workers that are to be asked now.
+    /// - Returns: The workers to ask now.
     package mutating func want(at now: Instant) -> [Int] {
         let asked = ask(at: now)
         for index in workers.indices { workers[index].wanted = workers[index].asked }
@@ -81,12 +81,12 @@ package struct WorkerWatch: Sendable {
         min(nextRound, waitsUntil ?? .distantFuture)
     }
 
-    /// - Returns: The workers that are to be asked now because nobody has for long.
+    /// - Returns: The workers to ask now because the interval has passed.
     package mutating func round(at now: Instant) -> [Int] {
         now < nextRound ? [] : ask(at: now)
     }
 
-    /// Whether all have answered that somebody waits for, or have had their time.
+    /// Whether all awaited workers have answered, or the timeout has passed.
     package mutating func isComplete(at now: Instant) -> Bool {
         guard let waitsUntil else { return true }
         guard waitsUntil <= now || !workers.contains(where: \.isWanted) else { return false }
@@ -94,7 +94,7 @@ package struct WorkerWatch: Sendable {
         return true
     }
 
-    // MARK: What is known
+    // MARK: Results
 
     package func seen(at now: Instant) -> [Observation.Worker] {
         workers.map { worker in

@@ -1,6 +1,6 @@
-/// How orders about dead letters have ended, each of a few ways to.
+/// Counts dead-letter orders by how they ended.
 package struct DeadLetterOrderTally: Equatable, Sendable {
-    /// How a look or a replay ends, see ``DeadLetterProgress``.
+    /// The possible ends of an order, see ``DeadLetterProgress``.
     static let ends = ["complete", "interrupted", "aborted", "locked", "failed"]
 
     private var counts: [String: [UInt64]] = ["look": [], "replay": [], "stop": []]
@@ -15,10 +15,10 @@ package struct DeadLetterOrderTally: Equatable, Sendable {
         counts[order]?[index] += 1
     }
 
-    /// Also those that there were none of.
+    /// All counts, including zeros.
     var all: [(order: String, end: String, count: UInt64)] {
         counts.sorted { $0.key < $1.key }.flatMap { order, counts in
-            // Whoever asks to stop is obeyed at once.
+            // An order to stop always completes.
             zip(Self.ends, counts).filter { order != "stop" || $0.0 == "complete" }.map { (order, $0, $1) }
         }
     }

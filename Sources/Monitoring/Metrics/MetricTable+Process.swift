@@ -62,7 +62,7 @@ extension Metric {
         "harebell_spans_total", .counter, by: ["result"], "Spans of traces, by their end.",
         advice: "`exported`, or `dropped`: the [collector](../operate/tracing.md) did not take them, or not in time.")
 
-    // MARK: The admin server
+    // MARK: Admin server
 
     static let admin = [adminConnections, adminRefusals, adminRequests, deadLetterOrders]
 

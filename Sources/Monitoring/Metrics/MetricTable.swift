@@ -1,7 +1,7 @@
 package import Admin
 import Runtime
 
-/// Every metric of `/metrics`, in its order: what is written there, and what the documentation says about it.
+/// Every metric of `/metrics`, in order, with its help text and its documentation.
 extension Metric {
     package static let all: [Metric] =
         requests + timings + results + connections + apps + limits + admin + process
@@ -169,7 +169,7 @@ extension Metric {
         "Tokens that open connections with the broker sent.",
         advice: "`renewed` or `refused`. A connection that is refused logs in again with the same token.")
 
-    // MARK: Connections with APNs
+    // MARK: Connections to APNs
 
     static let connections = [
         connectionCount, connectionsLimit, streams, maximumConcurrentStreams, permits, window, waiting, goaways,

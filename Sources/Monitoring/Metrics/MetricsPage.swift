@@ -5,7 +5,7 @@ import Decoding
 import Pipeline
 import Runtime
 
-/// What `/metrics` says of an observation.
+/// The content of `/metrics`.
 package struct MetricsPage {
     private var text = PrometheusText()
     private let seen: Observation
@@ -32,7 +32,7 @@ package struct MetricsPage {
 
     // MARK: Families
 
-    /// What is not known has no sample.
+    /// An unknown value has no sample.
     private mutating func write(_ metric: Metric, _ value: PrometheusText.Value?) {
         text.begin(metric)
         if let value { text.sample([], value) }
@@ -47,7 +47,7 @@ package struct MetricsPage {
         write(metric, .integer(snapshots.reduce(0) { $0 + value($1) }))
     }
 
-    /// One sample for each combination of labels, in their order.
+    /// One sample for each combination of labels, in order.
     private mutating func write(_ metric: Metric, _ values: [[String]: PrometheusText.Value]) {
         text.begin(metric)
         for (labels, value) in values.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
@@ -247,7 +247,7 @@ package struct MetricsPage {
 }
 
 extension [WorkerSnapshot] {
-    /// The notifications that have ended in any of them, in the order of their labels.
+    /// The ended notifications of all workers, in the order of their labels.
     var notifications: [(key: NotificationTally.Key, count: UInt64)] {
         var totals: [NotificationTally.Key: UInt64] = [:]
         for snapshot in self { snapshot.tally.add(to: &totals) { snapshot.names[$0.index] } }
@@ -272,7 +272,7 @@ extension PausedTopic {
 }
 
 extension AppGate.Cause {
-    /// A name without numbers, of which there are few: APNs's reason where Apple documents it.
+    /// A label value without numbers, to limit the number of series: APNs' reason if Apple documents it.
     package var label: String {
         switch self {
         case .credential(let reason), .topic(let reason):

@@ -2,16 +2,16 @@ package import Core
 import Glibc
 import System
 
-/// Reads in `/proc` what the kernel counts for this process.
+/// Reads the kernel's figures about this process from `/proc`.
 ///
-/// Only what is under `/proc/self`: the service's unit hides the rest of it.
+/// Only from `/proc/self`: the systemd unit hides everything else.
 package struct ProcessMeter {
-    /// The kernel's texts are shorter by far.
+    /// The kernel's texts are far shorter.
     private static let longestText = 65_536
 
     private let units = ProcessUsage.Units(
         ticksPerSecond: Int64(max(1, sysconf(Int32(_SC_CLK_TCK)))), page: Int64(max(1, sysconf(Int32(_SC_PAGESIZE)))))
-    /// Found once, so that it stays the same when the wall clock is set.
+    /// Determined once, so that clock changes do not affect it.
     private let startedAt: WallTime?
 
     package init(at now: Moment) {
@@ -30,7 +30,7 @@ package struct ProcessMeter {
             usage.virtualBytes = status.virtualBytes
         }
         usage.maximumDescriptors = Self.text("limits").flatMap(ProcessUsage.descriptorLimit)
-        // One of them is open because they are counted.
+        // One of them is open because of the count itself.
         usage.openDescriptors = (try? Folder.count("/proc/self/fd")).map { $0 - 1 }
         return usage
     }

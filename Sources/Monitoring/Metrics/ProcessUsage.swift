@@ -1,6 +1,6 @@
 package import Core
 
-/// What the kernel counts for this process, as Prometheus' clients show it. What it does not tell is missing.
+/// The kernel's figures about this process, as in Prometheus' client libraries. Missing figures are `nil`.
 ///
 /// Source: proc(5); prometheus.io/docs/instrumenting/writing_clientlibs, "Process metrics".
 package struct ProcessUsage: Equatable, Sendable {
@@ -14,7 +14,7 @@ package struct ProcessUsage: Equatable, Sendable {
 
     package init() {}
 
-    /// What the kernel counts in.
+    /// The units of the kernel's figures.
     struct Units: Sendable {
         /// `sysconf(_SC_CLK_TCK)`.
         let ticksPerSecond: Int64
@@ -22,15 +22,15 @@ package struct ProcessUsage: Equatable, Sendable {
         let page: Int64
     }
 
-    /// The numbers of `/proc/self/stat` that are shown.
+    /// The figures from `/proc/self/stat`.
     struct Status: Equatable {
         let cpu: Duration
-        /// From the system's start to the process's.
+        /// From the system's start to the start of the process.
         let begin: Duration
         let virtualBytes: Int
         let residentBytes: Int
 
-        /// - Parameter text: one line. The program's name, in parentheses, may have spaces and parentheses in it.
+        /// - Parameter text: one line. The program's name, in parentheses, may contain spaces and parentheses.
         init?(_ text: [UInt8], _ units: Units) {
             guard let end = text.lastIndex(of: UInt8(ascii: ")")) else { return nil }
             // The first of these is the third field, "state".
@@ -53,13 +53,13 @@ package struct ProcessUsage: Equatable, Sendable {
         private static func duration(_ ticks: Int64, _ units: Units) -> Duration? {
             guard ticks >= 0 else { return nil }
             let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: units.ticksPerSecond)
-            // Duration has room for them; whoever shows it wants nanoseconds in 64 bits.
+            // Duration could hold more, but callers convert it to nanoseconds in 64 bits.
             guard seconds < Int64.max / 1_000_000_000 else { return nil }
             return .seconds(seconds) + .nanoseconds(rest * 1_000_000_000 / units.ticksPerSecond)
         }
     }
 
-    /// The soft limit of file descriptors in `/proc/self/limits`; `nil` where there is none.
+    /// The soft limit of file descriptors in `/proc/self/limits`; `nil` if it is missing.
     static func descriptorLimit(in text: [UInt8]) -> Int? {
         let name = "Max open files"
         for line in text.split(separator: UInt8(ascii: "\n")) where line.starts(with: name.utf8) {

@@ -5,14 +5,14 @@ import Proxy
 import Runtime
 import TLS
 
-/// Looks at one service of APNs as a worker would meet it: the way to it, TLS, HTTP/2, and the answer to a request that
-/// notifies nobody. Sans-IO like a worker.
+/// Checks one service of APNs the way a worker uses it: connection, TLS, HTTP/2, and the response to a request that
+/// sends no notification. Sans-IO like a worker.
 ///
-/// It asks for the list of an app's channels. Where channels are managed that is a question without a consequence, and
-/// its answer tells whether APNs takes the credential; everywhere else APNs refuses it in its own words, and it is
-/// asked without a provider token.
+/// It requests the list of an app's channels. On the channel management service this has no side effects, and the
+/// response shows whether APNs accepts the credential. All other services refuse it with a reason of APNs, and get no
+/// provider token.
 final class APNsCheck: PlaceCheck {
-    /// For the answer.
+    /// The timeout for the response.
     private static let patience = Duration.seconds(10)
     private static let handle = Handle(0)
 
@@ -39,11 +39,11 @@ final class APNsCheck: PlaceCheck {
         token = target.judgesToken ? tokens.source(for: target.identity.credential) : nil
         var configuration = APNsEngine.Configuration(endpoint: target.endpoint, usesProviderToken: token != nil)
         configuration.requestTimeout = Self.patience
-        // No requests wait that a slow end could save.
+        // No request waits, so a slow drain has no benefit.
         configuration.drainTimeout = .seconds(1)
         engine = try APNsEngine(configuration: configuration, tls: context)
         network = target.identity.proxy.map { ProxyNetwork(base, through: $0) } ?? base
-        // Each part of the way has a limit of its own; this is for all of them, a proxy included.
+        // Each stage has a limit; this limit covers all of them, including a proxy.
         deadline = now + limits.connectTimeout * 2 + configuration.handshakeTimeout + Self.patience * 2
         network.connect(engine, to: target.endpoint, timeout: limits.connectTimeout)
     }
@@ -92,7 +92,7 @@ final class APNsCheck: PlaceCheck {
     }
 
     private func addAddresses() {
-        // A proxy resolves the name itself.
+        // A proxy resolves the host name.
         let place = target.identity.proxy?.endpoint ?? target.endpoint
         if let found = ConnectionFinding.addresses(of: place, lookedUp) { findings.append(found) }
     }

@@ -2,7 +2,7 @@ import APNs
 import Configuration
 import Core
 
-/// What the answers of a service mean for the apps that need it, in words.
+/// Explains what the responses of a service mean for the apps that use it.
 ///
 /// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple
 /// Push Notification service".
@@ -13,7 +13,7 @@ struct APNsJudge {
         self.target = target
     }
 
-    // MARK: No answer
+    // MARK: No response
 
     func failure(_ error: APNsError) -> ConnectionFinding {
         let subject =
@@ -38,13 +38,13 @@ struct APNsJudge {
         }
     }
 
-    /// What is not needed for notifications is no reason to refuse the configuration.
+    /// A failure of a service that notifications do not need is only a warning.
     private func softened(_ finding: ConnectionFinding) -> ConnectionFinding {
         guard target.isOptional, finding.severity.isError else { return finding }
         return ConnectionFinding(.warning, finding.subject, finding.text, hint: finding.hint)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     func findings(about reply: APNsReply) -> [ConnectionFinding] {
         let said = "\(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
@@ -59,7 +59,7 @@ struct APNsJudge {
         return [answer] + (credential(reply, said).map { [$0] } ?? [])
     }
 
-    /// What the answer says about the credential; `nil` for nothing.
+    /// What the response shows about the credential; `nil` for nothing.
     private func credential(_ reply: APNsReply, _ said: String) -> ConnectionFinding? {
         func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> ConnectionFinding {
             ConnectionFinding(severity, "credential", "\(said): \(text)", hint: hint)

@@ -3,29 +3,28 @@ import Core
 import Proxy
 import Runtime
 
-/// A service of APNs that the apps of a configuration need, or may want: everything there is looked at once, whichever
-/// apps share it.
+/// A service of APNs that the apps of a configuration need or may use. Apps that share it share one check.
 struct APNsTarget {
     enum Purpose: Hashable {
         case notifications, broadcasts
-        /// The other of Apple's two ports.
+        /// The other one of Apple's two ports.
         case otherPort
         case management
     }
 
-    /// Apple's service listens at both. Source: "Sending notification requests to APNs", "Establish a connection to
+    /// Apple's service listens on both. Source: "Sending notification requests to APNs", "Establish a connection to
     /// APNs".
     private static let ports: [UInt16] = [443, 2197]
 
-    /// The first app that needs it: its credential is what is looked at.
+    /// The first app that needs it; the check uses its credential.
     let app: Configuration.App
     let identity: PoolIdentity
     let endpoint: Endpoint
     let purpose: Purpose
-    /// Of all apps that need it.
+    /// The topics of all apps that need it.
     fileprivate(set) var topics: [String]
 
-    /// Every target of a configuration, in its order.
+    /// All targets of a configuration, in its order.
     static func all(_ configuration: Configuration) -> [APNsTarget] {
         var targets: [APNsTarget] = []
         for app in configuration.apps {
@@ -61,12 +60,12 @@ struct APNsTarget {
         endpoint = identity.endpoint
     }
 
-    /// Whether a look at this one tells everything about the other one.
+    /// Whether a check of this target also covers the other one.
     private func covers(_ other: APNsTarget) -> Bool {
         let isSameWay =
             endpoint == other.endpoint && identity.proxy == other.identity.proxy
             && identity.caFile == other.identity.caFile && (purpose == .management) == (other.purpose == .management)
-        // Only channel management is asked with a provider token; a certificate is always shown.
+        // Only channel management requests carry a provider token; a certificate is presented on every connection.
         guard purpose == .management || !sendsProviderToken || !other.sendsProviderToken else { return isSameWay }
         return isSameWay && identity.credential == other.identity.credential
             && identity.environment == other.identity.environment
@@ -76,13 +75,13 @@ struct APNsTarget {
         if case .token = identity.credential { true } else { false }
     }
 
-    /// Whether notifications go out without it.
+    /// Whether notifications do not need it.
     var isOptional: Bool { purpose == .otherPort || purpose == .management }
 
-    /// Whether its answers judge the app's provider token: no other request of a provider is free of consequences.
+    /// Whether its responses prove that APNs accepts the app's provider token. Other requests have side effects.
     var judgesToken: Bool { purpose == .management && sendsProviderToken }
 
-    /// For people.
+    /// The description for operators.
     var text: String {
         let names = topics.prefix(3).joined(separator: ", ") + (topics.count > 3 ? " and \(topics.count - 3) more" : "")
         return switch purpose {

@@ -2,14 +2,14 @@ import AMQP
 import Configuration
 import Core
 
-/// Looks at one broker as a worker would meet it: the way to it, the login, the queues of the plan, the permissions. It
-/// changes nothing and takes no message. Sans-IO like a worker.
+/// Checks one broker the way a worker uses it: connection, login, queues of the plan, permissions. It changes nothing
+/// and consumes no message. Sans-IO like a worker.
 ///
-/// It connects once for questions and once for publishing; the first failure ends it.
+/// It opens one connection for questions and one for publishing; the first failure ends the check.
 final class BrokerCheck: PlaceCheck {
-    /// How long the broker may leave a question without an answer.
+    /// The timeout for an answer of the broker.
     private static let patience = Duration.seconds(15)
-    /// For the goodbye after the end.
+    /// The timeout for the orderly close at the end.
     private static let closingTime = Duration.seconds(1)
 
     /// A question on the control connection.
@@ -24,7 +24,7 @@ final class BrokerCheck: PlaceCheck {
     private let control: AMQPConnection
     private let publisher: AMQPConnection
     private let lookedUp: LookedUp
-    /// Once it is connected.
+    /// Known after the connection is open.
     private var server: ServerProperties?
     private var questions: [Question]
     private var isAsking = false
@@ -47,12 +47,12 @@ final class BrokerCheck: PlaceCheck {
             step.subject.map { .compare(step, DeclarationComparison($0)) } ?? .compareBinding(step)
         }
         questions += configuration.queues.map { .read(queue: $0.name) }
-        // The connection's own patience is for names and TCP, and as long again for the handshakes.
+        // The connect timeout covers DNS and TCP; the handshakes get the same time again.
         deadline = now + configuration.broker.connectTimeout * 2 + Self.patience
         control.start(at: now)
     }
 
-    /// Whether everything that is to be known is known, and the connections closed or given up.
+    /// Whether the check is complete and the connections are closed or given up.
     private(set) var isFinished = false
 
     var nextDeadline: Instant? {
@@ -96,7 +96,7 @@ final class BrokerCheck: PlaceCheck {
     private func take(_ event: AMQPConnection.Event, at now: Moment) {
         switch event {
         case .engine(.opened(let server)):
-            // A refusal closes the channel, and the next one is announced likewise.
+            // A refusal closes the channel, and reopening it causes another `opened` event.
             guard self.server == nil else { break }
             self.server = server
             opened(server, at: now.wall)
@@ -125,7 +125,7 @@ final class BrokerCheck: PlaceCheck {
         findings.append(judge.version(server))
     }
 
-    /// What went wrong, by where it went wrong.
+    /// The part of the connection that an error concerns.
     private static func subject(of error: AMQPError) -> String {
         switch error.code {
         case .transport: "connection"
@@ -170,7 +170,8 @@ final class BrokerCheck: PlaceCheck {
 
     // MARK: Publishing
 
-    /// A message that no queue takes: its name is nobody's, it asks to be returned, and it expires at once.
+    /// Publishes a message that no queue accepts: the routing key is random, the message is mandatory and expires at
+    /// once.
     private func publish() {
         guard !isPublished, mayWrite == nil, publisher.canPublish else { return }
         var properties = PublicationProperties()
@@ -190,7 +191,7 @@ final class BrokerCheck: PlaceCheck {
     private func takeFromPublisher(_ event: AMQPConnection.Event) {
         guard !isEnding else { return }
         switch event {
-        // The broker may still answer the publish that it blocks the connection for.
+        // The broker may still answer the publish after blocking the connection.
         case .engine(.blocked(let reason)): mayWrite = judge.blocked(reason)
         case .engine(.confirmed(_, let confirmation)) where mayWrite == nil && confirmation != .lost:
             mayWrite = judge.writing(nil)

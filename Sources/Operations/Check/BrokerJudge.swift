@@ -2,7 +2,7 @@ import AMQP
 import Configuration
 import Core
 
-/// What a broker's answers mean for a worker, in words.
+/// Explains what a broker's answers mean for a worker.
 ///
 /// Sources: rabbitmq.com/docs/quorum-queues (delivery limits, at-least-once dead lettering), the release notes of 4.0
 /// (the default delivery limit), rabbitmq.com/docs/consumers (the consumer timeout), rabbitmq.com/docs/access-control.
@@ -42,14 +42,14 @@ struct BrokerJudge {
         return ConnectionFinding(.ok, "version", "\(name): \(meaning)")
     }
 
-    /// Major and minor.
+    /// The major and minor version.
     private static func number(of server: ServerProperties) -> (major: Int, minor: Int)? {
         let parts = server.version.split(separator: ".").prefix(2).map { Int($0) }
         guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
         return (major, minor)
     }
 
-    /// What holds for every broker.
+    /// Remarks that apply to every broker.
     var remarks: [ConnectionFinding] {
         var remarks = exchanges.map { name in
             ConnectionFinding(
@@ -105,7 +105,7 @@ struct BrokerJudge {
         ]
     }
 
-    /// Whether what is put into a queue does not come out again as planned.
+    /// Whether the queue does not return messages as planned.
     private func isHarmful(_ differences: [Inequivalence], to step: TopologyPlan.Step) -> Bool {
         guard case .queue(let queue, _) = step else { return false }
         if queues.contains(queue.name), isStream(differences) { return true }
@@ -142,13 +142,13 @@ struct BrokerJudge {
     private enum DeliveryLimit {
         case classic
         case unlimited
-        /// After the first failed delivery: what RabbitMQ 3 takes a negative limit for.
+        /// RabbitMQ 3 treats a negative limit as a limit of one failed delivery.
         case firstFailure
-        /// After so many returns; RabbitMQ 4's default where the queue is declared without a limit.
+        /// After this number of returns; the default of RabbitMQ 4 for a queue declared without a limit.
         case returns(String, isDefault: Bool)
     }
 
-    /// - Returns: `nil` where the version is unknown.
+    /// - Returns: `nil` if the version is unknown.
     private func deliveryLimit(
         of queue: QueueDeclaration, _ differences: [Inequivalence], _ server: ServerProperties
     ) -> DeliveryLimit? {
@@ -163,7 +163,7 @@ struct BrokerJudge {
         return isOld ? .firstFailure : .unlimited
     }
 
-    /// After how many returns a request queue gives a request up.
+    /// The number of returns after which a request queue drops a request.
     private func limit(
         of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
     ) -> [ConnectionFinding] {
@@ -209,8 +209,8 @@ struct BrokerJudge {
 
     // MARK: Permissions
 
-    /// - Parameter error: the answer to a wish to consume that cannot be granted.
-    /// - Returns: `nil` where the queue is missing, which was told before.
+    /// - Parameter error: the answer to a consume request that cannot be granted.
+    /// - Returns: `nil` if the queue is missing, which another finding reports.
     func reading(_ queue: String, _ error: AMQPError) -> ConnectionFinding? {
         switch error.code {
         case .preconditionFailed: ConnectionFinding(.ok, "consuming \(queue)", "permitted")
@@ -219,8 +219,7 @@ struct BrokerJudge {
         }
     }
 
-    /// - Parameter error: why the connection ended that had published; `nil` if it was told that no queue took the
-    ///   message.
+    /// - Parameter error: why the publishing connection ended; `nil` if the broker returned the message as unroutable.
     func writing(_ error: AMQPError?) -> ConnectionFinding {
         let subject = "publishing"
         guard let error else { return ConnectionFinding(.ok, subject, "permitted, through the default exchange") }

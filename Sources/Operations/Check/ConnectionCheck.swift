@@ -6,14 +6,14 @@ import Proxy
 import Runtime
 import TLS
 
-/// Looks at every broker and every service of APNs that a configuration names, side by side, and changes nothing there.
-/// Sans-IO like a worker.
+/// Checks every broker and every APNs service of a configuration concurrently, without side effects. Sans-IO like a
+/// worker.
 package final class ConnectionCheck: Run {
-    /// So many services of APNs are looked at at once: to Apple, many connections in a moment look like an attack.
+    /// The number of APNs services checked concurrently: Apple may treat many simultaneous connections as an attack.
     private static let atOnce = 8
 
     fileprivate enum Look {
-        /// It could not even begin.
+        /// The check could not start.
         case failed(ConnectionFinding)
         case waiting(APNsTarget)
         case begun(any PlaceCheck)
@@ -33,8 +33,8 @@ package final class ConnectionCheck: Run {
     private var places: [Place] = []
 
     /// - Parameters:
-    ///   - broker: the way to brokers.
-    ///   - apns: the way to APNs and its proxies.
+    ///   - broker: the network to brokers.
+    ///   - apns: the network to APNs and its proxies.
     package init(
         _ configuration: Configuration, broker: any Network, apns: any Network, lookedUp: @escaping LookedUp,
         seed: UInt64, at now: Moment
@@ -75,7 +75,7 @@ package final class ConnectionCheck: Run {
         }
     }
 
-    /// - Parameter subject: of the finding where it cannot begin.
+    /// - Parameter subject: of the finding if the check cannot start.
     private func begin(_ subject: String, _ check: () throws -> any PlaceCheck) -> Look {
         do {
             return .begun(try check())
@@ -99,7 +99,7 @@ package final class ConnectionCheck: Run {
         start(at: now.instant)
     }
 
-    /// Places.
+    /// The number of checked endpoints.
     package var progress: (done: Int, of: Int) { (places.count(where: \.isFinished), places.count) }
 
     package func stop(at now: Moment) {
@@ -112,7 +112,7 @@ package final class ConnectionCheck: Run {
         }
     }
 
-    /// Begins what waits.
+    /// Starts waiting checks.
     private func start(at now: Instant) {
         var running = places.count { $0.peer == .apns && $0.check?.isFinished == false }
         for index in places.indices where running < Self.atOnce {
@@ -131,9 +131,9 @@ package final class ConnectionCheck: Run {
         }
     }
 
-    // MARK: What was found
+    // MARK: Results
 
-    /// One for each place: the brokers first, both in the order of the configuration.
+    /// One report per endpoint: brokers first, in the order of the configuration.
     package var reports: [ConnectionReport] {
         places.map { place in
             ConnectionReport(
@@ -142,7 +142,7 @@ package final class ConnectionCheck: Run {
     }
 }
 
-/// A look at one place.
+/// A check of one endpoint.
 protocol PlaceCheck: Run {
     var findings: [ConnectionFinding] { get }
 }

@@ -3,7 +3,7 @@ import Core
 import TLS
 
 extension ConnectionFinding {
-    /// What a handshake has agreed upon.
+    /// The result of a handshake.
     static func secured(_ summary: TLSSummary, at now: WallTime) -> ConnectionFinding {
         guard let certificate = summary.certificate else { return ConnectionFinding(.ok, "tls", summary.version) }
         let name = certificate.subjectCommonName ?? certificate.subjectAlternativeNames.first ?? "no name"

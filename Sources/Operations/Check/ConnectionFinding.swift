@@ -1,25 +1,25 @@
 package import Core
 
-/// One thing that a look at a broker or at APNs has brought to light.
+/// One result of a check of a broker or of APNs.
 package struct ConnectionFinding: Sendable, Equatable {
     package enum Severity: String, Sendable, CaseIterable {
         case ok
-        /// To be known, or looked at by other means.
+        /// For information, or to be checked by other means.
         case note
         case warning
-        /// It may pass by itself: a peer that is down, or the way to it.
+        /// Possibly temporary: the peer is down or unreachable.
         case unreachable
-        /// It stays until someone changes something.
+        /// Permanent until an operator changes something.
         case wrong
 
         package var isError: Bool { self == .unreachable || self == .wrong }
     }
 
     package let severity: Severity
-    /// What was looked at: `login`, `queue push.requests` …
+    /// The subject of the check: `login`, `queue push.requests` …
     package let subject: String
     package let text: String
-    /// What to do.
+    /// The remedy.
     package let hint: String?
 
     init(_ severity: Severity, _ subject: String, _ text: String, hint: String? = nil) {
@@ -30,7 +30,7 @@ package struct ConnectionFinding: Sendable, Equatable {
     }
 }
 
-/// Everything about one place that connections go to.
+/// All results about one endpoint.
 package struct ConnectionReport: Sendable {
     package enum Peer: String, Sendable {
         case broker, apns
@@ -38,11 +38,11 @@ package struct ConnectionReport: Sendable {
 
     package let peer: Peer
     package let endpoint: Endpoint
-    /// What it is needed for.
+    /// The purpose of the endpoint.
     package let purpose: String
     package let findings: [ConnectionFinding]
 
-    /// The findings for a person: one line for all queues that are missing.
+    /// The findings for operators, with one line for all missing queues.
     package var summary: [ConnectionFinding] {
         let missing = findings.filter(\.isMissingQueue)
         guard missing.count > 1, let place = findings.firstIndex(where: \.isMissingQueue) else { return findings }
@@ -63,20 +63,19 @@ extension ConnectionFinding {
     fileprivate var isMissingQueue: Bool { text == Self.missing && subject.hasPrefix("queue ") }
 }
 
-/// Where the addresses of a name come from: every one that the resolver has given for it, in digits; `nil` if it was
-/// not asked.
+/// Returns every address that the resolver found for a host name; `nil` if the name was not resolved.
 package typealias LookedUp = (Endpoint) -> [String]?
 
 extension ConnectionFinding {
-    /// Why a connection did not come about, in the words of the innermost error: those that
-    /// docs/operate/troubleshooting.md explains.
+    /// Why a connection failed, with the message of the innermost error, which docs/operate/troubleshooting.md
+    /// explains.
     static func failure(_ subject: String, _ error: any ComponentError, hint: String? = nil) -> ConnectionFinding {
         var cause: any ComponentError = error
         while let inner = cause.underlying as? any ComponentError { cause = inner }
         return ConnectionFinding(cause.isTransient ? .unreachable : .wrong, subject, cause.message, hint: hint)
     }
 
-    /// - Returns: `nil` for an address in digits.
+    /// - Returns: `nil` for an IP address.
     static func addresses(of endpoint: Endpoint, _ lookedUp: LookedUp) -> ConnectionFinding? {
         guard let addresses = lookedUp(endpoint), !addresses.isEmpty else { return nil }
         let count = addresses.count == 1 ? "1 address" : "\(addresses.count) addresses"

@@ -1,17 +1,17 @@
 import Core
 
-/// A reason of APNs that is about the app's credential, whatever was sent with it.
+/// A reason of APNs that concerns the app's credential, independent of the request.
 ///
-/// Sources: as for ``APNsJudge``.
+/// Sources: the same as for ``APNsJudge``.
 struct CredentialRefusal {
     let text: String
-    /// What to do.
+    /// The remedy.
     let hint: String
     let isForCertificate: Bool
-    /// Whether APNs accepts the credential, and only the topic does not belong to it.
+    /// Whether APNs accepts the credential, but not for this topic.
     let isForTopic: Bool
 
-    /// - Returns: `nil` for a reason that is about something else.
+    /// - Returns: `nil` for a reason that does not concern the credential.
     init?(_ reason: RejectionReason, topic: String) {
         switch reason.rawValue {
         case "BadCertificate", "BadCertificateEnvironment":

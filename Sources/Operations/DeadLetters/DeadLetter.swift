@@ -1,41 +1,41 @@
 import AMQP
 package import Core
 
-/// What a message in a dead-letter queue says about itself.
+/// The information in the headers of a message in a dead-letter queue.
 ///
-/// There are three makers: our workers (`harebell-*` headers), the broker (`x-death`), and consumers that say nothing.
+/// The headers come from a worker (`harebell-*`), from the broker (`x-death`), or are missing.
 package struct DeadLetter: Sendable, Equatable {
     package enum Maker: String, Sendable {
         case harebell
         case broker
-        /// Nobody knows where it came from.
+        /// The origin is unknown.
         case other
     }
 
-    /// The longest text of a header that is taken, in bytes; AMQP's names are no longer.
+    /// The longest accepted text of a header, in bytes; the limit of AMQP names.
     private static let longestText = 255
 
     package let maker: Maker
-    /// One of ``Core/Outcome``'s names; only a worker says it.
+    /// A name of ``Core/Outcome``; only set by workers.
     package let outcome: String?
     package let status: Int?
-    /// APNs's, or the broker's: `rejected`, `expired`, `maxlen` or `delivery_limit`.
+    /// From APNs or the broker: `rejected`, `expired`, `maxlen` or `delivery_limit`.
     package let reason: String?
-    /// Where it was before: a replay goes there. `nil` where nobody says it.
+    /// The queue that it came from, the destination of a replay; `nil` if unknown.
     package let queue: String?
-    /// What it was published with, if it does not say so in headers of ours already.
+    /// The original exchange and routing key, if they are not in `harebell-*` headers already.
     package let exchange: ArraySlice<UInt8>?
     package let routingKey: ArraySlice<UInt8>?
     package let failedAt: WallTime?
     package let replays: Int
-    /// Which run replayed it last.
+    /// The last run that replayed it.
     package let replayID: String?
-    /// How often a quorum queue has delivered it before; 0 elsewhere.
+    /// The number of earlier deliveries from a quorum queue; 0 for other queues.
     package let deliveries: Int
     package let apnsID: String?
     package let messageID: String?
 
-    /// - Parameter name: the queue that it lies in.
+    /// - Parameter name: the dead-letter queue.
     package init(_ delivery: Delivery, in name: String) {
         let death = BrokerDeath(delivery, in: name)
         let origin = delivery.text("harebell-queue")
@@ -54,13 +54,13 @@ package struct DeadLetter: Sendable, Equatable {
         messageID = delivery.messageID.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Its id in words; `nil` if it does not have one.
+    /// Its id with a label; `nil` without an id.
     package var name: String? {
         messageID.map { "message id \($0)" } ?? apnsID.map { "apns-id \($0)" }
     }
 
-    /// The newest entry of `x-death` about another queue. `x-first-death-*` are not looked at: some brokers get them
-    /// wrong.
+    /// The newest entry of `x-death` about another queue. `x-first-death-*` are ignored, because some brokers set them
+    /// incorrectly.
     ///
     /// Source: rabbitmq.com/docs/dlx (effects on messages); newest first, one entry for each queue and reason.
     private struct BrokerDeath {

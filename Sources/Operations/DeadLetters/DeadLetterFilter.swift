@@ -2,7 +2,7 @@ package import Configuration
 package import Core
 import Decoding
 
-/// Which dead letters are meant: those for which everything holds that is said here.
+/// Selects dead letters; all conditions must hold.
 package struct DeadLetterFilter: Sendable {
     /// Any of these; empty for all.
     package var outcomes: [String] = []
@@ -10,24 +10,24 @@ package struct DeadLetterFilter: Sendable {
     package var reasons: [String] = []
     package var topic: String?
     package var environment: Environment?
-    /// What failed before does not match, nor what does not say when.
+    /// The earliest failure; letters without a time do not match.
     package var since: WallTime?
-    /// What failed then or later does not match, nor what does not say when.
+    /// The end of the time range, exclusive; letters without a time do not match.
     package var until: WallTime?
-    /// The queue that it was in before.
+    /// The queue that it came from.
     package var origin: String?
     /// An `apns-id` or a message id.
     package var id: String?
 
     package init() {}
 
-    /// Whether everything matches.
+    /// Whether every dead letter matches.
     package var isEmpty: Bool {
         outcomes.isEmpty && reasons.isEmpty && topic == nil && environment == nil && since == nil && until == nil
             && origin == nil && id == nil
     }
 
-    /// - Parameter reader: finds the app where one is asked for.
+    /// - Parameter reader: finds the app if the filter needs it.
     package func matches(_ letter: DeadLetter, _ delivery: Delivery, _ reader: RequestReader) -> Bool {
         guard outcomes.isEmpty || letter.outcome.map(outcomes.contains) == true,
             reasons.isEmpty || letter.reason.map(reasons.contains) == true,
@@ -41,7 +41,7 @@ package struct DeadLetterFilter: Sendable {
     }
 }
 
-/// Reads a dead letter as the request that it was.
+/// Decodes a dead letter as a request.
 package struct RequestReader: Sendable {
     private let decoders: [String: any Decoder]
     private let standard: any Decoder = AutoDecoder()
@@ -57,8 +57,8 @@ package struct RequestReader: Sendable {
         apps = configuration.apps
     }
 
-    /// - Parameter queue: where it was before, whose decoder is taken.
-    /// - Returns: `nil` if it is no request.
+    /// - Parameter queue: the original queue, whose decoder is used.
+    /// - Returns: `nil` if it is not a valid request.
     package func request(of delivery: Delivery, from queue: String?) -> Request? {
         let decoder = queue.flatMap { decoders[$0] } ?? standard
         guard let delivery = try? delivery.decompressed(limit: maximumMessage),
@@ -67,10 +67,10 @@ package struct RequestReader: Sendable {
         return request
     }
 
-    /// The end of the year 9999: whatever was to wait has waited by then.
+    /// The end of the year 9999: every `not-before` has passed by then.
     private static let afterAllWaiting = WallTime(milliseconds: 253_402_300_799_999)
 
-    /// The topic by its header, else by the body, else the only app's.
+    /// The topic from the header, else from the body, else of the only app.
     package func topic(of delivery: Delivery, from queue: String?) -> String? {
         if case .text(let text)? = delivery.header("apns-topic") { return String(decoding: text, as: UTF8.self) }
         guard let request = request(of: delivery, from: queue) else { return nil }
@@ -78,7 +78,7 @@ package struct RequestReader: Sendable {
             ?? (apps.count == 1 ? apps[0].topic : nil)
     }
 
-    /// The environment that the request names, else that of the first app with its topic.
+    /// The environment in the request, else that of the first app with its topic.
     package func environment(of delivery: Delivery, from queue: String?) -> Environment? {
         guard let notification = request(of: delivery, from: queue)?.notifications.first else { return nil }
         if let environment = notification.environment { return environment }

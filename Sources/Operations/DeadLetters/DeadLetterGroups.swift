@@ -1,12 +1,12 @@
 package import Core
 
-/// Dead letters, counted by what is the same about them.
+/// Counts dead letters by their common properties.
 package struct DeadLetterGroups: Sendable {
     package struct Key: Hashable, Sendable {
         package let maker: DeadLetter.Maker
         package let outcome: String?
         package let reason: String?
-        /// Where they were before.
+        /// The queue that they came from.
         package let queue: String?
 
         init(_ letter: DeadLetter) {
@@ -21,17 +21,17 @@ package struct DeadLetterGroups: Sendable {
         package fileprivate(set) var count = 0
         package fileprivate(set) var firstFailedAt: WallTime?
         package fileprivate(set) var lastFailedAt: WallTime?
-        /// How many of them have been replayed before.
+        /// How many of them were replayed before.
         package fileprivate(set) var replayed = 0
-        /// How often the one was replayed that was replayed most.
+        /// The largest number of replays of one letter.
         package fileprivate(set) var mostReplays = 0
     }
 
-    /// More groups than this are not told apart: whoever writes headers cannot make the list long.
+    /// The maximum number of groups, so that producers of arbitrary headers cannot make the list long.
     package static let maximum = 1000
 
     private var groups: [Key: Group] = [:]
-    /// Dead letters of groups that there was no more room for.
+    /// Dead letters beyond the maximum number of groups.
     package private(set) var others = 0
 
     package init() {}
@@ -57,7 +57,7 @@ package struct DeadLetterGroups: Sendable {
         groups.values.reduce(others) { $0 + $1.count }
     }
 
-    /// The largest first.
+    /// The largest group first.
     package var sorted: [(key: Key, group: Group)] {
         func name(_ key: Key) -> String {
             [key.maker.rawValue, key.outcome, key.reason, key.queue].map { $0 ?? "" }.joined(separator: "\u{0}")

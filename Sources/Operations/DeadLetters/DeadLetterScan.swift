@@ -1,10 +1,10 @@
 package import AMQP
 package import Core
 
-/// Looks at dead letters and changes nothing: every message is held unacknowledged, and all go back in their order.
+/// Reads dead letters without changing anything: the messages stay unacknowledged and are requeued in their order.
 ///
-/// Sans-IO like a worker. It looks at as many messages as lay there at the start and keeps none. Where there are more
-/// than ``window``, one connection after the other holds as many. On a quorum queue each look counts as a delivery.
+/// Sans-IO like a worker. It reads as many messages as the queue contained at the start and keeps none. If there are
+/// more than ``window``, further connections hold the rest. On a quorum queue each scan counts as a delivery.
 package final class DeadLetterScan: Run {
     package enum End: Equatable, Sendable {
         case complete
@@ -13,23 +13,24 @@ package final class DeadLetterScan: Run {
         case failed(String)
     }
 
-    /// The second makes sure of a length of 0, as in a ``DeadLetterRun``.
+    /// `emptiness` verifies a length of 0, as in a ``DeadLetterRun``.
     private enum Question { case length, emptiness }
 
-    /// The consuming connections. Each holds up to ``limit`` messages, and only the newest one takes more.
+    /// The consuming connections. Each holds up to ``limit`` messages, and only the newest one receives more.
     private struct Windows {
         let limit: Int
         private(set) var connections: [AMQPConnection] = []
-        /// Messages that the newest connection has taken.
+        /// Messages that the newest connection has received.
         private var received = 0
-        /// Whether the newest connection may still take what another one gives back: its consumer has not ended yet.
+        /// Whether the newest connection may still receive messages that another one returns: its consumer has not
+        /// ended yet.
         private(set) var isCancelling = false
 
         init(limit: Int) {
             self.limit = limit
         }
 
-        /// Whether the newest connection holds as many messages as it may.
+        /// Whether the newest connection has reached its limit.
         var isFull: Bool { received == limit }
 
         mutating func open(_ connection: AMQPConnection, at now: Instant) {
@@ -42,7 +43,7 @@ package final class DeadLetterScan: Run {
             received += 1
         }
 
-        /// Ends the consumer of the newest connection, where another one could give messages back to it.
+        /// Ends the consumer of the newest connection if another one could return messages to it.
         mutating func cancel(at now: Instant) {
             guard connections.count > 1, let newest = connections.last else { return }
             isCancelling = newest.isOpen
@@ -55,16 +56,16 @@ package final class DeadLetterScan: Run {
         }
     }
 
-    /// Messages that one connection holds.
+    /// The maximum number of messages per connection.
     package static let window = 50_000
-    /// How long the broker may leave anything without an answer.
+    /// The timeout for an answer of the broker.
     package static let patience = Duration.seconds(30)
     private static let quiet = Duration.seconds(2)
 
     package let queue: String
     package private(set) var atStart = 0
     package private(set) var seen = 0
-    /// Messages that a broker with a delivery limit would drop after some more looks.
+    /// Messages close to the delivery limit, which a broker would drop after some more scans.
     package private(set) var worn = 0
     package private(set) var end: End?
 
@@ -81,7 +82,7 @@ package final class DeadLetterScan: Run {
 
     /// - Parameters:
     ///   - connect: makes the connection for a role.
-    ///   - visit: called with each message; false ends the scan. A body that is too large is empty.
+    ///   - visit: called with each message; false ends the scan. The body is empty if it is too large.
     package init(
         _ queue: String, window: Int = DeadLetterScan.window,
         mostDeliveries: Int = DeadLetterRun.Settings(queue: "").mostDeliveries, at now: Instant,
@@ -115,7 +116,7 @@ package final class DeadLetterScan: Run {
         if end == nil { judge() }
         guard end != nil else { return }
         giveBack()
-        // A connection that was not open ends at once, and nothing else wakes anybody for that.
+        // A connection that was not open closes immediately, and no other event would trigger a step.
         takeEvents()
     }
 
@@ -133,7 +134,7 @@ package final class DeadLetterScan: Run {
         end != nil && connections.allSatisfy(\.isClosed)
     }
 
-    // MARK: The length
+    // MARK: Length
 
     private func takeControlEvents() {
         while let event = control.nextEvent(at: now) {
@@ -147,7 +148,7 @@ package final class DeadLetterScan: Run {
     }
 
     private func ask(_ question: Question) {
-        // Its loss has not been told yet.
+        // The connection was lost, and the event is not processed yet.
         guard control.isOpen else { return }
         self.question = question
         switch question {
@@ -163,7 +164,7 @@ package final class DeadLetterScan: Run {
         case (.length, .declared(_, 0, _)):
             if !isCounted || timeout.isQuiet(for: Self.quiet, at: now) { ask(.emptiness) }
         case (.length, .declared(_, let messages, _)): counted(Int(messages))
-        // None, or none that others do not hold.
+        // The queue is empty, or other consumers hold its messages.
         case (.emptiness, .empty): finish(.complete)
         case (.emptiness, .got(let delivery, let remaining, _)):
             control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
@@ -220,7 +221,7 @@ package final class DeadLetterScan: Run {
         if !visit(delivery, letter) { finish(.complete) }
     }
 
-    // MARK: The end
+    // MARK: End
 
     private func judge() {
         if isCounted, seen == atStart { return finish(.complete) }
@@ -244,8 +245,8 @@ package final class DeadLetterScan: Run {
         windows.cancel(at: now)
     }
 
-    /// One window after the other, the one with the oldest messages first: a quorum queue puts together what returns in
-    /// the order in which it returns.
+    /// Closes one window after another, the one with the oldest messages first: a quorum queue keeps the order in which
+    /// messages return.
     private func giveBack() {
         guard !windows.isCancelling else { return }
         (windows.connections + [control]).first { !$0.isClosed }?.close(at: now)

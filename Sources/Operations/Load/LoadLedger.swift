@@ -1,13 +1,13 @@
 package import Core
 
-/// What a load run published and what came back: each message is awaited once, whatever happens on the way.
+/// The published messages and replies of a load run; each message expects one reply.
 package struct LoadLedger: Sendable {
     private var publishedAt: [Instant?]
     private var answeredAt: [Instant?]
     package private(set) var duplicates = 0
-    /// Answers that belong to no message of this run.
+    /// Replies to messages of other runs.
     package private(set) var strangers = 0
-    /// Answers by outcome and reason, each message's first one only.
+    /// Replies by outcome and reason; only the first one of each message.
     package private(set) var outcomes: [String: Int] = [:]
     package private(set) var answered = 0
     package private(set) var published = 0
@@ -19,7 +19,7 @@ package struct LoadLedger: Sendable {
 
     package var count: Int { publishedAt.count }
 
-    /// The first publish of a message; publishing it again after a lost connection does not count.
+    /// Records the first publish of a message; a repetition after a lost connection does not count.
     package mutating func published(_ index: Int, at now: Instant) {
         guard publishedAt[index] == nil else { return }
         publishedAt[index] = now
@@ -40,12 +40,12 @@ package struct LoadLedger: Sendable {
         outcomes[outcome, default: 0] += 1
     }
 
-    /// Published, and not answered (yet).
+    /// Published messages without a reply.
     package var missing: Int {
         published - answered
     }
 
-    /// The time from publish to answer of every message that was answered, shortest first.
+    /// The time from publish to reply of every answered message, shortest first.
     package var latencies: [Duration] {
         zip(publishedAt, answeredAt).compactMap { published, answered in
             guard let published, let answered else { return nil }
@@ -53,7 +53,7 @@ package struct LoadLedger: Sendable {
         }.sorted()
     }
 
-    /// From the first publish to the last answer.
+    /// From the first publish to the last reply.
     package var elapsed: Duration {
         guard let first = publishedAt.compactMap({ $0 }).min(), let last = answeredAt.compactMap({ $0 }).max() else {
             return .zero
@@ -61,7 +61,7 @@ package struct LoadLedger: Sendable {
         return last - first
     }
 
-    /// The value below which a share of the sorted latencies lies (nearest rank), `nil` where there are none.
+    /// The percentile of sorted latencies (nearest rank); `nil` if there are none.
     package static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
         guard !sorted.isEmpty else { return nil }
         let rank = Int((share * Double(sorted.count)).rounded(.up))

@@ -1,13 +1,13 @@
 import Core
 
-/// The messages of a load run: which device, topic and payload each has.
+/// The messages of a load run: the device, topic and payload of each.
 package struct LoadPlan: Sendable {
     /// How the device tokens are chosen.
     package enum Mix: String, CaseIterable, Sendable {
         /// Tokens that a simulator accepts.
         case accepted
-        /// Mostly accepted, with the dead, bad and slow tokens that the simulator knows by their beginnings, and a few
-        /// messages that are no valid requests at all.
+        /// Mostly accepted, with dead, bad and slow tokens that the simulator recognizes by prefix, and a few invalid
+        /// requests.
         case varied
     }
 
@@ -24,12 +24,12 @@ package struct LoadPlan: Sendable {
         self.bodySize = bodySize
     }
 
-    /// The message id that carries a message's place in the run through request and result.
+    /// The message id, which contains a message's index in request and result.
     package func messageID(_ index: Int) -> String {
         "\(run)-\(index)"
     }
 
-    /// The place in the run of a message id, `nil` for a stranger's.
+    /// The index from a message id; `nil` if it belongs to another run.
     package func index(ofMessageID id: ArraySlice<UInt8>) -> Int? {
         let prefix = run.utf8
         guard id.starts(with: prefix), id.count > prefix.count, id[id.startIndex + prefix.count] == UInt8(ascii: "-")
@@ -39,7 +39,7 @@ package struct LoadPlan: Sendable {
         return Int(String(decoding: id.dropFirst(prefix.count + 1), as: UTF8.self))
     }
 
-    /// The JSON envelope of a message. Every tenth message or so is something special in a varied mix.
+    /// The JSON envelope of a message. In a varied mix, a few percent are special cases.
     package func body(_ index: Int) -> [UInt8] {
         if mix == .varied {
             switch index % 100 {
@@ -62,7 +62,7 @@ package struct LoadPlan: Sendable {
             """.utf8)
     }
 
-    /// 64 digits, different for each message; a first digit of 7 means nothing to the simulator.
+    /// 64 digits, different for each message; the simulator accepts a first digit of 7.
     private func deviceToken(_ index: Int, beginning: String) -> String {
         var random = SplitMix64(seed: UInt64(truncatingIfNeeded: index))
         let digits = (0..<4).map { _ in

@@ -3,17 +3,17 @@ package import Core
 
 /// Publishes a load, collects the replies, and keeps a ledger of both.
 ///
-/// Sans-IO like a worker. Lost connections are made again, what they did not confirm is published again, so a run
-/// survives a restart of the broker; what comes back twice is counted.
+/// Sans-IO like a worker. It reopens lost connections and repeats unconfirmed publishes, so a run survives a restart of
+/// the broker. Duplicate replies are counted.
 package final class LoadRun: Run {
     package struct Settings: Sendable {
         package var queue: String
         package var count: Int
         /// Messages per second; `nil` publishes as fast as the broker confirms.
         package var rate: Int?
-        /// How long to wait for replies after the last one came (or the last message was published).
+        /// The longest wait for a reply after the last reply or publish.
         package var patience = Duration.seconds(30)
-        /// Messages that may wait for their confirm.
+        /// The maximum of unconfirmed messages.
         package var window = 1000
 
         package init(queue: String, count: Int, rate: Int?) {
@@ -26,7 +26,7 @@ package final class LoadRun: Run {
     package enum End: Equatable {
         /// Every message was answered.
         case complete
-        /// Messages were published, and no reply came for as long as the patience lasts.
+        /// Messages were published, but no reply arrived within the patience.
         case impatient
         case failed(String)
         /// ``stop(at:)`` was called.
@@ -38,15 +38,15 @@ package final class LoadRun: Run {
     package private(set) var ledger: LoadLedger
     package private(set) var end: End?
 
-    /// It is gone with the run.
+    /// Deleted at the end of the run.
     private let replies: ReplyQueue
     private var isReady = false
     private var next = 0
     private var again: [Int] = []
-    /// Numbers of requests, by the number that the publish's confirm will carry.
+    /// Indexes of requests, by the sequence number of the confirm.
     private var unconfirmed: [UInt64: Int] = [:]
     private var limiter: RateLimiter?
-    /// What was refused goes again when a pause is over, which grows while nothing is taken.
+    /// Refused messages are repeated after a pause, which grows with each refusal.
     private var backoff = Backoff(limit: .seconds(5))
     private var pausesUntil: Instant?
     private var random = SplitMix64(seed: 1)
@@ -70,7 +70,7 @@ package final class LoadRun: Run {
         return earliest
     }
 
-    /// Messages that were answered.
+    /// The number of answered messages.
     package var progress: (done: Int, of: Int) { (ledger.answered, settings.count) }
 
     package func step(at moment: Moment) {
@@ -170,7 +170,7 @@ package final class LoadRun: Run {
         }
     }
 
-    // MARK: The end
+    // MARK: End
 
     package func stop(at moment: Moment) {
         now = moment.instant

@@ -1,18 +1,18 @@
 package import Configuration
 package import Core
 
-/// Why an operator's words name no app, or more than one.
+/// Why an operator's input matches no app, or more than one.
 package struct AppChoiceFailure: Error, Equatable, CustomStringConvertible {
-    /// What to say instead.
+    /// The problem and the remedy.
     package let description: String
 }
 
 extension Configuration {
-    /// The one app that an operator means.
+    /// The only app that matches an operator's input.
     ///
     /// - Parameters:
-    ///   - topic: as it is configured, or with a push type's suffix behind it; `nil` where there is only one app.
-    ///   - environment: `nil` where the topic has only one.
+    ///   - topic: the configured topic, optionally with the suffix of a push type; `nil` if there is only one app.
+    ///   - environment: `nil` if the topic has only one.
     package func app(topic: String?, environment: Environment?) throws(AppChoiceFailure) -> App {
         let found = apps.filter { app in
             (topic.map { app.isMeant(by: $0) } ?? true) && (environment.map { $0 == app.environment } ?? true)
@@ -30,7 +30,7 @@ extension Configuration {
 }
 
 extension Configuration.App {
-    /// Whether a topic is the app's, with a push type's suffix or without.
+    /// Whether a topic belongs to the app, with or without the suffix of a push type.
     func isMeant(by name: String) -> Bool {
         name == topic || PushType.allCases.contains { name == topic + $0.topicSuffix.description }
     }

@@ -5,15 +5,15 @@ import Pipeline
 import Runtime
 import TLS
 
-/// What a message would become, had a worker received it from a queue.
+/// How a worker would decode a message from a queue.
 package struct DecodingPreview: Sendable {
-    /// One notification with what a worker would add to it.
+    /// One notification with the data that a worker would add.
     package struct Entry: Sendable {
         package let notification: Notification
         package let id: NotificationID
-        /// What is wrong with its payload by Apple's tables; `nil` if nothing is.
+        /// Violations of Apple's tables in its payload; `nil` for none.
         package let finding: String?
-        /// The topic and the app's environment; the notification's where there is no configuration.
+        /// The topic and the app's environment; without a configuration those of the notification.
         package let topic: String?
         package let environment: Environment?
         /// Why a worker with this configuration would not send it.
@@ -21,13 +21,13 @@ package struct DecodingPreview: Sendable {
     }
 
     package let decoder: String
-    /// The semantic version of the decoder's format; `nil` of one that has none.
+    /// The semantic version of the decoder's format; `nil` if it has none.
     package let version: String?
     package let answer: Decoded
-    /// Of a request.
+    /// The notifications of a request.
     package let entries: [Entry]
 
-    /// What would read the message.
+    /// The decoder and its context.
     package struct Reader {
         let decoder: String
         let decoders: DecoderSet
@@ -35,8 +35,8 @@ package struct DecodingPreview: Sendable {
         let configuration: Configuration?
 
         /// - Parameters:
-        ///   - queue: the name of the queue that it would come from, which the `apns-id` depends on.
-        ///   - configuration: whose apps it would be sent for; `nil` leaves the apps out.
+        ///   - queue: the queue that the message would come from; part of the `apns-id`.
+        ///   - configuration: its apps determine the topics; `nil` ignores apps.
         package init(
             decoder: String, _ decoders: DecoderSet, queue: String, _ configuration: Configuration? = nil
         ) {
@@ -47,8 +47,8 @@ package struct DecodingPreview: Sendable {
         }
     }
 
-    /// - Parameter process: asks a decoder that cannot answer at once.
-    /// - Throws: ``UnknownDecoder`` where no decoder has this name, and what `process` throws.
+    /// - Parameter process: runs a decoder that is a program.
+    /// - Throws: ``UnknownDecoder`` if no decoder has this name, and the errors of `process`.
     package init(
         _ delivery: Delivery, by reader: Reader, at now: WallTime, process: (ProcessDecoder) throws -> Decoded
     ) throws {
@@ -117,7 +117,7 @@ extension DecodingPreview.Entry {
     }
 }
 
-/// Why a name stands for no decoder.
+/// Why a name is not that of a decoder.
 package struct UnknownDecoder: Error, CustomStringConvertible {
     package let description: String
 }

@@ -5,25 +5,25 @@ import Pipeline
 package import Runtime
 package import TLS
 
-/// One request straight to APNs, without a broker: what an operator's commands are made of. Sans-IO like a worker.
+/// One request directly to APNs, without a broker, for an operator's command. Sans-IO like a worker.
 ///
-/// It connects, sends, waits for the answer and closes; what APNs has certainly not worked on is sent again, as in any
-/// pool.
+/// It connects, sends, waits for the response and closes. A request that APNs provably did not process is resent, as in
+/// any pool.
 package final class DirectExchange: Run {
-    /// What became of the request.
+    /// The result of the request.
     package enum End: Equatable {
         case replied(APNsReply)
-        /// There is no answer; the request may have left us, or not.
+        /// No response arrived; the request may have been sent.
         case lost(Loss)
-        /// APNs took no connection with the app's certificate.
+        /// APNs refused the app's certificate during the handshake.
         case certificateRefused(detail: String)
         /// Its `apns-expiration` passed before it could be sent.
         case expired
     }
 
-    /// After so many failed connects in a row no further one is tried.
+    /// The number of consecutive failed connects after which it gives up.
     package static let maximumConnects = 3
-    /// For the goodbye after the end.
+    /// The timeout for the orderly close at the end.
     private static let closingTime = Duration.seconds(1)
     private static let handle = Handle(0)
 
@@ -33,15 +33,15 @@ package final class DirectExchange: Run {
     private var failedConnects = 0
     private var lastFailure: APNsError?
     package private(set) var end: End?
-    /// What else the operator should know, each once.
+    /// Alarms for the operator, each once.
     package private(set) var alarms: [APNsPool.Alarm] = []
 
     /// - Parameters:
-    ///   - app: whose endpoint and credential it takes.
-    ///   - limits: the times for connecting and for the answer.
-    ///   - tokens: the signers; they have to know the app's key.
-    ///   - patience: for everything together; `nil` takes what connecting and one answer may take.
-    /// - Throws: where the credential's files cannot be used.
+    ///   - app: determines the endpoint and the credential.
+    ///   - limits: the timeouts for connecting and for the response.
+    ///   - tokens: the signers; they must include the app's key.
+    ///   - patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
+    /// - Throws: if the credential's files cannot be used.
     package init(
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,
         network: any Network, patience: Duration? = nil, seed: UInt64, at now: Moment
@@ -62,7 +62,7 @@ package final class DirectExchange: Run {
         isFinished ? nil : min(deadline, pool.nextDeadline ?? .distantFuture)
     }
 
-    /// Whether the end is known and the connection closed, or given up.
+    /// Whether the result is known and the connection is closed or abandoned.
     package private(set) var isFinished = false
 
     package func step(at now: Moment) {
@@ -116,7 +116,7 @@ package final class DirectExchange: Run {
 }
 
 extension DirectExchange {
-    /// ``End/report``; where APNs refuses the credential, its detail says so and what to check. `nil` before the end.
+    /// ``End/report``. If APNs refuses the credential, the detail includes the remedy. `nil` before the end.
     package var report: Report? {
         guard var report = end?.report else { return nil }
         if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
@@ -126,7 +126,7 @@ extension DirectExchange {
         return report
     }
 
-    /// ``report`` with what APNs said about channels.
+    /// ``report`` with the channel data of the response.
     package func report(about operation: ChannelOperation) -> Report? {
         var report = report
         if case .replied(let reply)? = end { report?.add(reply, to: operation) }
@@ -135,8 +135,8 @@ extension DirectExchange {
 }
 
 extension DirectExchange.End {
-    /// The same as the result of a request from a queue would say it; what pauses an app there is `rejected` here,
-    /// whatever it is about the credential, the topic or the environment that APNs refuses.
+    /// As in the result of a request from a queue, except for refusals of the credential, topic or environment. Those
+    /// pause an app in a worker, but are `rejected` here.
     package var report: Report {
         switch self {
         case .replied(let reply):

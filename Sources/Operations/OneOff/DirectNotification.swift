@@ -8,13 +8,13 @@ import Pipeline
 import Runtime
 package import TLS
 
-/// One handmade request straight to APNs, and its result.
+/// One request from an operator directly to APNs, and its result.
 ///
-/// It goes through a ``Dispatch`` and an ``Outbox`` as in a worker, so it is checked in the same way and its result has
-/// the same form. Unlike a worker it uses one exchange with APNs and does not retry, since a person waits for it.
-/// Sans-IO like a worker.
+/// It uses a ``Dispatch`` and an ``Outbox`` like a worker, so its checks and the form of its result are the same.
+/// Unlike a worker it makes one exchange with APNs and does not retry, because an operator waits for it. Sans-IO like a
+/// worker.
 package final class DirectNotification: Run {
-    /// Without a reply address no result is written. It is read from memory, and never published.
+    /// A result requires a reply address. The result is read from memory and never published.
     private static let replyTo = "result"
 
     private let configuration: Configuration
@@ -28,8 +28,8 @@ package final class DirectNotification: Run {
     private var failure: TLSError?
     package private(set) var result: HandmadeResult?
 
-    /// - Parameter patience: for connecting and the answer together; `nil` takes what both may take.
-    /// - Throws: where the credential's files cannot be used.
+    /// - Parameter patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
+    /// - Throws: if the credential's files cannot be used.
     package init(
         _ request: HandmadeRequest, _ configuration: Configuration, network: any Network, patience: Duration? = nil,
         log: Logger, seed: UInt64, at now: Moment
@@ -62,7 +62,7 @@ package final class DirectNotification: Run {
         if let failure { throw failure }
     }
 
-    /// What else the operator should know.
+    /// Alarms for the operator.
     package var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
 
     package var isFinished: Bool { exchange?.0.isFinished ?? true }
@@ -82,7 +82,7 @@ package final class DirectNotification: Run {
         step(at: now)
     }
 
-    /// The result is never confirmed, so nothing comes after it: no dead letter, no settlement.
+    /// The result is never confirmed, so no dead letter or settlement follows.
     private func performActions(at now: Moment) {
         while let action = actions.next() {
             switch action {

@@ -1,6 +1,6 @@
 package import Core
 
-/// A message that somebody words by hand, as if a broker had brought it.
+/// A message from an operator's input, in the form of a broker's delivery.
 package struct HandmadeDelivery {
     private var storage: [UInt8] = []
     private var layout = Delivery.Layout()
@@ -11,7 +11,7 @@ package struct HandmadeDelivery {
         layout.body = place(body)
     }
 
-    /// What a header may be.
+    /// The possible values of a header.
     package enum HeaderValue: Sendable, Equatable {
         case text(String)
         case integer(Int64)
@@ -27,14 +27,14 @@ package struct HandmadeDelivery {
         }
     }
 
-    /// The properties that ``set(property:_:)`` takes.
+    /// The properties that ``set(property:_:)`` accepts.
     package static let properties = [
         "content-type", "content-encoding", "correlation-id", "reply-to", "expiration", "message-id", "timestamp",
         "type", "app-id", "exchange", "routing-key",
     ]
 
-    /// - Parameter name: one of ``properties``; underscores are as good as hyphens.
-    /// - Returns: whether there is such a property with such a value.
+    /// - Parameter name: one of ``properties``; underscores are equivalent to hyphens.
+    /// - Returns: whether the property exists and accepts the value.
     package mutating func set(property name: String, _ value: String) -> Bool {
         switch name.replacing("_", with: "-") {
         case "content-type": layout.contentType = place(value.utf8)

@@ -2,20 +2,20 @@ package import AMQP
 package import Core
 import Decoding
 
-/// One notification as an operator words it: Apple's header names with their values, and a payload.
+/// One notification from an operator's input: Apple's header names with their values, and a payload.
 ///
-/// Nothing is checked here: it takes the form of a request from a queue, and is read by the decoder of one.
+/// It is not validated here: it becomes a request as from a queue, and a decoder reads it.
 package struct HandmadeRequest: Sendable {
     package typealias Value = HandmadeDelivery.HeaderValue
 
-    /// How a queue wants its requests.
+    /// The form of the requests in a queue.
     package enum Form: Sendable {
         /// A JSON envelope around the payload.
         case envelope
         /// The payload as the body, everything else in headers.
         case headers
 
-        /// The form that a decoder reads; `nil` for one of another format.
+        /// The form that a decoder reads; `nil` for a decoder of another format.
         package init?(decoder: String) {
             switch decoder {
             case AutoDecoder().name, APNsHeadersDecoder().name: self = .headers
@@ -25,15 +25,15 @@ package struct HandmadeRequest: Sendable {
         }
     }
 
-    /// The fields, `apns-id` included, in the order in which they are written.
+    /// The fields in output order, including `apns-id`.
     private let fields: [(name: StaticString, value: Value)]
     private let payload: [UInt8]
-    /// Names the request, and is its notification's `apns-id`.
+    /// The message id of the request and the `apns-id` of its notification.
     package let id: [UInt8]
 
     /// - Parameters:
-    ///   - id: the `apns-id`; it is the message id as well.
-    ///   - fields: the others, without those that are not given.
+    ///   - id: the `apns-id`, also used as message id.
+    ///   - fields: the other fields; those without a value are omitted.
     package init(id: String, _ fields: [(name: StaticString, value: Value?)], payload: [UInt8]) {
         self.id = Array(id.utf8)
         self.payload = payload
@@ -41,7 +41,7 @@ package struct HandmadeRequest: Sendable {
             [("apns-id", .text(id))] + fields.compactMap { field in field.value.map { (field.name, $0) } }
     }
 
-    /// As if a broker had brought it, in the form of headers.
+    /// As a broker's delivery, in the form of headers.
     func delivery(replyTo: String) -> Delivery {
         var delivery = HandmadeDelivery(body: payload)
         _ = delivery.set(property: "message-id", String(decoding: id, as: UTF8.self))
@@ -79,7 +79,7 @@ package struct HandmadeRequest: Sendable {
         return Publication(routingKey: ArraySlice(queue.utf8), properties: properties, body: body[...])
     }
 
-    /// The payload stands in it byte for byte.
+    /// Contains the payload byte for byte.
     private var envelope: [UInt8] {
         let members = fields.map { name, value in
             let json: JSONAnswer =
@@ -94,14 +94,14 @@ package struct HandmadeRequest: Sendable {
     }
 }
 
-/// The result of a handmade request.
+/// The result of an operator's request.
 package struct HandmadeResult: Sendable {
     package let outcome: Outcome
-    /// Apple's, if there is one.
+    /// APNs' reason, if there is one.
     package let reason: String?
     package let json: [UInt8]
 
-    /// The members of the JSON that are not null, for a person; a text or number as it is.
+    /// The non-null scalar members of the JSON, for operators.
     package var members: [(name: String, value: String)] {
         do throws(ArchiveFailure) {
             guard case .object(let members) = try JSONNode(json[...]) else { return [] }
@@ -114,13 +114,13 @@ package struct HandmadeResult: Sendable {
                 }
             }
         } catch {
-            // A worker of another release, or with another result format, may write what we do not read.
+            // A worker of another release, or another result format, may write JSON that this version cannot read.
             return [("result", String(decoding: json, as: UTF8.self))]
         }
     }
 
-    /// - Parameter header: the text of a result's header.
-    /// - Returns: `nil` if this is no result.
+    /// - Parameter header: returns the text of a header of the result.
+    /// - Returns: `nil` if this is not a result.
     init?(json: ArraySlice<UInt8>, header: (StaticString) -> ArraySlice<UInt8>?) {
         guard let name = header("harebell-outcome"),
             let outcome = Outcome.allCases.first(where: { name.equals($0.name) })

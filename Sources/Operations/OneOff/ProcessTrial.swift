@@ -2,12 +2,12 @@ package import Core
 package import Decoding
 package import Logging
 
-/// One message for a decoder that is a program, from its start to its end. Sans-IO like a worker.
+/// Runs a decoder program for one message. Sans-IO like a worker.
 package final class ProcessTrial: Run {
     private let process: DecoderProcess
     /// The program's answer; `nil` if it could not be started.
     package private(set) var answer: Decoded?
-    /// Whether the program was ever there.
+    /// Whether the program was ever running.
     private var hasWorked = false
 
     package init(

@@ -1,13 +1,13 @@
 import AMQP
 package import Core
 
-/// One handmade request through a queue, and the result that a worker sends back.
+/// One request from an operator through a queue, and the result from a worker.
 ///
-/// Sans-IO like a worker. Lost connections are made again until the time is over.
+/// Sans-IO like a worker. It reopens lost connections until the timeout.
 package final class QueuedNotification: Run {
     package enum End {
         case result(HandmadeResult)
-        /// A sentence for a person.
+        /// An error message for operators.
         case failed(String)
     }
 
@@ -20,7 +20,7 @@ package final class QueuedNotification: Run {
     private var isQueued = false
     package private(set) var end: End?
 
-    /// - Parameter timeout: for everything together.
+    /// - Parameter timeout: the total timeout.
     package init(
         _ request: HandmadeRequest, to queue: String, _ form: HandmadeRequest.Form, replies: ReplyQueue,
         timeout: Duration, at now: Instant
@@ -69,7 +69,7 @@ package final class QueuedNotification: Run {
     private func received(_ delivery: Delivery, at now: Instant) {
         replies.acknowledge(delivery, at: now)
         guard delivery.correlationID?.elementsEqual(request.id) == true else { return }
-        // With `results.per: request` it is the one element of an array.
+        // With `results.per: request` the result is an array with one element.
         let isArray = delivery.body.first == UInt8(ascii: "[")
         let json = isArray ? delivery.body.dropFirst().dropLast() : delivery.body
         let result = HandmadeResult(json: json) { name in

@@ -1,22 +1,22 @@
 package import AMQP
 package import Core
 
-/// Publishing requests and taking their replies from a queue of one's own: the connections for it, and their order.
+/// Publishes requests and consumes their replies from a separate queue; manages the connections for both.
 ///
-/// Sans-IO like a worker. The queue is declared once and deleted at the end; lost connections are made again.
+/// Sans-IO like a worker. The queue is declared once and deleted at the end; lost connections are reopened.
 package final class ReplyQueue {
     package enum Event {
-        /// Replies are being taken: requests may be published.
+        /// Replies are being consumed: requests may be published.
         case ready
-        /// To be acknowledged by ``acknowledge(_:at:)``.
+        /// Must be acknowledged with ``acknowledge(_:at:)``.
         case reply(Delivery)
-        /// The broker told the end of the publish with this sequence number.
+        /// The broker confirmed, refused or returned the publish with this sequence number.
         case confirmed(UInt64, Confirmation)
-        /// The broker refuses in a way that waiting does not mend.
+        /// The broker refuses permanently.
         case failed(AMQPError)
     }
 
-    /// How long the queue stays where it could not be deleted, in milliseconds.
+    /// `x-expires` of the queue if it cannot be deleted, in milliseconds.
     private static let life: Int32 = 600_000
 
     package let name: String
@@ -25,11 +25,11 @@ package final class ReplyQueue {
     private let consumer: AMQPConnection
     private var isDeclared = false
     private var isConsuming = false
-    /// Why a connection was lost last.
+    /// The reason for the last connection loss.
     package private(set) var lastLoss: AMQPError?
 
     /// - Parameters:
-    ///   - name: the queue's; no other run has the same.
+    ///   - name: the name of the queue; unique to this run.
     ///   - connect: makes the connection for a role.
     package init(
         name: String, prefetch: UInt16, at now: Instant, connect: (AMQPRole) throws -> AMQPConnection
@@ -106,7 +106,7 @@ package final class ReplyQueue {
         return error.isTransient ? nil : .failed(error)
     }
 
-    /// Whether a request may be published now: its reply will be taken, and the broker takes publishes.
+    /// Whether a request may be published now: its reply will be consumed, and the broker accepts publishes.
     package var canPublish: Bool { isConsuming && publisher.canPublish }
 
     /// - Returns: the sequence number of its confirm.
@@ -118,7 +118,7 @@ package final class ReplyQueue {
         consumer.ack(epoch: reply.epoch, tag: reply.tag, at: now)
     }
 
-    /// Deletes the queue where that is possible, and closes everything.
+    /// Deletes the queue if possible, and closes all connections.
     package func close(at now: Instant) {
         if control.isOpen { control.request(.deleteQueue(name), at: now) }
         for connection in [consumer, publisher, control] { connection.close(at: now) }

@@ -7,11 +7,11 @@ import Monitoring
 import Runtime
 import System
 
-/// The admin server's side of the control thread: asks the workers, and shows what they tell.
+/// The admin server's pages, from the workers' snapshots.
 extension Application {
-    /// The workers run without the admin server if its port is taken or the machine lacks descriptors or memory for it.
+    /// The workers run without the admin server if its port is in use, or the machine lacks descriptors or memory.
     ///
-    /// - Returns: How the process ends if it can never listen where the configuration says.
+    /// - Returns: How the process ends if it can never listen on the configured address.
     func startAdmin() -> End? {
         guard let settings = plan.configuration.admin else { return nil }
         do throws(EventLoopError) {
@@ -40,7 +40,7 @@ extension Application {
         }
     }
 
-    /// Asks whom it is time to ask, and shows what somebody waits for.
+    /// Asks workers for due snapshots, and answers waiting pages.
     func watchWorkers(at now: Moment) {
         workers.ask(workers.watch.round(at: now.instant))
         if let server = admin.server, admin.isWaitingForWorkers, workers.watch.isComplete(at: now.instant) {
@@ -49,7 +49,7 @@ extension Application {
         }
     }
 
-    /// All that is known now.
+    /// The current state of the process.
     private func observation(at now: Moment) -> Observation {
         let apps = plan.configuration.apps
         return Observation(
@@ -103,7 +103,7 @@ extension Application: AdminPages {
         }
     }
 
-    /// Nobody is asked: a worker that is stuck was found out before.
+    /// It does not ask the workers: the watch has already detected a stuck one.
     private func livez(at now: Moment) -> AdminAnswer {
         let stuck = workers.watch.seen(at: now.instant).enumerated().filter { !$0.element.isAlive }.map(\.offset)
         guard stuck.isEmpty else {

@@ -5,7 +5,7 @@ import Logging
 import Runtime
 import System
 
-/// Dead letters over HTTP. Whoever uses any of this has the token.
+/// Dead-letter operations over HTTP (token required).
 extension Application {
     static let deadLetterPages = [
         AdminPage("/dead-letters/run", .operators), AdminPage("/dead-letters/look", .operators, .post),
@@ -13,7 +13,7 @@ extension Application {
         AdminPage("/dead-letters/stop", .operators, .post),
     ]
 
-    /// `nil` where it is about something else.
+    /// `nil` for other pages.
     func answerAboutDeadLetters(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
         switch request.page.path.description {
         case "/dead-letters/run": break
@@ -79,7 +79,7 @@ extension Application {
 }
 
 extension DeadLetterOrder {
-    /// What it is to choose, and how fast it goes.
+    /// The filter and the rate.
     fileprivate var metadata: Logger.Metadata {
         var fields: Logger.Metadata = ["rate": .stringConvertible(rate)]
         if let limit { fields["limit"] = .stringConvertible(limit) }

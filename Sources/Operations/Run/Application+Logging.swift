@@ -6,11 +6,11 @@ import Monitoring
 import Pipeline
 import Runtime
 
-/// What the control thread logs at the start, each minute and at the end.
+/// The control thread's log lines at the start, each minute and at the end.
 extension Application {
     func logStart() {
         let configuration = plan.configuration
-        // Without user and password. What cannot be read is an error of the configuration, which was checked.
+        // Without user and password. Invalid endpoints are configuration errors, which were reported before.
         let brokers = configuration.broker.endpoints.compactMap { try? BrokerAddress($0.reveal()) }
         log.notice(
             "starting",
@@ -23,7 +23,7 @@ extension Application {
             ])
     }
 
-    /// Sums up a minute with work.
+    /// Logs a summary of each minute with work.
     func logWork(at now: Instant) {
         let snapshots = workers.watch.seen(at: now).compactMap(\.snapshot)
         if let work = workers.summary.take(snapshots, at: now) { log.info("work of the last minute", metadata: work) }

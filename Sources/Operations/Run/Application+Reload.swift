@@ -6,14 +6,14 @@ import Settings
 import System
 import TLS
 
-/// Going over to another configuration. Whatever can fail, fails here, before any worker hears of it.
+/// Reloads the configuration. All steps that can fail happen here, before a worker receives the new plan.
 extension Application {
-    /// Files that are there, by their paths.
+    /// The stamps of the files that exist, by path.
     static func stamps(_ paths: [String]) -> [String: FileStamp] {
         paths.reduce(into: [:]) { $0[$1] = FileStamp($1) }
     }
 
-    /// Reloads if a file has changed and is whole, as far as that can be seen.
+    /// Reloads if a file has changed and appears completely written.
     func lookAtFiles(at now: Moment) {
         guard !shutdown.isDraining, let look = file.watch.nextLook, look <= now.instant else { return }
         let paths = plan.configuration.files(file.path)
@@ -22,7 +22,7 @@ extension Application {
         reload(at: now)
     }
 
-    /// Reads the broker's password again; what is new goes to every connection.
+    /// Reads the broker's password file again and gives a new password to every connection.
     ///
     /// - Parameter isComplete: whether the file is known to be written to its end.
     func lookAtPassword(isComplete: Bool = false, at now: Moment) {
@@ -44,11 +44,11 @@ extension Application {
         }
     }
 
-    /// Reads the configuration file, and all that it names, again.
+    /// Reads the configuration file and all files that it names again.
     func reload(at now: Moment) {
         guard !shutdown.isDraining else { return log.warning("draining: the configuration is not read again") }
         lookAtPassword(isComplete: true, at: now)
-        // What changes while it is read is read once more.
+        // Files that change during the reload are read once more.
         let before = Self.stamps(plan.configuration.files(file.path))
         defer {
             let stamps = Self.stamps(plan.configuration.files(file.path)).reduce(into: [:]) {
@@ -56,7 +56,7 @@ extension Application {
             }
             file.watch = FileWatch(interval: plan.configuration.reloadInterval, reading: stamps, at: now.instant)
         }
-        // A process that is not ready yet becomes so in its own time.
+        // A process that is not ready yet reports ready later.
         if saidReady { service.tell(.reloading(since: now.instant)) }
         defer { if saidReady { service.tell(.ready) } }
         let document: ConfigurationDocument
@@ -100,7 +100,7 @@ extension Application {
 }
 
 extension Configuration {
-    /// What a reload reads: the file itself, and the keys and certificates of its apps.
+    /// The files that a reload reads: the configuration file, and the keys and certificates of its apps.
     func files(_ own: String) -> [String] {
         Array(Set([own] + apps.flatMap { $0.credential.files + [$0.caFile].compactMap(\.self) }.map(\.path)))
     }

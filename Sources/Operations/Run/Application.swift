@@ -11,24 +11,25 @@ import TLS
 
 /// `harebell run`: the control thread with its signals, and the workers.
 ///
-/// The control thread does nothing on a message's path. It starts the workers, hears from them, and turns signals into
-/// commands: SIGTERM and SIGINT drain, a second one stops at once; SIGHUP reloads, and so does a file that has changed.
+/// The control thread is not on the message path. It starts the workers, receives their reports, and turns signals into
+/// commands. SIGTERM and SIGINT drain; a second one stops at once. SIGHUP and a changed file reload the configuration.
 ///
 /// It is flat because each property is a separate part of the process.
 package final class Application: LoopOwner {
     /// How the process ends.
     package enum End: Equatable {
         case drained
-        /// A worker could not start or go on.
+        /// A worker could not start or continue.
         case failed(WorkerReport.Failure)
-        /// The drain deadline passed, or a second signal came, before everything was settled; or a worker did not end.
+        /// The drain deadline passed, or a second signal arrived, before everything was settled; or a worker did not
+        /// end.
         case cutShort
     }
 
-    /// How long workers may take to end beyond the drain deadline and what closing their connections may take.
+    /// The extra time for workers to end after the drain deadline and the close timeout.
     package static let endTimeout = Duration.seconds(5)
 
-    /// The configuration file, and the watch over all that it names.
+    /// The configuration file, and the watch of all files that it names.
     struct ConfigurationFile {
         let path: String
         var watch: FileWatch
@@ -36,24 +37,24 @@ package final class Application: LoopOwner {
         var password: SecretWatch?
     }
 
-    /// How far the process is with its end.
+    /// The state of the shutdown.
     struct Shutdown {
         fileprivate(set) var isDraining = false
-        /// When the workers are not waited for any longer.
+        /// The end of the wait for the workers.
         fileprivate var deadline: Instant?
         fileprivate var end = End.drained
     }
 
-    /// The admin server and what only its pages need.
+    /// The admin server and the state for its pages.
     struct AdminState {
-        /// `nil` where it is turned off.
+        /// `nil` if it is turned off.
         var server: AdminServer?
         let process: ProcessMeter
         /// Whether a page waits for the workers' snapshots.
         var isWaitingForWorkers = false
     }
 
-    /// What is in force.
+    /// The active plan.
     var plan: AppPlan
     var file: ConfigurationFile
     let log: Logger
@@ -64,20 +65,20 @@ package final class Application: LoopOwner {
     private var signals: SignalSource?
     private(set) var saidReady = false
     private(set) var shutdown = Shutdown()
-    /// For `harebell_certificate_expiry_seconds`, and what is logged about it.
+    /// For `harebell_certificate_expiry_seconds` and the expiry warnings.
     package internal(set) var certificates: CertificateWatch
     var admin: AdminState
     let deadLetters: DeadLetterService
-    /// There from the workers' start on.
+    /// Made before the workers start.
     private(set) var resolver: Resolver?
     /// `nil` where nothing is traced.
     private(set) var traces: TraceExporter?
     var service: ServiceNotifier
 
     /// - Parameters:
-    ///   - file: what SIGHUP reads again.
-    ///   - threshold: of `log`.
-    ///   - manager: `nil` where none wants to hear anything.
+    ///   - file: the configuration file, which SIGHUP reads again.
+    ///   - threshold: the level of `log`.
+    ///   - manager: `nil` without a service manager.
     ///   - onReady: called once, when every worker consumes every queue
     package init(
         _ plan: AppPlan, file: String, log: Logger, threshold: LogThreshold,
@@ -100,11 +101,11 @@ package final class Application: LoopOwner {
         service = ServiceNotifier(manager, log, at: loop.now.instant)
     }
 
-    /// Runs until every worker has ended, or is given up.
+    /// Runs until every worker has ended, or is abandoned.
     package func run(worker body: @escaping WorkerThread.Body = WorkerThread.run) throws(EventLoopError) -> End {
         let handled: [Int32] = [SIGTERM, SIGINT, SIGHUP]
         SignalSource.ignoreBrokenPipes()
-        // Before the first thread starts: threads inherit the mask, so that only the control thread sees signals.
+        // Before the first thread starts: threads inherit the mask, so only the control thread receives signals.
         SignalSource.block(handled)
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
         try loop.attach(workers.reports) { [unowned self] in workerReported($0) }
@@ -139,7 +140,7 @@ package final class Application: LoopOwner {
         }
     }
 
-    /// A worker may have got stuck, before its last report or after it.
+    /// Waits for the worker threads; a worker may hang before or after its last report.
     private func joinWorkers() {
         let latest = max(shutdown.deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
         let stuck = workers.join(until: latest)
@@ -149,7 +150,7 @@ package final class Application: LoopOwner {
         if shutdown.end == .drained { shutdown.end = .cutShort }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func signalled(_ signal: Int32) {
         if signal == SIGHUP {
@@ -206,7 +207,7 @@ package final class Application: LoopOwner {
         if traces?.isIdle ?? true { loop.stop() }
     }
 
-    /// Gives the watchdog's sign of life, as long as every worker answers.
+    /// Sends the watchdog's keep-alive while every worker answers.
     func showLife(at now: Instant) {
         service.showLife(at: now) { workers.watch.seen(at: now).allSatisfy(\.isAlive) }
     }

@@ -5,7 +5,7 @@ import Glibc
 import Runtime
 package import System
 
-/// Carries out a ``Run`` on a loop with sockets until it is finished.
+/// Runs a ``Run`` on an event loop with sockets until it is finished.
 package final class LoopRunner: LoopOwner {
     private static let handled: [Int32] = [SIGINT, SIGTERM]
 
@@ -16,10 +16,10 @@ package final class LoopRunner: LoopOwner {
     private var interval: Duration?
     private var afterStep: (Moment) -> Void = { _ in }
 
-    /// Blocks SIGINT and SIGTERM in the calling thread: they are handled while ``run(_:every:_:)`` runs.
+    /// Blocks SIGINT and SIGTERM in the calling thread; ``run(_:every:_:)`` handles them.
     ///
     /// - Parameters:
-    ///   - options: of the sockets that it connects.
+    ///   - options: of the outgoing sockets.
     ///   - lookUp: resolves a host name; called on the resolver's thread.
     package init(
         _ options: SocketOptions = SocketOptions(),
@@ -34,14 +34,14 @@ package final class LoopRunner: LoopOwner {
         _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run?.stop(at: loop.now) }
     }
 
-    /// One more network on the same loop.
+    /// Another network on the same loop.
     package func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
         try SocketNetwork(loop: loop, resolver: resolver, options: options)
     }
 
-    /// Makes the connections of a command with a broker.
+    /// Makes the broker connections of a command.
     ///
-    /// - Parameter name: what the broker shows of them.
+    /// - Parameter name: shown by the broker's management.
     package func connections(
         _ name: String, _ broker: Configuration.Broker
     ) -> (AMQPRole) throws -> AMQPConnection {
@@ -53,11 +53,11 @@ package final class LoopRunner: LoopOwner {
 
     package var now: Instant { loop.now.instant }
 
-    /// Turns until the run is finished. SIGINT and SIGTERM stop it.
+    /// Runs the loop until the run is finished. SIGINT and SIGTERM stop it.
     ///
     /// - Parameters:
-    ///   - interval: the longest time between two steps; `nil` for as long as nothing happens.
-    ///   - afterStep: called after each step, the last one too.
+    ///   - interval: the longest time between two steps; `nil` for no limit.
+    ///   - afterStep: called after each step, including the last one.
     package func run(
         _ run: any Run, every interval: Duration? = nil, _ afterStep: @escaping (Moment) -> Void = { _ in }
     ) throws {
@@ -73,7 +73,7 @@ package final class LoopRunner: LoopOwner {
         [run?.nextDeadline, interval.map { now + $0 }].compactMap(\.self).min()
     }
 
-    /// ``endTurn(at:)`` does what is due.
+    /// ``endTurn(at:)`` does the due work.
     package func expire(at now: Moment) {}
 
     package func endTurn(at now: Moment) {

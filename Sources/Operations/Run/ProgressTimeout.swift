@@ -18,7 +18,7 @@ struct ProgressTimeout {
     /// When the run fails unless it makes progress before.
     var deadline: Instant { since + limit }
 
-    /// Whether nothing has happened for so long.
+    /// Whether there was no progress for this time.
     func isQuiet(for time: Duration, at now: Instant) -> Bool {
         now >= since + time
     }

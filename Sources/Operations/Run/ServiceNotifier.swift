@@ -2,13 +2,13 @@ import Core
 import Logging
 import System
 
-/// Notifies the service manager of the process's state, where one started the process and asked for that.
+/// Reports the state of the process to the service manager, if it started the process with notifications.
 struct ServiceNotifier {
-    /// `nil` where no service manager wants notifications.
+    /// `nil` without notifications.
     private let manager: ServiceManager?
     private let log: Logger
     private var hasFailed = false
-    /// When the next sign of life is due; `nil` without a watchdog.
+    /// When the next keep-alive is due; `nil` without a watchdog.
     private(set) var nextSignOfLife: Instant?
 
     init(_ manager: ServiceManager?, _ log: Logger, at now: Instant) {
@@ -28,7 +28,7 @@ struct ServiceNotifier {
         }
     }
 
-    /// Gives the watchdog's sign of life, twice in its time, as long as the workers are alive.
+    /// Sends the watchdog's keep-alive, twice per interval, while the workers are alive.
     mutating func showLife(at now: Instant, ifAlive isAlive: () -> Bool) {
         guard let interval = manager?.watchdog, let due = nextSignOfLife, due <= now else { return }
         nextSignOfLife = now + interval / 2

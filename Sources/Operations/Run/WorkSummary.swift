@@ -3,12 +3,12 @@ import Logging
 import Pipeline
 import Runtime
 
-/// What the workers finished since the last minute.
+/// The work of all workers in the last minute.
 struct WorkSummary {
     static let interval = Duration.seconds(60)
 
     private(set) var nextDue: Instant
-    /// All that was finished before.
+    /// Totals at the previous summary.
     private var outcomes = [UInt64](repeating: 0, count: Outcome.allCases.count)
     private var deadLetters: UInt64 = 0
     private var parked: UInt64 = 0
@@ -18,7 +18,7 @@ struct WorkSummary {
         nextDue = now + Self.interval
     }
 
-    /// - Returns: `nil` before the minute has passed, and for one without work.
+    /// - Returns: `nil` before the minute has passed, and if there was no work.
     mutating func take(_ snapshots: [WorkerSnapshot], at now: Instant) -> Logger.Metadata? {
         guard nextDue <= now else { return nil }
         var next = WorkSummary(at: now)
@@ -47,6 +47,6 @@ struct WorkSummary {
 }
 
 extension Duration {
-    /// Whole ones.
+    /// In whole milliseconds.
     fileprivate var inMilliseconds: Double { Double(nanoseconds / 1_000_000) }
 }

@@ -11,14 +11,14 @@ struct WorkerThreads {
     let reports: Mailbox<WorkerReport>
     var watch: WorkerWatch
     var summary: WorkSummary
-    /// What the workers that have ended counted.
+    /// The sum of the counters of ended workers.
     private(set) var totals: PipelineCounters
     private(set) var commands: [Mailbox<WorkerCommand>] = []
     private var threads: [Thread] = []
     private var isReady: [Bool]
     private var hasEnded: [Bool]
 
-    /// No thread runs before ``start(_:_:_:body:)``.
+    /// Threads start in ``start(_:_:_:body:)``.
     init(_ plan: AppPlan, at now: Instant) throws(EventLoopError) {
         reports = try Mailbox()
         watch = WorkerWatch(workers: plan.configuration.workers, at: now)
@@ -28,7 +28,7 @@ struct WorkerThreads {
         hasEnded = isReady
     }
 
-    /// Whether each worker consumes each of its queues.
+    /// Whether each worker consumes all of its queues.
     var areReady: Bool { isReady.allSatisfy { $0 } }
 
     var haveEnded: Bool { hasEnded.allSatisfy { $0 } }
@@ -65,9 +65,9 @@ struct WorkerThreads {
         watch.ended(worker)
     }
 
-    /// Waits for the threads. One that has not reported its end, or does not end in time, is given up.
+    /// Joins the threads. Abandons a thread that has not reported its end or does not end in time.
     ///
-    /// - Returns: The workers whose threads were given up.
+    /// - Returns: The workers whose threads were abandoned.
     func join(until deadline: Instant) -> [Int] {
         threads.indices.filter { index in
             let isOver = hasEnded[index] && threads[index].join(until: deadline)

@@ -2,13 +2,12 @@ package import AMQP
 package import Core
 import DequeModule
 
-/// Sends one message through a likeness of each retry queue, and waits until it comes out again. Sans-IO like a worker.
+/// Sends one message through a copy of each retry queue, and waits until it returns. Sans-IO like a worker.
 ///
-/// It does not go through the retry queues themselves: what leaves them lands in a request queue, and whoever consumes
-/// from that, not always a worker of ours, would have to tell a probe from a request. The likeness has the arguments
-/// that the retry queue is to have (``TopologyRun/Purpose/compare`` checks those of the real one) and a name that
-/// begins with its name, so that a policy for one is mostly a policy for both. Only its dead letters go to a queue of
-/// the probe's own. So this shows what a comparison cannot: that the broker does what the arguments say.
+/// It does not use the retry queues themselves: their messages return to a request queue, where any consumer would have
+/// to recognize a probe. The copy has the planned arguments of the retry queue (``TopologyRun/Purpose/compare`` checks
+/// those of the real one). Its name begins with the same name, so that most policies apply to both. Only its dead
+/// letters go to the probe's queue. Unlike a comparison, the probe proves that the broker acts on the arguments.
 package final class RetryProbe: Run {
     /// One retry queue.
     package struct Level: Sendable {
@@ -16,7 +15,7 @@ package final class RetryProbe: Run {
         package let delay: Duration
         fileprivate let likeness: QueueDeclaration
 
-        /// Whether a message came out of it long before its time, as when a policy of the broker says so.
+        /// Whether a message returned long before its delay, for example because of a policy.
         package func isEarly(_ time: Duration) -> Bool {
             time < delay - .milliseconds(500)
         }
@@ -24,11 +23,11 @@ package final class RetryProbe: Run {
 
     package enum Event {
         case returned(Level, after: Duration)
-        /// It did not come in time.
+        /// It did not return in time.
         case lost(Level)
-        /// The broker does not make the likeness, or takes nothing into it.
+        /// The broker does not create the copy, or accepts no message for it.
         case refused(Level, reason: String)
-        /// The broker cannot be used; `nil` when it is only silent.
+        /// The broker cannot be used; `nil` if it only does not answer.
         case failed(AMQPError?)
     }
 
@@ -39,14 +38,14 @@ package final class RetryProbe: Run {
         var isOver = false
     }
 
-    /// How long the broker may leave us without a connection, or a request without an answer.
+    /// The timeout for a connection or for an answer of the broker.
     private static let patience = Duration.seconds(30)
-    /// How much later than its delay a message may come.
+    /// The tolerance for late messages, beyond the delay.
     private static let latest = Duration.seconds(15)
-    /// How long the end may take; what is not deleted then expires.
+    /// The timeout for the cleanup; queues that remain then expire.
     private static let farewell = Duration.seconds(5)
 
-    /// What would have been waited for too long.
+    /// Levels whose delay exceeds the limit.
     package let left: [Level]
     private let replies: ReplyQueue
     private let control: AMQPConnection
@@ -57,12 +56,12 @@ package final class RetryProbe: Run {
     private var now: Instant
     private var lastProgress: Instant
     private var events = Deque<Event>()
-    /// How many likenesses are still to be deleted, and until when that may take; `nil` before the end.
+    /// The number of copies to delete and the deadline for it; `nil` before the end.
     private var cleaning: (rest: Int, deadline: Instant)?
 
     /// - Parameters:
     ///   - within: the longest delay to wait for.
-    ///   - name: of the reply queue; no other run has the same.
+    ///   - name: of the reply queue; unique to this run.
     ///   - connect: makes the connection for a role.
     package init(
         _ plan: TopologyPlan, within: Duration, name: String, at now: Instant,
@@ -81,7 +80,7 @@ package final class RetryProbe: Run {
         events.popFirst()
     }
 
-    /// In seconds: those that have passed, of the longest delay that is waited for.
+    /// In seconds: the elapsed time and the longest delay.
     package var progress: (done: Int, of: Int) {
         let longest = passages.map(\.level.delay).max() ?? .zero
         return (Int((now - start).components.seconds), Int(longest.components.seconds))
@@ -100,7 +99,7 @@ package final class RetryProbe: Run {
         return deadlines.min()
     }
 
-    /// Whether there is nothing left to be sent.
+    /// Whether everything was sent.
     private var isWaiting: Bool { passages.allSatisfy { $0.isOver || $0.sentAt != nil } }
 
     private func deadline(of passage: Passage, sent: Instant) -> Instant {
@@ -124,7 +123,7 @@ package final class RetryProbe: Run {
         if !isWaiting, now >= lastProgress + Self.patience { fail(replies.lastLoss, at: now) }
     }
 
-    // MARK: The likenesses
+    // MARK: Queue copies
 
     private func takeControlEvents(at now: Instant) {
         while let event = control.nextEvent(at: now) {
@@ -151,7 +150,7 @@ package final class RetryProbe: Run {
         control.request(.declareQueue(passages[declared].level.likeness), at: now)
     }
 
-    // MARK: The messages
+    // MARK: Messages
 
     private func publish(at now: Instant) {
         guard replies.canPublish, declared == passages.count else { return }
@@ -207,7 +206,7 @@ package final class RetryProbe: Run {
         events.append(event)
     }
 
-    // MARK: The end
+    // MARK: End
 
     private func fail(_ error: AMQPError?, at now: Instant) {
         guard cleaning == nil else { return }
@@ -219,7 +218,7 @@ package final class RetryProbe: Run {
         end(at: now.instant)
     }
 
-    /// Deletes what it has made.
+    /// Deletes the queues that the probe created.
     private func end(at now: Instant) {
         guard cleaning == nil else { return }
         cleaning = (declared, now + Self.farewell)
@@ -241,12 +240,12 @@ package final class RetryProbe: Run {
 }
 
 extension RetryProbe.Level {
-    /// How long a likeness outlives its delay where nobody deletes it, in milliseconds.
+    /// How long a copy outlives its delay if it is not deleted, in milliseconds.
     private static let life: Int64 = 600_000
-    /// In bytes; AMQP has room for 255, and a character that was cut may come out longer.
+    /// In bytes. AMQP allows 255; replacing a truncated character may lengthen the name.
     private static let longestName = 250
 
-    /// - Returns: `nil` for a step that is no retry queue.
+    /// - Returns: `nil` for a step that does not declare a retry queue.
     fileprivate init?(_ step: TopologyPlan.Step, replyQueue: String) {
         guard case .queue(let queue, _) = step, let milliseconds = queue.timeToLive else { return nil }
         self.queue = queue.name

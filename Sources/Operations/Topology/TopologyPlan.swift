@@ -3,7 +3,7 @@ package import Configuration
 import Core
 import Pipeline
 
-/// Every queue, exchange and binding that a configuration needs on the broker, in the order in which they are declared.
+/// Every queue, exchange and binding that a configuration needs on the broker, in declaration order.
 package struct TopologyPlan: Sendable {
     package enum Step: Sendable, Equatable {
         case exchange(ExchangeDeclaration)
@@ -15,7 +15,7 @@ package struct TopologyPlan: Sendable {
 
     package init(_ configuration: Configuration) {
         var steps: [Step] = []
-        // First what others dead-letter into.
+        // First the targets of dead-lettering.
         steps += Self.route(configuration.deadLetter, purpose: "requests that failed, for inspection and replay")
         if let results = configuration.results.route {
             steps += Self.route(results, purpose: "results of requests without reply_to")
@@ -42,17 +42,17 @@ package struct TopologyPlan: Sendable {
         ]
     }
 
-    /// How often a message may come back before the broker gives it up.
+    /// The number of returns after which the broker drops a message.
     ///
-    /// RabbitMQ 4 has 20 by default, which restarts of workers and looks at a queue use up. RabbitMQ 3 has none, and
-    /// then puts a returned message at the end of the queue, out of order. The worker gives up a request long before
-    /// this limit (`broker.poison_deliveries`, at most 1000), and publishes a result for it, which the broker does not.
-    /// "No limit" (-1) does not work for both: RabbitMQ 3 gives a message up after its first failed delivery.
+    /// The default of RabbitMQ 4 is 20, which restarts of workers and scans of a queue use up. RabbitMQ 3 has none, and
+    /// then requeues a returned message at the end of the queue. The worker gives up a request long before this limit
+    /// (`broker.poison_deliveries`, at most 1000). It publishes a result for it; the broker does not. "No limit" (-1)
+    /// does not work in both versions: RabbitMQ 3 drops a message after its first failed delivery.
     /// Sources: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues), rabbitmq.com/docs/quorum-queues (poison
     /// message handling).
     static let deliveryLimit: Int32 = 10_000
 
-    /// A quorum queue that gives up on a message only into the dead letters, and only when they have taken it.
+    /// A quorum queue that dead-letters a dropped message, and keeps it until the dead-letter queue has accepted it.
     /// Source: rabbitmq.com/docs/quorum-queues (poison message handling, at-least-once dead lettering).
     private static func requests(_ queue: Configuration.Queue, deadLetter: Configuration.Route) -> QueueDeclaration {
         var arguments: FieldTable = [
@@ -67,8 +67,8 @@ package struct TopologyPlan: Sendable {
         return QueueDeclaration(name: queue.name, arguments: arguments)
     }
 
-    /// A queue that gives each message back to its request queue after a fixed time, and keeps it until that has taken
-    /// it.
+    /// A queue that returns each message to its request queue after a fixed time, and keeps it until that queue has
+    /// accepted it.
     ///
     /// Sources: rabbitmq.com/docs/ttl (a queue with one time-to-live expires in order), rabbitmq.com/docs/quorum-queues
     /// (at-least-once dead lettering, which needs `reject-publish`).

@@ -2,33 +2,33 @@ package import AMQP
 package import Core
 import DequeModule
 
-/// Declares a plan on the broker, or compares it with what is there, step by step. Sans-IO like a worker.
+/// Declares a plan on the broker, or compares it with the broker's state, step by step. Sans-IO like a worker.
 ///
-/// A step that the broker refuses (a queue exists with other arguments, say) is told and does not stop the others. Lost
-/// connections are made again for as long as the patience lasts.
+/// It reports a step that the broker refuses (for example because a queue exists with other arguments) and continues
+/// with the next. It reopens lost connections within ``patience``.
 package final class TopologyRun: Run {
     package enum Purpose: Sendable {
         case apply, compare
     }
 
     package enum Event {
-        /// Declared, or there already.
+        /// Declared, or existed already.
         case done(TopologyPlan.Step)
         case refused(TopologyPlan.Step, AMQPError)
-        /// Compared; `nil` for what cannot be: a binding, which AMQP does not let anyone read.
+        /// Compared; `nil` if that is impossible: AMQP cannot read bindings.
         case compared(TopologyPlan.Step, DeclarationComparison.Finding?)
-        /// The broker cannot be used; `nil` when it is only silent.
+        /// The broker cannot be used; `nil` if it only does not answer.
         case failed(AMQPError?)
     }
 
-    /// How long the broker may leave a step, or the wish for a connection, without an answer.
+    /// The timeout for a step or a connection.
     package static let patience = Duration.seconds(30)
 
     private let steps: [TopologyPlan.Step]
     private let purpose: Purpose
     private let control: AMQPConnection
     private var next = 0
-    /// Of the next step.
+    /// The comparison of the next step.
     private var comparison: DeclarationComparison?
     private var isWaiting = false
     private var lastProgress: Instant
@@ -61,7 +61,7 @@ package final class TopologyRun: Run {
             switch event {
             case .engine(.replied(let reply)): answered(reply, at: now)
             case .disconnected(_, let error, _):
-                // A step whose answer got lost is asked again: declaring and comparing are idempotent.
+                // A step whose answer was lost is repeated: declaring and comparing are idempotent.
                 isWaiting = false
                 comparison = nil
                 lastLoss = error
@@ -137,7 +137,7 @@ extension TopologyPlan.Step {
         }
     }
 
-    /// What can be compared with the broker's.
+    /// The part that can be compared with the broker's state.
     package var subject: DeclarationComparison.Subject? {
         switch self {
         case .exchange(let exchange): .exchange(exchange)

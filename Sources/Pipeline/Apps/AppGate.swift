@@ -1,26 +1,25 @@
 package import Core
 
-/// Lets notifications of an app through, or holds them while its credential, topic or environment are refused.
+/// Passes notifications of an app, or holds them while APNs refuses its credential, topic or environment.
 ///
-/// Such a refusal concerns every notification, so sending them all would only burn the connection. The gate closes for
-/// ``firstPause``, then lets one probe through; each probe that is refused doubles the pause up to ``longestPause``,
-/// and one that ends without saying anything about the cause is followed by another after as long. Only a probe opens
-/// it: what was in flight when it closed may have gone over a connection, or been a device token, that is still taken.
+/// Such a refusal concerns every notification; sending them all would only use up connections. The gate closes for
+/// ``firstPause``, then admits one probe. Each refused probe doubles the pause, up to ``longestPause``; an inconclusive
+/// one repeats it. Only a probe opens the gate: APNs may still accept notifications on older connections or certain
+/// device tokens.
 package struct AppGate {
     package static let firstPause = Duration.seconds(15)
     package static let longestPause = Duration.seconds(300)
 
     /// Why a gate is closed.
     package enum Cause: Equatable, Sendable {
-        /// The credential is refused, with APNs' reason.
+        /// APNs refuses the credential, with this reason.
         case credential(RejectionReason)
-        /// The topic is, with APNs' reason, or its status where it gave none.
+        /// APNs refuses the topic, with this reason, or the status if it gave no reason.
         case topic(RejectionReason)
-        /// So many of the newest answers refused their device tokens: the environment is wrong, rather than the devices
-        /// dead.
+        /// APNs refused too many device tokens among the newest responses: the environment is probably wrong.
         case deviceTokens(refused: Int, answers: Int)
 
-        /// The least that an answer must show to disprove it.
+        /// The least that a response must prove to disprove the cause.
         var disproof: ReplyProof {
             switch self {
             case .credential: .credential
@@ -30,29 +29,29 @@ package struct AppGate {
         }
     }
 
-    /// Since when and why the gate is closed, and until when.
+    /// Why the gate is closed, since when, and until when.
     package struct Pause: Equatable {
         package let cause: Cause
         package let since: Instant
         package var length: Duration
         package var until: Instant
-        /// The notification that is trying whether the app is still refused.
+        /// The notification that tests whether APNs still refuses the app.
         package var probe: Handle?
     }
 
-    /// What a refusal does to the gate.
+    /// The effect of a refusal on the gate.
     package enum Refusal {
         case closes
-        /// A probe was refused: the pause begins anew, and is longer.
+        /// APNs refused a probe: the pause restarts and is longer.
         case prolongs
-        /// What was in flight when the gate closed comes back refused as well.
+        /// APNs refused a notification that was in flight when the gate closed.
         case repeats
     }
 
-    /// What the end of a notification that was not refused does to the gate.
+    /// The effect on the gate when a notification ends without a refusal.
     package enum Ending {
         case opens
-        /// It was the probe and showed nothing: the pause begins anew, as long as it was.
+        /// The probe proved nothing: the pause restarts with the same length.
         case repeatsPause
         case nothing
     }
@@ -65,18 +64,18 @@ package struct AppGate {
         pause == nil
     }
 
-    /// When the next probe may go, if one may.
+    /// When the next probe is due; `nil` if the gate is open or a probe is in flight.
     package var nextProbe: Instant? {
         guard let pause, pause.probe == nil else { return nil }
         return pause.until
     }
 
-    /// Whether a notification is trying whether the app is still refused.
+    /// Whether this notification is the current probe.
     package func isProbe(_ handle: Handle) -> Bool {
         pause?.probe == handle
     }
 
-    /// Whether a notification may go now. While the gate is closed it goes as a probe, when one is due.
+    /// Whether a notification may be sent now. While the gate is closed, it becomes the probe if one is due.
     package mutating func admit(_ handle: Handle, at now: Instant) -> Bool {
         guard admits(at: now) else { return false }
         pause?.probe = handle
@@ -89,7 +88,7 @@ package struct AppGate {
         return pause.probe == nil && now >= pause.until
     }
 
-    /// APNs refused the app in its answer to a notification.
+    /// APNs refused the app in its response to a notification.
     package mutating func refused(_ handle: Handle, _ cause: Cause, at now: Instant) -> Refusal {
         guard let current = pause else {
             close(cause, at: now)
@@ -101,13 +100,13 @@ package struct AppGate {
         return .prolongs
     }
 
-    /// The app is refused, whatever the notification.
+    /// APNs refuses the app, independent of a notification.
     package mutating func close(_ cause: Cause, at now: Instant) {
         precondition(isOpen, "a gate is closed once")
         pause = Pause(cause: cause, since: now, length: Self.firstPause, until: now + Self.firstPause)
     }
 
-    /// A notification ended in any other way, with what that shows of the app.
+    /// A notification ended without a refusal of the app; `proof` is what the end proves about the app.
     package mutating func ended(_ handle: Handle, showing proof: ReplyProof, at now: Instant) -> Ending {
         guard let current = pause, current.probe == handle else { return .nothing }
         guard proof < current.cause.disproof else {
@@ -119,19 +118,19 @@ package struct AppGate {
         return .repeatsPause
     }
 
-    /// What it was closed for is over.
+    /// The cause of the pause no longer exists.
     package mutating func open() {
         pause = nil
     }
 
-    /// A notification was not sent after all. Returns true if it was the probe, so that another one may go.
+    /// A notification was not sent after all. Returns true if it was the probe; another one may then be sent.
     package mutating func withdrawn(_ handle: Handle) -> Bool {
         guard pause?.probe == handle else { return false }
         pause?.probe = nil
         return true
     }
 
-    /// Something has changed that the refusal may be due to: the next probe may go now, and pauses begin anew.
+    /// The cause of the refusal may have changed: the next probe is due now, and pauses start from the shortest again.
     package mutating func probeSoon(at now: Instant) {
         guard pause != nil else { return }
         pause?.length = Self.firstPause

@@ -1,27 +1,27 @@
 package import Core
 
-/// The notifications of one app that go the same way: what refuses one of them refuses all.
+/// The notifications of one app that share a topic: a refusal of one applies to all.
 ///
-/// Each topic has a gate of its own, so that one that is refused (a push type that the app is not made for, a broadcast
-/// without the capability) does not hold up the others; and all of them go through the gate of the app's credential, so
-/// that a bad key is one pause with one probe.
+/// Each topic has a separate gate, so a refused topic (an unsupported push type, or broadcasts without the capability)
+/// does not block the others. All notifications also pass the gate of the app's credential, so a bad key causes one
+/// pause with one probe.
 package struct AppLane {
     package var gate = AppGate()
     /// Notifications that wait for the gate, oldest first.
     package var held = HandleQueue()
     package var refusals = TokenRefusalShare()
-    /// Whether APNs has ever answered one of its notifications without refusing the app or the topic.
+    /// Whether APNs has ever responded to one of its notifications without refusing the app or the topic.
     package var hasAnswered = false
 
     /// The lanes to devices, one for each push type.
     package static let devices = 0..<PushType.allCases.count
-    /// Beside those, one for broadcasts, one for channel management and one for them all.
+    /// After those: broadcasts, channel management, and the lane of the credential.
     package static let count = devices.count + 3
     package static let all = (0..<count).map(LaneID.init)
-    /// The lane of the credential, which every notification takes beside the one of its topic.
+    /// The lane of the credential, which every notification passes in addition to the lane of its topic.
     package static let credential = LaneID(count - 1)
 
-    /// Whether what refuses a lane refuses notifications to devices.
+    /// Whether a refusal of this lane stops notifications to devices.
     package static func isForDevices(_ lane: LaneID) -> Bool {
         lane == credential || devices.contains(lane.index)
     }
@@ -36,15 +36,15 @@ package struct AppLane {
     }
 }
 
-/// An app or one of its topics that is paused, for those who watch.
+/// An app or one of its topics that is paused, for monitoring.
 package struct PausedTopic: Equatable, Sendable {
     package let app: AppName
-    /// The topic that is refused; for broadcasts and channels the bundle ID. Where the credential is, the app's.
+    /// The refused topic; the bundle ID for broadcasts and channels. If the credential is refused, the app's topic.
     package let topic: String
-    /// Whether that concerns notifications to devices, and not broadcasts or channels alone.
+    /// Whether the pause affects notifications to devices, not only broadcasts or channels.
     package let isForDevices: Bool
     package let cause: AppGate.Cause
     package let since: Instant
-    /// Notifications that wait.
+    /// The number of waiting notifications.
     package let held: Int
 }

@@ -2,26 +2,26 @@ package import Configuration
 package import Core
 package import TLS
 
-/// One configured app as a worker sees it: what names it, where its notifications go, and whether they may.
+/// One configured app in a worker: its name, its pools and its gates.
 package struct PipelineApp {
     /// The configured topic: the app's bundle ID, or the UID of an MDM certificate.
     package let topic: [UInt8]
     package let environment: Environment
-    /// Which pools carry it.
+    /// The pools that send its notifications.
     package let pools: Pools
     package var lanes = Array(repeating: AppLane(), count: AppLane.count)
     /// The full topic for each push type, by its raw value.
     package let topics: [ArraySlice<UInt8>]
     /// Why a push type cannot be sent for the app, by its raw value.
     let refusals: [String?]
-    /// Whether the app's certificate names one topic, which is then that of a request without any.
+    /// Whether the app's certificate names exactly one topic, the default for requests without a topic.
     let hasOneTopic: Bool
-    /// When APNs last answered one of its notifications for good.
+    /// When APNs last gave a final response to one of its notifications.
     var answeredAt: Instant?
-    /// Whether no configuration has it any more; what is in flight may still mean it.
+    /// Whether the app was removed from the configuration; notifications in flight may still refer to it.
     package var isRemoved = false
 
-    /// The pools of an app, by what they are for; they may be one and the same.
+    /// The pools of an app by purpose; they may be the same pool.
     package struct Pools: Equatable {
         package let notifications: PoolID
         package let broadcasts: PoolID
@@ -50,7 +50,7 @@ package struct PipelineApp {
         }
     }
 
-    /// - Parameter certificate: what the app has instead of a signing key.
+    /// - Parameter certificate: replaces a signing key.
     package init(topic: String, environment: Environment, pools: Pools, certificate: Certificate? = nil) {
         self.topic = Array(topic.utf8)
         self.environment = environment
@@ -74,23 +74,23 @@ package struct PipelineApp {
 
     package var name: AppName { AppName(String(decoding: topic, as: UTF8.self), environment) }
 
-    /// The topic of a lane; of broadcasts and channels the bundle ID.
+    /// The topic of a lane; the bundle ID for broadcasts and channels.
     package func topic(ofLane lane: LaneID) -> String {
         String(decoding: topics.indices.contains(lane.index) ? topics[lane.index] : topic[...], as: UTF8.self)
     }
 
-    /// Which of two lanes a notification that takes both is held in, if any is closed.
+    /// The closed lane that holds a notification of this topic; `nil` if both lanes are open.
     func closedLane(of topic: LaneID) -> LaneID? {
         if !lanes[AppLane.credential.index].gate.isOpen { return AppLane.credential }
         return lanes[topic.index].gate.isOpen ? nil : topic
     }
 
-    /// Whether both are one app, whatever its credential.
+    /// Whether both are the same app, regardless of the credential.
     package func isSame(_ other: PipelineApp) -> Bool {
         topic == other.topic && environment == other.environment
     }
 
-    /// Takes over everything from another description of the same app but what is going on.
+    /// Replaces the description of the app, but keeps its current state.
     package mutating func change(to other: PipelineApp) {
         precondition(isSame(other), "an app stays what it is called")
         let (lanes, answeredAt) = (lanes, answeredAt)
@@ -101,9 +101,9 @@ package struct PipelineApp {
 }
 
 extension PipelineApp {
-    /// An app as it is configured, with what its certificate names.
+    /// An app from its configuration and the topics in its certificate.
     ///
-    /// - Throws: where its certificate cannot be read.
+    /// - Throws: if its certificate cannot be read.
     package init(_ app: Configuration.App, pools: Pools) throws(TLSError) {
         self.init(
             topic: app.topic, environment: app.environment, pools: pools,
@@ -111,11 +111,11 @@ extension PipelineApp {
     }
 }
 
-/// Finds the app and the full topic that a notification means.
+/// Finds the app and the full topic of a notification.
 package struct AppTable {
     /// By ``AppID``, removed ones included.
     package var apps: [PipelineApp]
-    /// Every place of ``apps``.
+    /// Every index of ``apps``.
     var all: [AppID] { apps.indices.map(AppID.init) }
     /// The apps that are configured, in the configuration's order.
     package var configured: [AppID] {
@@ -139,17 +139,17 @@ package struct AppTable {
         }
     }
 
-    /// From now on an app is another one under the same name.
+    /// Changes the configuration of an app that keeps its name.
     package mutating func change(_ slot: AppID, to app: PipelineApp) {
         let hasOtherTopics = apps[slot.index].topics != app.topics
         apps[slot.index].change(to: app)
         if hasOtherTopics { makeIndex() }
     }
 
-    /// As many apps are looked through sooner than a topic is hashed.
+    /// Up to this number of apps, a linear search is faster than hashing the topic.
     private static let fewApps = 4
 
-    /// The apps of which a topic may be one; nothing is allocated for it.
+    /// The apps that a topic may belong to. Does not allocate.
     func candidates(for topic: ArraySlice<UInt8>) -> [AppID] {
         configured.count <= Self.fewApps ? configured : slots[topic] ?? []
     }
@@ -157,13 +157,12 @@ package struct AppTable {
     package struct Match {
         package let app: AppID
         package let environment: Environment
-        /// What goes into `apns-topic`, or for all but devices the bundle ID.
+        /// The value for `apns-topic`; the bundle ID for broadcasts and channels.
         package let topic: ArraySlice<UInt8>
     }
 
-    /// A topic given as bundle ID gets the suffix of its push type; a full topic is taken as it is. What may be both,
-    /// one app's full topic and another's bundle ID, is the full topic. Broadcasts and channels belong to the bundle
-    /// ID, whichever was given.
+    /// A bundle ID gets the suffix of the push type; a full topic is used unchanged. A name that is one app's full
+    /// topic and another's bundle ID counts as the full topic. Broadcasts and channels always use the bundle ID.
     package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
         let type = notification.pushType
         guard let topic = notification.topic else {

@@ -1,34 +1,33 @@
 package import Core
 import Logging
 
-/// What waits for an app that is paused, or for APNs that cannot be reached, does not wait here for longer than the
-/// configuration allows.
+/// The configuration limits how long notifications wait in a worker for a paused app or an unreachable APNs.
 ///
-/// While others can send, it is parked and counts no attempt, so that it does not take up their prefetch. When no app
-/// can send, nothing more is consumed, and what was not sent goes back to its queue.
+/// While other apps can send, the notification is parked and counts no attempt, so it does not occupy the prefetch.
+/// While no app can send, the worker consumes nothing and returns unsent requests to their queues.
 extension Dispatch {
-    /// How often the waiting are looked at, as a share of how long they may wait: they go that much early rather than
-    /// late.
+    /// Checks per hold time. Notifications leave up to one check interval early rather than late.
     private static let looksPerHold = 20
 
     private var lookInterval: Duration { settings.hold / Self.looksPerHold }
 
-    /// How long something may wait before it goes.
+    /// How long a notification may wait before it leaves the worker.
     private var longestWait: Duration { settings.hold - lookInterval }
 
-    /// How long a standstill may last: it ends one look before what has waited since it began would be parked.
+    /// The longest standstill: one check interval shorter, so it ends before the notifications of its beginning are
+    /// parked.
     private var longestStandstill: Duration { longestWait - lookInterval }
 
-    /// Whether nothing is consumed because no app can send.
+    /// Whether the worker consumes nothing because no app can send.
     package var isSuspended: Bool { mutating get { outlook.standstill.isSuspended } }
 
-    /// Something waits from now on.
+    /// A notification starts to wait.
     mutating func waits(_ entry: InFlightNotification, at now: Moment) {
         if entry.waitingSince == nil { entry.waitingSince = now.instant }
         if outlook.nextLook == .distantFuture { outlook.nextLook = now.instant + lookInterval }
     }
 
-    /// Something has changed for the better: if nothing is consumed, that is looked at now.
+    /// Conditions may have improved: a suspended worker checks them now.
     package mutating func mayRecover(at now: Moment) {
         if outlook.standstill.isSuspended { outlook.nextLook = now.instant }
     }
@@ -40,7 +39,7 @@ extension Dispatch {
             return
         }
         outlook.nextLook = now.instant + lookInterval
-        // What is taken after a standstill comes on top of what is still held from before.
+        // Deliveries taken after a standstill add to those still held from before it.
         let canSend =
             gates.table.configured.contains { self.canSend($0) } && (!outlook.standstill.isSuspended || hasRoom)
         switch outlook.standstill.looked(
@@ -54,9 +53,9 @@ extension Dispatch {
         }
     }
 
-    /// Whether an app can send for all that is known: APNs can be reached, and refuses nothing of it, or has answered
-    /// it since, or has answered before what is not refused. What it sends to devices decides: broadcasts alone stop
-    /// nobody.
+    /// Whether an app can send, as far as known. APNs must be reachable and not refuse the credential. If a topic is
+    /// refused, APNs must have responded since, or before on a lane that is open. Only lanes to devices count: a
+    /// refusal of broadcasts does not suspend the worker.
     private func canSend(_ app: AppID) -> Bool {
         let app = gates.table.apps[app.index]
         guard outlook.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential.index].gate.isOpen else {
@@ -69,13 +68,13 @@ extension Dispatch {
 
     // MARK: One app
 
-    /// Whether a notification has waited for too long, for its app or in a pool that is silent.
+    /// Whether a notification has waited too long, for its app or in a pool without responses.
     private func isOverdue(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
         return gates.lane(holding: handle, entry) != nil || waitsForPace(handle, entry) || isIgnored(entry, at: now)
     }
 
-    /// Takes notifications out that wait for their app, for the pace of their queue or in a pool.
+    /// Removes notifications that wait for their app, for their queue's rate limit or in a pool.
     mutating func leave(_ destination: Leaving, _ handles: [Handle], at now: Moment) {
         for handle in handles {
             let entry = notifications[handle]
@@ -92,7 +91,7 @@ extension Dispatch {
         }
     }
 
-    /// A notification was taken out.
+    /// A notification was removed.
     private mutating func left(_ handle: Handle, _ destination: Leaving, at now: Moment) {
         switch destination {
         case .park: parkWaiting(handle, at: now)
@@ -101,9 +100,9 @@ extension Dispatch {
         }
     }
 
-    // MARK: Back from a pool
+    // MARK: Return from a pool
 
-    /// Asks for the notifications of an app that their pools may not have sent yet, oldest first.
+    /// Requests the notifications of an app that its pools may not have sent yet, oldest first.
     mutating func takeBack(of app: AppID, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
         let submitted = notifications.handles.filter { handle in
             let entry = notifications[handle]
@@ -115,7 +114,7 @@ extension Dispatch {
         for handle in oldestFirst { takeBack(handle, purpose) }
     }
 
-    /// Asks for a notification that its pool may not have sent yet.
+    /// Requests a notification that its pool may not have sent yet.
     mutating func takeBack(_ handle: Handle, _ purpose: Withdrawal) {
         let entry = notifications[handle]
         guard entry.isSubmitted else { return }
@@ -123,7 +122,7 @@ extension Dispatch {
         actions.append(.withdraw(handle, pool: entry.pool, purpose))
     }
 
-    /// A pool gave a notification back.
+    /// A pool returned a notification.
     package mutating func tookBack(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
         let entry = notifications[handle]
         switch purpose {
@@ -140,22 +139,21 @@ extension Dispatch {
         }
     }
 
-    /// A pool has sent already what it was asked for: it ends like any other.
+    /// The pool has already sent the requested notification: it ends normally.
     package mutating func wasSent(_ handle: Handle) {
         notifications[handle].isSubmitted = true
     }
 
-    /// Whether the pool of a notification has brought no answer for too long, and has had the notification all the
-    /// time.
+    /// Whether the pool has given no response for too long, although it held the notification all that time.
     private func isIgnored(_ entry: InFlightNotification, at now: Moment) -> Bool {
         guard now.instant - entry.submittedAt >= longestWait else { return false }
         guard let last = outlook.lastAnswer(of: entry.pool) else { return true }
         return now.instant - last >= longestWait
     }
 
-    /// While a pause is long already, one that waits for it is enough: it is the next probe.
+    /// After a long pause one waiting notification is enough: it is the next probe.
     ///
-    /// - Parameter givesBack: whether the others go back to their queue.
+    /// - Parameter givesBack: whether the others return to their queue.
     mutating func limitHeld(_ app: AppID, _ lane: LaneID, givesBack: Bool = false, at now: Moment) {
         let (standstill, longestWait) = (outlook.standstill, longestWait)
         let excess = gates.takeExcess(app, lane) { since in
@@ -172,7 +170,7 @@ extension Dispatch {
         park(handle, report, nil, givesBack: givesBack)
     }
 
-    // MARK: No app
+    // MARK: No app can send
 
     private mutating func suspend(at now: Moment) {
         actions.append(.suspend)
@@ -186,7 +184,7 @@ extension Dispatch {
         leave(.giveBack, waiting, at: now)
     }
 
-    /// Whether a paused app has nothing that could be its probe.
+    /// Whether a paused app has no notification for its next probe.
     private func lacksProbe(at now: Moment) -> Bool {
         gates.table.configured.contains { id in
             let app = gates.table.apps[id.index]
@@ -199,7 +197,7 @@ extension Dispatch {
 
     // MARK: A lost connection
 
-    /// Drops what the broker delivers again and nothing was done for: whoever gets it next may be another worker, and
+    /// Drops requests that the broker redelivers and that were never sent: the redelivery may reach another worker, and
     /// both would send it.
     package mutating func dropUnsentOrphans(at now: Moment) {
         let unsent = notifications.handles.filter { handle in
@@ -211,7 +209,7 @@ extension Dispatch {
 
     // MARK: Drain
 
-    /// Nobody waits any more for what only waits: it goes back to its queue, or is parked where something of it has
+    /// Stops all waits at a drain: requests return to their queue, or are parked if one of their notifications has
     /// ended.
     package mutating func giveBackWaiting(at now: Moment) {
         leave(.giveBack, notifications.handles, at: now)

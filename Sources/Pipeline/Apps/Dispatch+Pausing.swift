@@ -1,9 +1,9 @@
 import APNs
 package import Core
 
-/// What happens to the notifications of an app that APNs refuses.
+/// Handles the notifications of an app that APNs refuses.
 extension Dispatch {
-    /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
+    /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
     package mutating func probeSoon(at now: Moment) {
         for app in gates.table.all { probeSoon(app, at: now) }
     }
@@ -12,15 +12,14 @@ extension Dispatch {
         if gates.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }
 
-    /// A notification waits for its app. That is not trouble of its own, so its time for retries begins anew.
+    /// A notification waits for its app. This is not its own failure, so its retry time restarts.
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in lane: LaneID, at now: Moment) {
         entry.firstTry = nil
         waits(entry, at: now)
         gates.hold(handle, entry.app, in: lane)
     }
 
-    /// Whether a notification may go now, through the gates of its topic and of its app's credential; if not, it is
-    /// held.
+    /// Whether the gates of the topic and the app's credential admit a notification now. If not, it is held.
     mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let lane = gates.admit(handle, entry, at: now.instant) else { return true }
         hold(handle, entry, in: lane, at: now)
@@ -28,9 +27,9 @@ extension Dispatch {
         return false
     }
 
-    // MARK: What APNs refuses
+    // MARK: Refusals by APNs
 
-    /// APNs refused credential, topic or environment: the notification waits with all others.
+    /// APNs refused the credential, topic or environment: the notification waits with the others.
     mutating func refused(
         _ handle: Handle, _ entry: InFlightNotification, _ rule: ReplyRule, _ reason: RejectionReason, at now: Moment
     ) {
@@ -47,21 +46,21 @@ extension Dispatch {
         }
     }
 
-    /// APNs closes a connection of a pool. If that is for the credential, the apps pause that it carries notifications
-    /// of: each of those would take another connection with it.
+    /// APNs closes a connection of a pool. If the credential is the reason, all apps with notifications in that pool
+    /// pause: each notification would close another connection.
     package mutating func goaway(_ reason: RejectionReason, pool: PoolID, at now: Moment) {
         guard ReplyRule.rule(goaway: reason)?.action.pause == .app else { return }
         refused(appsServed(by: pool), reason, pool, at: now)
     }
 
-    /// APNs refused the certificate of a pool when a connection was opened, and no other is open. The apps that it is
-    /// for pause as for an answer that says so, also where nothing waits.
+    /// APNs refused the certificate of a pool during the handshake, and the pool has no other connection. Its apps
+    /// pause as after a refusing response, even without waiting notifications.
     package mutating func certificateRefused(pool: PoolID, at now: Moment) {
         let configured = gates.table.configured.filter { gates.table.apps[$0.index].pools.notifications == pool }
         refused(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
     }
 
-    /// APNs has opened a connection to a certificate that it had refused.
+    /// APNs accepted a connection with a certificate that it had refused before.
     package mutating func certificateTaken(pool: PoolID, at now: Moment) {
         for app in gates.table.configured where gates.table.apps[app.index].pools.all.contains(pool) {
             guard
@@ -75,7 +74,7 @@ extension Dispatch {
         }
     }
 
-    /// The apps of which a pool has notifications.
+    /// The apps that have notifications in a pool.
     private func appsServed(by pool: PoolID) -> Set<AppID> {
         Set(
             notifications.handles.map { notifications[$0] }.filter {
@@ -96,11 +95,10 @@ extension Dispatch {
         }
     }
 
-    /// APNs does not know the device token: it is dead, or the app's environment is wrong if that happens often.
+    /// APNs does not know the device token: it is dead or, if this happens often, the app's environment is wrong.
     ///
-    /// What is in flight when the app pauses waits as well: that many are refused is what the pause is about. A probe
-    /// ends with its own result, so that a queue of dead tokens is used up instead of standing for ever; but nobody is
-    /// told by feedback to forget a token that may be good.
+    /// Notifications in flight when the app pauses wait as well. A probe ends with its own result, so a queue of dead
+    /// tokens is processed slowly rather than blocked. It sends no feedback, because the token may be valid.
     mutating func refusedToken(_ handle: Handle, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
         if let cause = gates.table.apps[entry.app.index].lanes[entry.lane.index].gate.pause?.cause,
             case .deviceTokens = cause
@@ -128,14 +126,15 @@ extension Dispatch {
         }
     }
 
-    /// The end of a notification whose device token is not known, with what that may mean.
+    /// The result for an unknown device token, with a hint at the possible cause.
     private func doubt(_ entry: InFlightNotification, _ reply: APNsReply, _ cause: AppGate.Cause) -> Report {
         var report = report(.unregistered, entry, reply)
         if settings.tokenRefusals != nil { report.detail = "may be the wrong environment: \(cause) by this topic" }
         return report
     }
 
-    /// APNs answered about a device token. Returns true if so many were refused that it is not the devices.
+    /// Records a response about a device token. Returns true if so many were refused that the devices cannot be the
+    /// cause.
     @discardableResult
     mutating func answeredToken(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
@@ -172,16 +171,16 @@ extension Dispatch {
 
     // MARK: Pause and resumption
 
-    /// What waits in the pool would be refused as well, one connection after the other: it is held, oldest first.
+    /// APNs would refuse the notifications in the pool as well, one connection each: they are held, oldest first.
     private mutating func withdraw(_ app: AppID, _ lane: LaneID) {
         takeBack(of: app, .hold(lane: lane)) { lane == AppLane.credential || lane == $0.lane }
     }
 
-    /// Sends what is held: all of it once the gate is open, else until one of it goes as a probe. What has expired ends
+    /// Sends held notifications: all if the gate is open, otherwise until one becomes the probe. Expired ones end
     /// instead.
     ///
-    /// - Parameter limit: the most that is looked at; the rest is for the next turn.
-    /// - Returns: How much was looked at.
+    /// - Parameter limit: the maximum for this turn; the rest follows in the next turn.
+    /// - Returns: The number processed.
     mutating func release(_ place: Gates.Place, atMost limit: Int, at now: Moment) -> Int {
         for count in 0..<limit {
             guard let handle = gates.takeAdmitted(place, at: now.instant) else { return count }

@@ -1,10 +1,10 @@
 import APNs
 package import Core
 
-/// What becomes of apps and their notifications when the configuration changes.
+/// Updates apps and their notifications when the configuration changes.
 ///
-/// A notification in flight means its app by the slot that it has in the table, and its pool by a number of its own:
-/// the table may change meanwhile.
+/// A notification in flight refers to its app by the slot in the table. It stores the ID of its pool, because the table
+/// may change.
 extension Dispatch {
     /// The slots of the apps that are configured, in the configuration's order.
     package var configured: [AppID] {
@@ -16,9 +16,9 @@ extension Dispatch {
         gates.table.apps[slot.index]
     }
 
-    /// Takes an app in: into the slot that it had, while something still means it, or else into one that nothing means.
+    /// Adds an app: in its former slot if it had one, otherwise in a slot that no notification uses.
     ///
-    /// - Returns: its slot, and whether that was another app's before.
+    /// - Returns: its slot, and whether the slot belonged to another app before.
     package mutating func add(_ app: PipelineApp) -> (slot: AppID, wasAnothers: Bool) {
         if let slot = gates.table.all.first(where: { gates.table.apps[$0.index].isSame(app) }) {
             gates.table.apps[slot.index].change(to: app)
@@ -33,15 +33,14 @@ extension Dispatch {
         return (AppID(gates.table.apps.count - 1), false)
     }
 
-    /// From now on an app is another one under the same name. What waits for its old pools moves to the new ones. If it
-    /// is paused, that is tried at once, also where nothing else changed: the reason may have been mended in the
-    /// developer account.
+    /// Changes an app that keeps its name. Notifications in its old pools move to the new ones. A paused app sends a
+    /// probe at once even if nothing changed: the problem may have been fixed in the developer account.
     package mutating func change(_ slot: AppID, to app: PipelineApp, at now: Moment) {
         let old = gates.table.apps[slot.index].pools
         gates.table.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
         takeBack(of: slot, .resend) { _ in true }
-        // What was refused before may be good where the app goes now.
+        // The new pools may accept notifications that APNs refused before.
         for lane in AppLane.all {
             gates.table.apps[slot.index].lanes[lane.index].refusals.reset()
             if let probe = gates.table.apps[slot.index].lanes[lane.index].gate.pause?.probe {
@@ -51,7 +50,7 @@ extension Dispatch {
         probeSoon(slot, at: now)
     }
 
-    /// An app is not configured any more. What is in flight ends as it ends; what waits ends now.
+    /// Removes an app. Notifications in flight end normally; waiting ones end now.
     package mutating func remove(_ slot: AppID, at now: Moment) {
         var waiting: [Handle] = []
         for lane in AppLane.all {
@@ -63,7 +62,7 @@ extension Dispatch {
         for handle in waiting { send(handle, at: now) }
     }
 
-    /// Whether an answer blames what may be another thing by now: the credential, or the environment.
+    /// Whether a response blames something that a reload may have replaced: the credential or the environment.
     func refusesWhatChanged(_ rule: ReplyRule, _ entry: InFlightNotification) -> Bool {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken: true
@@ -72,7 +71,7 @@ extension Dispatch {
         }
     }
 
-    /// Sends a notification again that its old pool can do nothing for, uncounted.
+    /// Sends a notification again that its old pool cannot send; this counts no attempt.
     mutating func resend(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
         gates.withdrawn(handle, entry)
         send(handle, at: now)
@@ -85,8 +84,8 @@ extension Dispatch {
         finish(handle, report)
     }
 
-    /// Whether a notification went to a pool that its app does not use any more: what that says about the credential is
-    /// old, and where it was not processed, the next pool takes it.
+    /// Whether a notification went to a pool that its app no longer uses. The response then says nothing about the
+    /// current credential, and an unprocessed notification moves to the new pool.
     func isOutdated(_ entry: InFlightNotification) -> Bool {
         let app = gates.table.apps[entry.app.index]
         return app.isRemoved || app.pools.pool(for: entry.notification.target) != entry.pool

@@ -1,11 +1,11 @@
 import Core
 import Logging
 
-/// The apps with the gates of their lanes: which notifications may go, which wait, and when a probe goes.
+/// The apps and the gates of their lanes: which notifications are admitted or held, and when probes are sent.
 package struct Gates {
     package internal(set) var table: AppTable
     private let log: Logger
-    /// When a lane is looked at next: what it holds may go, or a probe of it.
+    /// When each lane is due for a check: held notifications or a probe may be sent.
     private var releases = DeadlineQueue<Place>()
 
     /// A lane of an app.
@@ -14,14 +14,14 @@ package struct Gates {
         let lane: LaneID
     }
 
-    /// What an answer does to a gate.
+    /// The effect of a response on a gate.
     enum Change {
         case nothing
-        /// It is closed from now on.
+        /// The gate closes.
         case closed
-        /// The pause begins anew after a probe.
+        /// The pause restarts after a probe.
         case pausedAgain
-        /// It is open again.
+        /// The gate opens again.
         case opened
     }
 
@@ -30,7 +30,7 @@ package struct Gates {
         self.log = log
     }
 
-    /// What is paused now.
+    /// All paused apps and topics.
     package var paused: [PausedTopic] {
         table.apps.flatMap { app in
             AppLane.all.compactMap { id in
@@ -46,8 +46,8 @@ package struct Gates {
 
     // MARK: One notification
 
-    /// The lane in which a notification has to wait; `nil` if it may go now, through the gates of its topic and of its
-    /// app's credential.
+    /// The lane in which a notification has to wait; `nil` if the gates of its topic and of its app's credential admit
+    /// it.
     mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> LaneID? {
         guard table.apps[entry.app.index].lanes[entry.lane.index].gate.admits(at: now) else { return entry.lane }
         guard table.apps[entry.app.index].lanes[AppLane.credential.index].gate.admit(handle, at: now) else {
@@ -56,8 +56,8 @@ package struct Gates {
         return table.apps[entry.app.index].lanes[entry.lane.index].gate.admit(handle, at: now) ? nil : entry.lane
     }
 
-    /// Whether a notification tries whether credential or topic are still refused: a connection that was there before
-    /// may be bound to what they were then. Source: "Establishing a token-based connection to APNs".
+    /// Whether a notification tests if APNs still refuses the credential or the topic. An existing connection may be
+    /// bound to their former state. Source: "Establishing a token-based connection to APNs".
     func isProbe(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
         let lanes = table.apps[entry.app.index].lanes
         if lanes[AppLane.credential.index].gate.isProbe(handle) { return true }
@@ -67,12 +67,12 @@ package struct Gates {
         return false
     }
 
-    /// The lane in which a notification waits for its app; `nil` if it does not.
+    /// The lane in which a notification waits for its app; `nil` if it does not wait.
     func lane(holding handle: Handle, _ entry: InFlightNotification) -> LaneID? {
         [AppLane.credential, entry.lane].first { table.apps[entry.app.index].lanes[$0.index].held.contains(handle) }
     }
 
-    /// A notification is not sent any more.
+    /// A notification will not be sent.
     mutating func withdrawn(_ handle: Handle, _ entry: InFlightNotification) {
         withdrawn(handle, entry.app, AppLane.credential)
         withdrawn(handle, entry.app, entry.lane)
@@ -97,7 +97,7 @@ package struct Gates {
         }
     }
 
-    /// APNs refused a notification for its credential, topic or environment.
+    /// APNs refused a notification because of its credential, topic or environment.
     mutating func refused(
         _ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Instant
     ) -> Change {
@@ -114,19 +114,19 @@ package struct Gates {
 
     // MARK: A whole lane
 
-    /// The app is refused, whatever the notification.
+    /// APNs refuses the app, independent of a notification.
     mutating func close(_ app: AppID, _ cause: AppGate.Cause, at now: Instant) {
         table.apps[app.index].lanes[AppLane.credential.index].gate.close(cause, at: now)
         closed(app, AppLane.credential, cause)
     }
 
-    /// What an app's credential was refused for is over.
+    /// The cause of the credential's refusal no longer exists.
     mutating func open(_ app: AppID, at now: Instant) {
         table.apps[app.index].lanes[AppLane.credential.index].gate.open()
         resume(app, AppLane.credential, at: now)
     }
 
-    /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
+    /// The cause of refusals, such as a credential, may have changed: paused lanes send a probe now.
     ///
     /// - Returns: whether anything of the app is paused.
     mutating func probeSoon(_ app: AppID, at now: Instant) -> Bool {
@@ -163,16 +163,16 @@ package struct Gates {
         }
     }
 
-    // MARK: What is held
+    // MARK: Held notifications
 
-    /// A notification waits.
+    /// A notification is held.
     mutating func hold(_ handle: Handle, _ app: AppID, in lane: LaneID) {
         table.apps[app.index].lanes[lane.index].held.append(handle)
     }
 
-    /// Takes out of a lane what waits for the same as the oldest, and leaves that as the next probe.
+    /// Removes the notifications that are held in a lane, except the oldest, which is the next probe.
     ///
-    /// - Parameter isLong: whether a pause since this time is long.
+    /// - Parameter isLong: whether a pause that began at this time is long.
     mutating func takeExcess(_ app: AppID, _ lane: LaneID, where isLong: (Instant) -> Bool) -> [Handle] {
         guard let pause = table.apps[app.index].lanes[lane.index].gate.pause, pause.probe == nil,
             table.apps[app.index].lanes[lane.index].held.count > 1,
@@ -184,13 +184,13 @@ package struct Gates {
         return excess
     }
 
-    /// The next notification of a lane that may go: each once the gate is open, else one as a probe.
+    /// The next notification that a lane admits: any one if the gate is open, otherwise one as a probe.
     mutating func takeAdmitted(_ place: Place, at now: Instant) -> Handle? {
         guard table.apps[place.app.index].lanes[place.lane.index].gate.admits(at: now) else { return nil }
         return table.apps[place.app.index].lanes[place.lane.index].held.popFirst()
     }
 
-    /// Has a lane looked at.
+    /// Schedules a check of a lane.
     mutating func release(_ place: Place, at time: Instant) {
         releases.insert(place, due: time)
     }
@@ -199,7 +199,7 @@ package struct Gates {
         releases.earliest <= now ? releases.popFirst() : nil
     }
 
-    /// ``Instant/distantFuture`` while no lane is to be looked at.
+    /// ``Instant/distantFuture`` while no check is scheduled.
     var nextDeadline: Instant { releases.earliest }
 
     // MARK: Logging

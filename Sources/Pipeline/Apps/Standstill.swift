@@ -1,27 +1,27 @@
 package import Core
 
-/// Whether any app can send, and what follows if none can for long: then nothing more is taken from the broker.
+/// Detects when no app has been able to send for a long time: the worker then stops consuming.
 ///
-/// It is looked at now and then, so what happened in between counts by its trace: an answer of APNs ends a standstill.
+/// Checked periodically. A response from APNs between two checks also ends a standstill.
 package struct Standstill {
     package enum Action: Equatable, Sendable {
         case nothing
-        /// Stop consuming, and give back what waits.
+        /// Stop consuming, and return what waits.
         case suspend
         /// Consume again.
         case resume
     }
 
-    /// Since when no app can send, as far as that is known.
+    /// Since when no app can send, as far as known.
     package private(set) var since: Instant?
     package private(set) var isSuspended = false
 
     package init() {}
 
     /// - Parameters:
-    ///   - canSend: whether at least one app can, by what is known of it.
-    ///   - lastAnswer: when APNs last answered a notification without refusing its app.
-    ///   - limit: how long a standstill may last.
+    ///   - canSend: whether at least one app can send, as far as known.
+    ///   - lastAnswer: when APNs last responded to a notification without refusing its app.
+    ///   - limit: the longest standstill.
     package mutating func looked(canSend: Bool, lastAnswer: Instant?, at now: Instant, limit: Duration) -> Action {
         if canSend {
             since = nil

@@ -2,11 +2,11 @@ package import Core
 
 /// Notifications that have ended, by app, push type, outcome and reason.
 ///
-/// A row for each app and push type holds what has occurred, with what occurs most at its beginning as a rule: counting
-/// looks through a few entries, and allocates only for one that is new. Reasons that Apple does not document are
-/// counted as one, so that no peer fills the memory, or the scraper's.
+/// Each app and push type has a row of the outcomes that occurred, usually with the most frequent first. Counting
+/// searches a few entries, and allocates only for a new one. All reasons that Apple does not document count as one,
+/// which bounds the memory here and in the scraper.
 package struct NotificationTally: Sendable {
-    /// What stands for every reason that Apple does not document.
+    /// Replaces every reason that Apple does not document.
     package static let unknownReason = RejectionReason(rawValue: "unknown")
 
     struct Entry: Sendable {
@@ -17,14 +17,14 @@ package struct NotificationTally: Sendable {
 
     /// By app, and within an app by push type.
     private var rows: [[Entry]] = []
-    /// By push type, and last those that have none: what could not be decoded, or names no app.
+    /// By push type; the last row is for messages without one, which could not be decoded or name no app.
     private var unnamed: [[Entry]] = Array(repeating: [], count: PushType.allCases.count + 1)
 
     package init() {}
 
     /// - Parameters:
-    ///   - app: `nil` where no app is meant.
-    ///   - pushType: `nil` for what is no notification.
+    ///   - app: `nil` if no app is known.
+    ///   - pushType: `nil` if the message is not a notification.
     package mutating func count(app: AppID?, _ pushType: PushType?, _ outcome: Outcome, _ reason: RejectionReason?) {
         guard let app, let pushType else {
             Self.count(outcome, reason, in: &unnamed[pushType.map { Int($0.rawValue) } ?? Self.width])
@@ -49,14 +49,14 @@ package struct NotificationTally: Sendable {
         count(outcome, unknownReason, in: &row)
     }
 
-    /// An app's number is to be another one's.
+    /// The ID will be reused for another app.
     package mutating func forget(app: AppID) {
         for row in app.index * Self.width..<(app.index + 1) * Self.width where row < rows.count { rows[row] = [] }
     }
 
-    /// What a series is told apart by.
+    /// The labels of a series.
     package struct Key: Hashable, Sendable {
-        /// `nil` where no app is meant.
+        /// `nil` if no app is known.
         package let app: AppName?
         package let pushType: PushType?
         package let outcome: Outcome
@@ -64,7 +64,6 @@ package struct NotificationTally: Sendable {
     }
 
     /// Adds everything to `totals`.
-    ///
     package func add(to totals: inout [Key: UInt64], name: (AppID) -> AppName) {
         func add(_ row: [Entry], _ app: @autoclosure () -> AppName?, _ pushType: PushType?) {
             guard !row.isEmpty else { return }

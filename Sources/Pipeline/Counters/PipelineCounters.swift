@@ -1,38 +1,38 @@
 package import Core
 
-/// What a worker has done since it started, and what it holds. Plain numbers: a worker is one thread.
+/// A worker's totals since its start, and what it holds. Plain numbers, because a worker is one thread.
 package struct PipelineCounters: Sendable {
     package enum Name: Int, CaseIterable, Sendable {
-        /// Tries in this process after short or long trouble.
+        /// Tries in this process after a failure.
         case retries
         /// Notifications put into retry queues.
         case parked
-        /// Requests put into retry queues because what they waited for took too long.
+        /// Requests put into retry queues because they waited too long for their app or for APNs.
         case heldTooLong
-        /// Deliveries given back unsent, because no app could send.
+        /// Deliveries returned unsent because no app could send.
         case requeued
-        /// How often consuming was stopped for that.
+        /// How often the worker stopped consuming because no app could send.
         case suspensions
-        /// Redeliveries of requests that were finished, or still in flight, here.
+        /// Redeliveries of requests that this worker had finished or had in flight.
         case duplicatesAvoided
-        /// Tries that APNs may or may not have worked on.
+        /// Tries that APNs may or may not have processed.
         case uncertain
         case ignored
-        /// Messages that their decoder, or their `not-before`, put off.
+        /// Messages deferred by their decoder or by `not-before`.
         case deferred
-        /// Payloads that do not keep to Apple's tables; that of a fan-out counts once.
+        /// Payloads that violate Apple's tables; the payload of a fan-out counts once.
         case payloadFindings
         case deadLetters
-        /// Publishes that no queue took.
+        /// Publishes that the broker could not route to a queue.
         case returned
         case refusedPublishes
-        /// Results that went elsewhere because their reply queue kept refusing them.
+        /// Results sent elsewhere because their reply queue kept refusing them.
         case divertedResults
-        /// Publishes that lost headers, because a frame of the broker does not hold all of them.
+        /// Publishes without some headers, because all of them do not fit into a frame of the broker.
         case fittedPublishes
-        /// Publishes that were taken out because the broker closes the connection over them.
+        /// Publishes that were removed because the broker closes the connection when it receives them.
         case quarantined
-        /// Answers whose reason Apple does not document, or that had none.
+        /// Responses without a reason, or with one that Apple does not document.
         case unknownReasons
     }
 
@@ -45,7 +45,7 @@ package struct PipelineCounters: Sendable {
     package var decodingLimits = [UInt64](repeating: 0, count: DecodingLimit.allCases.count)
     /// Deliveries without a settlement.
     package var unsettled = 0
-    /// Publishes without a confirm, the ones that wait for a connection included.
+    /// Publishes without a confirm, including those that wait for a connection.
     package var unconfirmed = 0
 
     package init(queues: Int) {

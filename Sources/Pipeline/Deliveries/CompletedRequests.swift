@@ -1,41 +1,40 @@
 package import Core
 
-/// What identifies a request across redeliveries of the same message to this process.
+/// Identifies a request across redeliveries of the same message to this process.
 package struct RedeliveryKey: Hashable {
     private let hash: UInt64
     /// Whether the producer gave it a message id. Without one, two messages that look the same may be two requests.
     let isNamed: Bool
 
-    /// A keyed 64-bit hash (a new key for each process) of all that a redelivery repeats; quorum queues add a header.
+    /// A keyed 64-bit hash (one key per process) of everything that a redelivery repeats; quorum queues add a header.
     ///
-    /// The body counts although there is a message id: a producer that gives two messages one id loses neither.
+    /// The body counts even with a message id: if a producer uses an id twice, neither message is lost.
     package init(_ delivery: borrowing Delivery) {
         self.init(delivery, RequestHistory(delivery))
     }
 
-    /// That of a delivery whose headers were read.
+    /// The key of a delivery whose headers were already read.
     init(_ delivery: borrowing Delivery, _ history: borrowing RequestHistory) {
         var hash = ContentHash()
         hash.combine(UInt64(truncatingIfNeeded: delivery.queue.index))
         hash.combine(delivery.timestamp == nil ? 0 : 1)
         hash.combine(delivery.timestamp ?? 0)
         delivery.forEachIdentifyingField { hash.combine($0) }
-        // The copy that comes back from a retry queue is not a redelivery of what was parked.
+        // The copy from a retry queue is not a redelivery of the parked message.
         hash.combine(UInt64(truncatingIfNeeded: history.copy))
         self.hash = hash.value
         isNamed = delivery.hasMessageID
     }
 }
 
-/// Remembers the requests that finished while the broker may still count them as unacknowledged, so that a redelivery
-/// after a lost connection is acknowledged instead of sent again.
+/// Remembers finished requests that the broker may still count as unacknowledged. After a lost connection their
+/// redeliveries are acknowledged instead of sent again.
 ///
-/// A message id names a request, so each of its redeliveries is known. Messages without one that look the same may be
-/// two requests, of which the one that finished was acknowledged and the other comes again: none is acknowledged unsent
-/// but for one that finished here and was *not* acknowledged, because its connection was gone. Of the same look, as
-/// many are acknowledged as were sent, whoever sent them.
+/// A message id names a request, so each of its redeliveries is recognized. Equal messages without an id may be two
+/// requests: the finished one was acknowledged, and the broker redelivers the other. Such a redelivery is absorbed only
+/// for a request that finished here but could *not* be acknowledged, once for each.
 ///
-/// Finishing a request costs one entry in a ring. Look-ups happen only for a while after a connection was lost.
+/// Finishing a request costs one entry in a ring. Lookups happen only for some time after a lost connection.
 package struct CompletedRequests {
     /// How long after the last lost connection redeliveries are looked up.
     package static let memory = Duration.seconds(600)
@@ -43,24 +42,23 @@ package struct CompletedRequests {
     private var ring: [RedeliveryKey] = []
     private var next = 0
     private let capacity: Int
-    /// What may be redelivered: of the newest lost connections, and of those before.
+    /// Requests that may be redelivered: those of the newest lost connections, and older ones.
     private var suspects: Set<RedeliveryKey> = []
     private var olderSuspects: Set<RedeliveryKey> = []
-    /// How many without a message id finished after their connection was gone, by what they look like.
+    /// The number of requests without a message id that finished after their connection was lost, by key.
     private var unacknowledged: [RedeliveryKey: Int] = [:]
     private var forgetAt = Instant.distantFuture
 
     /// - Parameter prefetch: the sum of the prefetches of all queues
     package init(prefetch: Int) {
-        // Between the completion of a delivery and its acknowledgement, all that were delivered before it can complete,
-        // and all that are delivered until then: two prefetches, and two more if the broker cancelled a consumer, whose
-        // deliveries it does not count against the next one.
+        // Before a delivery is acknowledged, all earlier deliveries can complete, and all that arrive until then: two
+        // prefetches. If the broker cancels a consumer, it does not count the old deliveries: two more.
         capacity = max(1, prefetch) * 4
         ring.reserveCapacity(capacity)
     }
 
-    /// A request was completed: its results are confirmed and its delivery is being acknowledged. One without a message
-    /// id is not remembered.
+    /// A request completed: its results are confirmed, and its delivery is being acknowledged. Only requests with a
+    /// message id are remembered.
     package mutating func completed(_ key: RedeliveryKey) {
         guard key.isNamed else { return }
         if ring.count < capacity {
@@ -71,18 +69,18 @@ package struct CompletedRequests {
         }
     }
 
-    /// A request was completed, but the connection that brought it is gone: it cannot be acknowledged.
+    /// A request completed after its connection was lost, so it cannot be acknowledged.
     package mutating func completedTooLate(_ key: RedeliveryKey) {
         guard !key.isNamed else {
             suspects.insert(key)
             return
         }
-        // What is forgotten is sent again.
+        // A forgotten request is sent again if it is redelivered.
         if unacknowledged.count >= capacity { unacknowledged.removeAll() }
         unacknowledged[key, default: 0] += 1
     }
 
-    /// The consuming connection is gone, and with it perhaps the last acknowledgements.
+    /// The consuming connection was lost, and possibly the last acknowledgements with it.
     package mutating func connectionLost(at now: Instant) {
         forget(at: now)
         if suspects.count >= capacity {
@@ -95,18 +93,18 @@ package struct CompletedRequests {
         forgetAt = now + Self.memory
     }
 
-    /// How many requests are remembered.
+    /// The number of remembered requests.
     package var count: Int {
         ring.count + suspects.count + olderSuspects.count + unacknowledged.values.reduce(0, +)
     }
 
-    /// Whether deliveries need to be looked up at all.
+    /// Whether deliveries need a lookup.
     package var hasSuspects: Bool {
         !suspects.isEmpty || !olderSuspects.isEmpty || !unacknowledged.isEmpty
     }
 
-    /// Whether this redelivered request finished already, and is to be acknowledged. One that is named may come once
-    /// more: the acknowledgement of the redelivery can be lost as well.
+    /// Whether this redelivered request has already finished, so that it is only acknowledged. A named one stays
+    /// remembered, because this acknowledgement can be lost as well.
     package mutating func absorbs(_ key: RedeliveryKey, at now: Instant) -> Bool {
         forget(at: now)
         guard !key.isNamed else { return suspects.contains(key) || olderSuspects.contains(key) }
@@ -115,7 +113,7 @@ package struct CompletedRequests {
         return true
     }
 
-    /// The same request was published anew, as a replay or by its producer: its redeliveries are those of the new one.
+    /// The same request was published again, by a replay or its producer: further redeliveries belong to the new one.
     package mutating func publishedAnew(_ key: RedeliveryKey) {
         suspects.remove(key)
         olderSuspects.remove(key)

@@ -2,43 +2,42 @@ package import Core
 import Decoding
 package import Logging
 
-/// What a worker takes from the broker, from a delivery to the request that it is, and from the end of that request to
-/// the delivery's settlement.
+/// The consuming side of a worker: from a delivery to its request, and from the end of the request to the settlement.
 ///
-/// The broker's prefetch bounds how many deliveries are unsettled, and with it everything that waits in a worker.
+/// The broker's prefetch limits the unsettled deliveries, and thereby everything that waits in a worker.
 package struct Intake: ~Copyable {
     /// How much a worker takes from the broker.
     package enum Level: Sendable {
-        /// What prefetch allows.
+        /// Up to the prefetch.
         case full
-        /// One message of each queue.
+        /// One message from each queue.
         case one
         case none
     }
 
     package var settings: PipelineSettings
-    /// As far as the intake counts.
+    /// The counters of the intake.
     package private(set) var counters: PipelineCounters
-    /// As far as the intake measures.
+    /// The durations that the intake measures.
     package private(set) var timings = Timings()
     private let actions: ActionQueue
     private var completed: CompletedRequests
     private var orphans = OrphanedRequests()
-    /// What a decoder in another process was asked about.
+    /// Requests that a decoder process is decoding.
     private var asked = Slab<InFlightRequest>()
-    /// What is decoded again when its time has come.
+    /// Deferred requests, decoded again at their time.
     private var deferred = DeadlineQueue<InFlightRequest>()
-    /// Whether nothing is consumed, because no app can send.
+    /// Whether nothing is consumed because no app can send.
     private var isSuspended = false
-    /// While nothing is consumed: whether one message of each queue is taken as a probe, and whether the first one
-    /// came.
+    /// While nothing is consumed: whether one message from each queue is taken as a probe, and whether the first
+    /// arrived.
     private var isProbing = false
     private var hasProbe = false
     private let log: Logger
     /// `nil` where nothing is traced.
     private let tracer: Tracer?
 
-    /// The most that one turn does of what is due; the rest is due in the next.
+    /// The maximum of due items per turn; the rest follows in the next turn.
     private static let maximumDuePerTurn = 256
 
     package init(_ settings: PipelineSettings, _ actions: ActionQueue, log: Logger, tracer: Tracer? = nil) {
@@ -53,17 +52,17 @@ package struct Intake: ~Copyable {
     /// Deliveries without a settlement.
     package var unsettled: Int { counters.unsettled }
 
-    /// Whether more may be taken on top of what is held: a broker does not count what came to a consumer that was
-    /// cancelled, so that each standstill could otherwise add as much as prefetch allows.
+    /// Whether more may be consumed in addition to what is held. A broker does not count the deliveries of a cancelled
+    /// consumer, so each standstill could otherwise add another prefetch.
     package var hasRoom: Bool { counters.unsettled <= settings.prefetch }
 
-    /// Whether a decoder in another process has not answered yet.
+    /// Whether a decoder process has requests that it has not decoded yet.
     package var isAsking: Bool { asked.count > 0 }
 
-    /// Requests that are remembered after their end.
+    /// Finished requests that are remembered.
     package var remembered: Int { completed.count }
 
-    /// Open requests whose connection is gone.
+    /// Open requests whose connection was lost.
     package var orphaned: Int { orphans.count }
 
     /// The requests that are not decoded yet.
@@ -92,10 +91,10 @@ package struct Intake: ~Copyable {
         decode(request, at: now)
     }
 
-    /// A message arrived whose body is larger than the configuration allows; its body was not kept.
+    /// A message arrived with a body larger than the configuration allows; the body was discarded.
     package mutating func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
         let delivery = OwnHeaders(settings).screened(delivery)
-        // Without its body it may look like another one: only a message id tells them apart.
+        // Without a body, only a message id distinguishes it from others.
         let isNamed = delivery.messageID != nil
         guard isNew(delivery, isRecognizable: isNamed, at: now), isTaken(delivery) else { return }
         let limit = settings.maximumMessage
@@ -107,7 +106,7 @@ package struct Intake: ~Copyable {
                 isNamed ? settings.notificationID(of: delivery) : nil))
     }
 
-    /// What comes of a traced request continues its trace.
+    /// The results and copies of a traced request continue its trace.
     private func makeRequest(_ delivery: Delivery, at now: Moment) -> InFlightRequest {
         guard let trace = tracer?.trace(delivery, arrived: now) else {
             return InFlightRequest(delivery: delivery, arrived: now)
@@ -118,7 +117,7 @@ package struct Intake: ~Copyable {
         return request
     }
 
-    /// How often a message was delivered in vain, if that is more than chance: whoever reads it may die of it. Quorum
+    /// The number of earlier deliveries if it reaches the limit: the message may crash its consumers. Only quorum
     /// queues count. Source: rabbitmq.com/docs/quorum-queues (poison message handling).
     private func poisonCount(_ delivery: Delivery) -> Int64? {
         guard case .integer(let count)? = delivery.header("x-delivery-count"), count >= settings.poisonDeliveries else {
@@ -127,7 +126,7 @@ package struct Intake: ~Copyable {
         return count
     }
 
-    /// A message that may be poison gets one result and a dead letter, and is not decoded.
+    /// A suspected poison message gets one result and a dead letter, without being decoded.
     private mutating func giveUp(_ request: InFlightRequest, after count: Int64) {
         request.open = 1
         log.error(
@@ -145,7 +144,7 @@ package struct Intake: ~Copyable {
             .conclude(Conclusion(request: request, id: settings.notificationID(of: request.delivery), report: report)))
     }
 
-    /// Counts a delivery, and takes care of it if its request is in flight here or finished here already.
+    /// Counts a delivery, and handles it if its request is in flight or has finished here.
     private mutating func isNew(_ delivery: Delivery, isRecognizable: Bool = true, at now: Moment) -> Bool {
         counters.deliveries[delivery.queue.index] += 1
         guard isRecognizable, completed.hasSuspects || !orphans.isEmpty else {
@@ -169,10 +168,10 @@ package struct Intake: ~Copyable {
         return true
     }
 
-    /// A delivery came. While nothing is consumed it goes back, unless one was asked for as a probe: then each queue
-    /// may have sent one, and all are taken. To give the same one back with every probe would use up its deliveries.
+    /// While nothing is consumed, a delivery returns to its queue, unless it is a probe. Each queue may have sent one
+    /// probe, and all are accepted: returning the same one each time would use up its deliveries.
     ///
-    /// - Returns: Whether it is to be worked on.
+    /// - Returns: Whether to process it.
     private mutating func isTaken(_ delivery: Delivery) -> Bool {
         guard isSuspended else { return true }
         guard isProbing else {
@@ -202,7 +201,7 @@ package struct Intake: ~Copyable {
         actions.append(.ask(process, asked.insert(request), delivery))
     }
 
-    /// The answer of a decoder that could not give it at once.
+    /// The answer of a decoder process.
     package mutating func decoded(_ handle: Handle, _ answer: Decoded, at now: Moment) {
         take(answer, of: asked.remove(handle), at: now)
     }
@@ -219,15 +218,14 @@ package struct Intake: ~Copyable {
         }
     }
 
-    /// Keeps a delivery of which nothing was tried for as long as the broker may be left without an answer, then asks
-    /// its decoder again.
+    /// Holds an untried delivery as long as the consumer may leave it unacknowledged, then decodes it again.
     package mutating func hold(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         deferred.insert(request, due: now.instant + min(pause, settings.longestDeferral))
     }
 
     // MARK: Settlement
 
-    /// Nothing of a request is open any more: it is acknowledged, unless its connection is gone.
+    /// All parts of a request have ended: its delivery is acknowledged, unless the connection was lost.
     package mutating func complete(_ request: InFlightRequest, at now: Moment) {
         counters.unsettled -= 1
         timings.request.record(from: request.arrived.instant, to: now.instant)
@@ -240,17 +238,17 @@ package struct Intake: ~Copyable {
         actions.append(.settle(request.delivery, .ack))
     }
 
-    /// Gives a request back of which nothing was sent, and which can wait in its queue as well as in a retry queue.
+    /// Returns an unsent request that can wait in its queue as well as in a retry queue.
     package mutating func giveBack(_ request: InFlightRequest) {
         request.parked = []
-        // An orphan is in its queue already.
+        // The broker has already requeued an orphan.
         guard !request.isOrphan else { return drop(request) }
         counters.unsettled -= 1
         counters[.requeued] += 1
         actions.append(.settle(request.delivery, .requeue))
     }
 
-    /// Gives back what only waits to be decoded again.
+    /// Returns the requests that only wait to be decoded again.
     package mutating func giveBackDeferred() {
         for request in takeDeferred(where: \.isUntouched) { giveBack(request) }
     }
@@ -267,10 +265,10 @@ package struct Intake: ~Copyable {
 
     // MARK: A lost connection
 
-    /// The consuming connection is gone, or its channel of one queue: the broker will deliver again what it counts as
+    /// The consuming connection, or the channel of one queue, was lost: the broker will redeliver everything
     /// unacknowledged.
     ///
-    /// - Parameter decoded: every request that is decoded and not settled; some may be named more than once.
+    /// - Parameter decoded: every decoded and unsettled request; duplicates are allowed.
     package mutating func consumerLost(queue: QueueID? = nil, _ decoded: [InFlightRequest], at now: Moment) {
         completed.connectionLost(at: now.instant)
         for request in requests + decoded where queue == nil || queue == request.delivery.queue {
@@ -279,8 +277,8 @@ package struct Intake: ~Copyable {
         for request in takeDeferred(where: \.isOrphan) { drop(request) }
     }
 
-    /// Forgets a request that the broker delivers again and nothing was done for: whoever gets it next may be another
-    /// worker, and both would send it.
+    /// Forgets an unsent request that the broker redelivers: the redelivery may reach another worker, and both would
+    /// send it.
     package mutating func drop(_ request: InFlightRequest) {
         orphans.remove(request)
         counters.unsettled -= 1
@@ -288,7 +286,7 @@ package struct Intake: ~Copyable {
 
     // MARK: No app can send
 
-    /// No app can send: nothing is consumed until one can.
+    /// No app can send: the worker consumes nothing until one can.
     package mutating func suspend() {
         counters[.suspensions] += 1
         log.error(
@@ -306,12 +304,12 @@ package struct Intake: ~Copyable {
         actions.append(.take(.full))
     }
 
-    /// Nothing is consumed, and that is looked at again.
+    /// The worker still consumes nothing after another check.
     ///
-    /// - Parameter isProbeWanted: whether a paused app has nothing that could be its probe: then one message is taken.
+    /// - Parameter isProbeWanted: whether a paused app has no notification for its probe: one message is then taken.
     package mutating func stays(isProbeWanted: Bool) {
         guard !isProbing else {
-            // What one look has asked for came before the next one.
+            // The messages of the last probe have arrived by the next check.
             if hasProbe { isProbing = false }
             return
         }
@@ -323,8 +321,8 @@ package struct Intake: ~Copyable {
 }
 
 extension Delivery {
-    /// What a log line about one request says, with the trace that it belongs to. Source: OpenTelemetry, "Trace Context
-    /// in non-OTLP Log Formats".
+    /// The metadata of a log line about one request, with its trace. Source: OpenTelemetry, "Trace Context in non-OTLP
+    /// Log Formats".
     func traced(_ metadata: Logger.Metadata) -> Logger.Metadata {
         guard case .text(let header)? = header("traceparent"), let context = TraceContext(header) else {
             return metadata

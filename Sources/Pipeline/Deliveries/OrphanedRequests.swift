@@ -1,8 +1,7 @@
-/// The open requests whose connection is gone, by what identifies them should they be redelivered.
+/// The open requests whose connection was lost, by the key of their redeliveries.
 ///
-/// Requests that look the same have one key, and each of them is redelivered on its own: each redelivery adopts one,
-/// and which one does not matter. Each is a delivery that the broker once counted as unacknowledged, so prefetch bounds
-/// how many a lost connection adds.
+/// Equal requests share a key. The broker redelivers each of them; each redelivery adopts any one. Each was
+/// unacknowledged, so prefetch limits how many a lost connection adds.
 package struct OrphanedRequests {
     private var requests: [RedeliveryKey: [InFlightRequest]] = [:]
 
@@ -16,23 +15,23 @@ package struct OrphanedRequests {
         requests.values.reduce(0) { $0 + $1.count }
     }
 
-    /// The connection of a request is gone. Does nothing if it was gone already.
+    /// The connection of a request was lost. Has no effect on an orphan.
     package mutating func insert(_ request: InFlightRequest) {
         guard !request.isOrphan else { return }
         request.isOrphan = true
         requests[request.redeliveryKey, default: []].append(request)
     }
 
-    /// A request was redelivered: takes one that it may be, the oldest first.
+    /// A request was redelivered: removes the oldest with this key.
     package mutating func adopt(_ key: RedeliveryKey) -> InFlightRequest? {
         guard let request = requests[key]?.first else { return nil }
         remove(request, key)
         return request
     }
 
-    /// Takes out a request, and none that looks the same.
+    /// Removes exactly this request.
     ///
-    /// - Returns: What it was kept under.
+    /// - Returns: Its key.
     @discardableResult
     package mutating func remove(_ request: InFlightRequest) -> RedeliveryKey {
         let key = request.redeliveryKey

@@ -1,17 +1,17 @@
 import AMQP
 package import Core
 
-/// Decides which `harebell-*` headers of a delivery a worker believes.
+/// Decides which `harebell-*` headers of a delivery a worker trusts.
 ///
-/// Producers can write them too. A worker believes a header only in a copy from a retry queue of the same request queue
-/// or in a replay, and only with a value that such a copy can have. It removes the others when the delivery arrives, so
-/// that neither the decoder nor a copy of the message has them. Producers can forge `x-death` as well. A forged header
-/// that passes affects only that producer's own message.
+/// Producers can write them too. A worker trusts a header only in a replay or in a copy from a retry queue of the same
+/// request queue. The value must also be one that such a copy can have. The worker removes all others on arrival, so
+/// neither the decoder nor a copy of the message has them. Producers can also forge `x-death`. A forged header that
+/// passes affects only that producer's messages.
 package struct OwnHeaders {
     private static let prefix: StaticString = "harebell-"
     /// The end of the year 9999, in milliseconds since 1970.
     private static let latestTime: Int64 = 253_402_300_799_999
-    /// What a short string holds, such as the name of a queue or of an exchange.
+    /// The longest short string, such as a queue name or an exchange name.
     private static let longestName = 255
 
     /// The request queues of the worker.
@@ -24,7 +24,7 @@ package struct OwnHeaders {
         maximumAttempts = settings.ladder.maximumAttempts
     }
 
-    /// The delivery without the headers that are not believed.
+    /// The delivery without untrusted headers.
     package func screened(_ delivery: Delivery) -> Delivery {
         guard delivery.hasHeader(beginningWith: Self.prefix) else { return delivery }
         let source = Source(delivery, queue: queues[delivery.queue.index].name)
@@ -48,7 +48,7 @@ package struct OwnHeaders {
         }
     }
 
-    /// Where a delivery says that it came from.
+    /// The origin of a delivery according to its headers.
     private struct Source {
         /// The broker dead-lettered it from a retry queue of the queue that it was delivered from.
         let isRetry: Bool
@@ -131,7 +131,7 @@ private func isUUID(_ value: Delivery.HeaderValue?) -> Bool {
 }
 
 extension ArraySlice<UInt8> {
-    /// What follows a prefix; `nil` where it is missing.
+    /// The bytes after a prefix; `nil` if the prefix is missing.
     fileprivate func dropping(_ prefix: StaticString) -> ArraySlice<UInt8>? {
         self.prefix(prefix.utf8CodeUnitCount).equals(prefix) ? dropFirst(prefix.utf8CodeUnitCount) : nil
     }

@@ -1,21 +1,20 @@
 package import Core
 import TLS
 
-/// What identifies a request, and with it each of its notifications, through every attempt, redelivery, retry and
-/// replay.
+/// Identifies a request and each of its notifications through every attempt, redelivery, retry and replay.
 package enum RequestKey {
-    /// The namespace of our name-based UUIDs; chosen once, at random.
+    /// The namespace of Harebell's name-based UUIDs; chosen once, at random.
     private static let namespace = NotificationID(high: 0x1F0B_6A57_9C2D_4E83, low: 0xA4D1_5C7E_38B2_6F90)
 
-    /// The `apns-id` of a notification: its own, else a name-based UUID of the request's key.
+    /// The `apns-id` of a notification: the one in the request, else a name-based UUID from the request's key.
     ///
-    /// The key is the message id within its queue, else what the message's own format calls it, else a digest of where
-    /// the message was published to, what it was published with, and its body. A copy that comes from a dead letter
-    /// carries its origin in headers, so that its digest is the original's.
+    /// The key is the message id within its queue, else the id in the message's format. Without either, it is a digest
+    /// of exchange, routing key, correlation id, timestamp and body. A copy of a dead letter carries its origin in
+    /// headers, so its digest equals the original's.
     ///
     /// - Parameters:
-    ///   - own: the one that the request gives, if it does.
-    ///   - position: among the notifications of a fan-out; `nil` if there is only one.
+    ///   - own: the id in the request, if it has one.
+    ///   - position: the position in a fan-out; `nil` for a single notification.
     ///   - queue: the name of the queue that the delivery came from.
     ///   - key: ``Request/key``.
     package static func notificationID(
@@ -71,7 +70,7 @@ package enum RequestKey {
         return text
     }
 
-    /// With its length before it, so that two fields cannot be taken for one.
+    /// Prefixed with its length, so that the boundary between two fields is unambiguous.
     private static func append(_ field: some Collection<UInt8>, to name: inout [UInt8]) {
         name.append(decimal: field.count)
         name.append(UInt8(ascii: ":"))
@@ -83,10 +82,10 @@ package enum RequestKey {
         name.append(UInt8(ascii: ";"))
     }
 
-    /// What the name of a name-based UUID is written behind. Source: RFC 9562, section 5.5.
+    /// The namespace bytes, which precede the name. Source: RFC 9562, section 5.5.
     private static func start(in namespace: NotificationID) -> [UInt8] {
         var bytes: [UInt8] = []
-        // Most names have room in it.
+        // Large enough for most names.
         bytes.reserveCapacity(128)
         for shift in stride(from: UInt64(56), through: 0, by: -8) {
             bytes.append(UInt8(truncatingIfNeeded: namespace.high >> shift))

@@ -5,16 +5,16 @@ import DequeModule
 extension Outbox {
     // MARK: Requesters
 
-    /// Whether the broker is to be asked about a requester, or has not answered yet.
+    /// Whether checks of requesters are due or pending.
     package var checksRequesters: Bool { !requesters.isEmpty }
 
-    /// The name of the requester that the broker is to be asked about now. ``requesterChecked(isConnected:at:)`` or
-    /// ``requesterCheckLost()`` says what became of it.
+    /// The name of the requester to check now. ``requesterChecked(isConnected:at:)`` or ``requesterCheckLost()``
+    /// reports the end of the check.
     package mutating func nextRequester() -> ArraySlice<UInt8>? {
         requesters.next()
     }
 
-    /// The broker has told whether the requester of returned replies is connected. One that is has got them: it was
+    /// The broker reported whether the requester of returned replies is connected. If so, it received them: it was
     /// connected when they were published.
     package mutating func requesterChecked(isConnected: Bool, at now: Moment) {
         for reply in requesters.answered() {
@@ -27,30 +27,30 @@ extension Outbox {
         }
     }
 
-    /// The connection over which the broker was asked is gone.
+    /// The connection of a pending check was lost.
     package mutating func requesterCheckLost() {
         requesters.lost()
     }
 
     // MARK: Waiting
 
-    /// How long a direct reply may wait for its connection.
+    /// The maximum wait of a direct reply for its connection.
     private var replyPatience: Duration {
         refusedResults.isStopped
             ? min(refusedResults.patience, Self.replyPatienceInDrain) : refusedResults.patience
     }
 
-    /// Long enough to connect once.
+    /// Enough for one connection attempt.
     private static let replyPatienceInDrain = Duration.seconds(5)
 
-    /// Whether direct replies wait that could go elsewhere.
+    /// Whether direct replies wait that can be diverted.
     private var holdsReplies: Bool {
         guard outlets[PublishLane.queues.rawValue].isOpen else { return false }
         return requesters.waitingSince != nil || PublishLane.directReplies.contains { outlets[$0.rawValue].waiting > 0 }
     }
 
-    /// When the next direct reply has waited too long for its connection, or to be asked about; `nil` while none waits,
-    /// or nothing else could be done with it.
+    /// When the next direct reply has waited too long for its connection or its requester check. `nil` while none
+    /// waits, or while the connection for queues is closed.
     var nextOverdueReply: Instant? {
         guard holdsReplies else { return nil }
         var earliest: Instant?
@@ -65,7 +65,7 @@ extension Outbox {
         return earliest
     }
 
-    /// Sends direct replies elsewhere that have waited too long for their connection, or to be asked about.
+    /// Diverts direct replies that have waited too long for their connection or their requester check.
     mutating func giveUpOverdueReplies(at now: Moment) {
         guard holdsReplies else { return }
         func isOverdue(_ since: Instant?) -> Bool {

@@ -3,7 +3,7 @@ package import Core
 import DequeModule
 import Logging
 
-/// Publishes until the broker has confirmed.
+/// From a publish to the broker's confirm.
 extension Outbox {
     mutating func publish(
         _ publication: consuming Publication, for request: InFlightRequest, _ kind: consuming PendingPublication.Kind,
@@ -20,7 +20,7 @@ extension Outbox {
         publish(pending, at: now)
     }
 
-    /// Publishes after what waits already.
+    /// Publishes after everything that already waits.
     mutating func publish(_ pending: PendingPublication, at now: Moment) {
         pending.isWaiting = false
         if pending.lane != .queues { pending.lane = proven.lane(of: pending.publication) ?? pending.lane }
@@ -35,26 +35,26 @@ extension Outbox {
         if pending.closes > 0 { suspect(pending) } else { outlets[lane.rawValue].unpublished.append(pending) }
     }
 
-    /// Something like this, or this, was taken out before: it goes alone, and one more close is enough to know.
+    /// A similar publish, or this one, was in quarantine before: it is published alone, and one more close is proof.
     private mutating func suspect(_ pending: PendingPublication) {
         pending.closes = SuspectPublishes.closesUntilQuarantine - 1
         outlets[pending.lane.rawValue].suspects.append(pending)
     }
 
-    /// Whether no more direct replies may wait for their connection. One that works takes them at once.
+    /// Whether the limit of waiting direct replies is reached. A working connection publishes them immediately.
     private func isFull(_ lane: PublishLane, at now: Moment) -> Bool {
         let outlet = outlets[lane.rawValue]
         guard !outlet.isOpen || !outlet.suspects.isEmpty else { return false }
         return now.instant < outlet.troubledUntil && outlet.waiting >= refusedResults.limit
     }
 
-    /// What a publishing connection that takes publishes is to be given next. ``published(_:as:)`` or
-    /// ``cannotPublish(_:_:at:)`` says what became of it.
+    /// The next publish for an open publishing connection. ``published(_:as:)`` or ``cannotPublish(_:_:at:)`` reports
+    /// what was done with it.
     package mutating func nextPublication(on lane: PublishLane, at now: Moment) -> PendingPublication? {
         let index = lane.rawValue
         while !outlets[index].suspects.isTrying {
             guard outlets[index].suspects.isEmpty else {
-                // What else is outstanding has to end first.
+                // All other outstanding publishes have to end first.
                 guard outlets[index].unconfirmed.count == 0, let suspect = outlets[index].suspects.next() else {
                     return nil
                 }
@@ -80,36 +80,36 @@ extension Outbox {
         return nil
     }
 
-    /// Whether a publishing connection takes publishes now.
+    /// Whether a publishing connection accepts publishes now.
     ///
-    /// - Returns: whether something waits for it.
+    /// - Returns: whether a publish waits for this connection.
     package mutating func publisher(_ lane: PublishLane, isOpen: Bool) -> Bool {
         outlets[lane.rawValue].isOpen = isOpen
         return outlets[lane.rawValue].waiting > 0
     }
 
-    /// The confirm of a publish will carry this number.
+    /// A publish was written; its confirm will carry this number.
     package mutating func published(_ pending: PendingPublication, as sequence: UInt64) {
         outlets[pending.lane.rawValue].unconfirmed.insert(pending, at: sequence)
     }
 
-    /// Makes a publish small enough for the broker's frames, if it can be.
+    /// Shrinks a publish to fit the broker's frames, if possible.
     ///
-    /// - Parameter limit: bytes that its properties may have.
+    /// - Parameter limit: the maximum size of its properties, in bytes.
     package mutating func fit(_ pending: PendingPublication, _ limit: Int) -> Bool {
         guard pending.fit(limit) else { return false }
         counters[.fittedPublishes] += 1
         return true
     }
 
-    /// It would fail for ever: no frame takes what a request brought along for its result.
+    /// The properties of a publish do not fit into a frame, so it would always fail.
     package mutating func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
         let index = pending.lane.rawValue
         if outlets[index].suspects.candidate === pending { outlets[index].suspects.dropCandidate() }
         returned(pending, error.message, at: now)
     }
 
-    /// The broker has told the end of a publish.
+    /// The broker confirmed, refused or returned a publish, or the connection was lost.
     package mutating func confirmed(
         _ sequence: UInt64, _ confirmation: Confirmation, on lane: PublishLane, at now: Moment
     ) {
@@ -135,7 +135,7 @@ extension Outbox {
         }
     }
 
-    /// A publish has reached its queue or its requester.
+    /// A publish reached its queue or its requester.
     mutating func taken(_ pending: PendingPublication, at now: Moment) {
         counters.unconfirmed -= 1
         refusedResults.ended(pending)
@@ -147,8 +147,8 @@ extension Outbox {
 
     // MARK: Refusals
 
-    /// The queue of a publish refuses it for now. A result goes elsewhere if its reply queue keeps refusing it;
-    /// anything else has nowhere else to go.
+    /// The queue of a publish refuses it for now. A result is diverted if its reply queue keeps refusing it; everything
+    /// else has only one destination.
     private mutating func refused(_ pending: PendingPublication, at now: Moment) {
         counters[.refusedPublishes] += 1
         pending.refusals += 1
@@ -189,7 +189,7 @@ extension Outbox {
             ])
     }
 
-    /// What was refused before is due to be published again.
+    /// A refused publish is due again.
     mutating func republish(_ pending: PendingPublication, at now: Moment) {
         if refusedResults.isOverdue(pending, at: now.instant) {
             giveUp([pending], areQueued: false, at: now)
@@ -198,10 +198,10 @@ extension Outbox {
         }
     }
 
-    /// Sends results elsewhere whose reply queue keeps refusing them.
+    /// Diverts results whose reply queue keeps refusing them.
     ///
-    /// - Parameter areQueued: whether some of them wait for their next try. Looking for them costs as much as all that
-    ///   waits.
+    /// - Parameter areQueued: whether some of them wait for a retry. Finding them requires a search of all waiting
+    ///   publishes.
     private mutating func giveUp(_ results: [PendingPublication], areQueued: Bool = true, at now: Moment) {
         guard !results.isEmpty else { return }
         if areQueued {
@@ -224,7 +224,7 @@ extension Outbox {
         }
     }
 
-    /// A result does not reach the place that its request names.
+    /// A result cannot reach the destination in its request.
     private mutating func divert(
         _ result: PendingPublication, because reason: String, _ message: Logger.Message, at now: Moment
     ) {
@@ -241,14 +241,14 @@ extension Outbox {
         returned(result, reason, at: now)
     }
 
-    /// The worker drains: results wait neither for reply queues that refuse them nor, for long, for the connections of
-    /// direct replies.
+    /// Starts the drain: results no longer wait for refusing reply queues, and direct replies wait only briefly for
+    /// their connections.
     package mutating func stopWaitingForReplyQueues(at now: Moment) {
         giveUp(refusedResults.stop(), at: now)
     }
 
-    /// A publishing connection is gone: what had no confirm is published again. If the broker closed it over a publish,
-    /// each goes alone, until it is known which one that was.
+    /// A publishing connection was lost: unconfirmed publishes are repeated. If the broker closed it over a publish,
+    /// each is published alone until the cause is found.
     package mutating func publisherLost(_ lane: PublishLane, _ error: AMQPError, at now: Moment) {
         let index = lane.rawValue
         outlets[index].troubledUntil = now.instant + settings.quarantine
@@ -282,7 +282,7 @@ extension Outbox {
         quarantine(suspect, error.message, at: now)
     }
 
-    /// Sends direct replies elsewhere that would hold more than a tenth of the prefetch while each is tried alone.
+    /// Diverts direct replies beyond a tenth of the prefetch while publishes are tried alone.
     private mutating func dropExcess(_ lane: PublishLane, at now: Moment) {
         let index = lane.rawValue
         var excess: [PendingPublication] = []
@@ -294,7 +294,8 @@ extension Outbox {
         divertReplies(excess, at: now)
     }
 
-    /// The broker does not stand this publish. A result goes another way; a dead letter waits, for there is none.
+    /// The broker closes the connection over this publish. A result is diverted; a dead letter waits, because it has
+    /// only one destination.
     private mutating func quarantine(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         counters[.quarantined] += 1
         forgetRefusal(of: pending)
@@ -309,8 +310,8 @@ extension Outbox {
         waiting.insert(pending, due: now.instant + settings.quarantine)
     }
 
-    /// No queue took a publish. A result goes where the configuration sends results, then to the dead letters with its
-    /// request; what should have been parked ends; a dead letter waits until somebody makes its queue.
+    /// The broker could not route a publish. A result goes to the configured results, then into a dead letter with its
+    /// request. A parked notification ends. A dead letter waits until an operator creates its queue.
     mutating func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         refusedResults.ended(pending)
         forgetRefusal(of: pending)
@@ -345,7 +346,7 @@ extension Outbox {
         }
     }
 
-    /// The request becomes a dead letter that holds its result.
+    /// The request becomes a dead letter that contains its result.
     mutating func abandonResult(
         _ pending: PendingPublication, _ note: PendingPublication.ResultNote, _ reply: String, at now: Moment
     ) {

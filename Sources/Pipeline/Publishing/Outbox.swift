@@ -1,34 +1,34 @@
 package import Core
 package import Logging
 
-/// Results, dead letters and copies for retries, from an outcome to the broker's confirm; then the request is complete.
+/// Publishes results, dead letters and copies for retries. A request is complete when the broker has confirmed them.
 package struct Outbox: ~Copyable {
     package var settings: PipelineSettings {
         didSet { refusedResults.patience = settings.refusedResults }
     }
-    /// As far as the outbox counts.
+    /// The counters of the outbox.
     package var counters: PipelineCounters
     package var tally = NotificationTally()
     package internal(set) var refusing = RefusingDestinations()
     var refusedResults: RefusedResults
     let actions: ActionQueue
-    /// One for each of ``PublishLane``.
+    /// One for each ``PublishLane``.
     var outlets = PublishLane.allCases.map { _ in PublishOutlet() }
     var proven = ProvenRequesters()
     var requesters = RequesterChecks()
-    /// What a queue refused, until it is published again.
+    /// Refused publishes that wait to be repeated.
     var waiting = DeadlineQueue<PendingPublication>()
     let log: Logger
     let encoder = ResultEncoder()
     var parkingLog = LogLimit(interval: .seconds(60))
     var refusalLog = LogLimit(interval: .seconds(60))
-    /// Retry queues that took nothing, each logged once.
+    /// Retry queues that accept nothing; each is logged once.
     var missingRetryQueues: Set<String> = []
 
-    /// A tenth of all that prefetch allows may wait for reply queues that refuse results.
+    /// At most a tenth of the prefetch may wait for refusing reply queues.
     private static let refusedRequestsDivisor = 10
 
-    /// The most that one turn does of what is due; the rest is due in the next.
+    /// The maximum of due items per turn; the rest follows in the next turn.
     private static let maximumDuePerTurn = 256
 
     package init(_ settings: PipelineSettings, _ actions: ActionQueue, log: Logger) {
@@ -40,13 +40,13 @@ package struct Outbox: ~Copyable {
             patience: settings.refusedResults, limit: max(1, settings.prefetch / Self.refusedRequestsDivisor))
     }
 
-    /// Publishes that wait, or are tried, alone.
+    /// Publishes that wait to be tried alone, or are being tried.
     package var suspects: Int { outlets.reduce(0) { $0 + $1.suspects.count } }
 
-    /// Requests whose results wait for a reply queue that refuses them.
+    /// Requests whose results wait for a refusing reply queue.
     package var refused: Int { refusedResults.count }
 
-    /// The requests of which something has no confirm, some of them more than once.
+    /// The requests with unconfirmed publishes; may contain duplicates.
     package var requests: [InFlightRequest] {
         (outlets.flatMap(\.elements) + waiting.elements + requesters.elements).map(\.request)
     }

@@ -1,39 +1,39 @@
 package import AMQP
 import Core
 
-/// A publish that has no confirm yet.
+/// A publish without a confirm.
 package final class PendingPublication {
     enum Kind {
         case result(ResultNote)
         case routedResult(ResultNote)
         case feedback
         case deadLetter
-        /// The copy that waits in a retry queue.
+        /// A copy for a retry queue.
         case retry
-        /// Likewise of a message that its decoder put off for so long.
+        /// A copy of a message that its decoder deferred for this long.
         case putOff(Duration)
     }
 
-    /// What a dead letter says if no queue takes a result.
+    /// The content of the dead letter if no queue accepts a result.
     struct ResultNote {
         let report: Report
         let id: NotificationID?
-        /// How many of the notifications call for no dead letter otherwise.
+        /// The number of notifications that would not require a dead letter otherwise.
         let unfailed: Int
     }
 
     let request: InFlightRequest
     package private(set) var publication: Publication
     let kind: Kind
-    /// Whether it was made smaller, which goes once.
+    /// Whether it was already shrunk; this is possible once.
     private var isFitted = false
     var lane: PublishLane
-    /// When a direct reply began to wait for its connection, or for what the broker says of its requester.
+    /// When a direct reply began to wait for its connection or its requester check.
     var waitingSince = Instant.distantPast
     var refusals = 0
-    /// How often the broker closed the connection while this was outstanding alone.
+    /// How often the broker closed the connection while only this publish was outstanding.
     var closes = 0
-    /// Since when its reply queue has refused it, and whether it waits to be published again.
+    /// Since when its reply queue has refused it, and whether it waits to be repeated.
     var refusedSince: Instant?
     var isWaiting = false
 
@@ -44,10 +44,10 @@ package final class PendingPublication {
         self.lane = lane
     }
 
-    /// Leaves out headers that do not fit into a frame. A copy for a retry keeps all, because decoders read them.
+    /// Omits headers that do not fit into a frame. A copy for a retry keeps all, because decoders read them.
     ///
-    /// - Parameter limit: bytes that its properties may have.
-    /// - Returns: `false` if it cannot be made smaller.
+    /// - Parameter limit: the maximum size of its properties, in bytes.
+    /// - Returns: `false` if it cannot be shrunk.
     func fit(_ limit: Int) -> Bool {
         switch kind {
         case .retry, .putOff: return false
@@ -59,7 +59,7 @@ package final class PendingPublication {
         }
     }
 
-    /// Whether it goes to the place that its request names.
+    /// Whether it goes to the destination in its request.
     var isReply: Bool {
         if case .result = kind, request.delivery.replyTo?.isEmpty == false { true } else { false }
     }

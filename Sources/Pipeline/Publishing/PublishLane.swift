@@ -2,11 +2,10 @@ import AMQP
 import Core
 import DequeModule
 
-/// Which of a worker's connections a publish takes.
+/// The publishing connection for a publish.
 ///
-/// A direct reply may make the broker close the connection that it is published on, so direct replies share no
-/// connection with anything else; and the ones whose requester the broker has not accepted yet share none with those
-/// that it has.
+/// A direct reply may cause the broker to close its connection, so direct replies use separate connections. Replies to
+/// requesters that the broker has not accepted yet are separate from those to accepted ones.
 /// Source: rabbitmq.com/docs/direct-reply-to.
 package enum PublishLane: Int, CaseIterable, Sendable {
     /// Results to queues, dead letters and retries.
@@ -21,12 +20,12 @@ package enum PublishLane: Int, CaseIterable, Sendable {
 
 /// Requesters of direct replies that the broker has accepted.
 struct ProvenRequesters {
-    /// Beyond that, one is forgotten and has to be proven again.
+    /// Above this number, one is forgotten and has to be accepted again.
     static let maximum = 4096
 
     private var origins: Set<DirectReplyName.Origin> = []
 
-    /// - Returns: `nil` for a name of a direct reply that no broker can have made.
+    /// - Returns: `nil` for a direct reply name that no broker can have created.
     func lane(of publication: borrowing Publication) -> PublishLane? {
         guard publication.exchange.isEmpty, DirectReplyName.isPrefix(of: publication.routingKey) else { return .queues }
         guard let name = DirectReplyName(publication.routingKey) else { return nil }
@@ -41,19 +40,19 @@ struct ProvenRequesters {
     }
 }
 
-/// What waits for one publishing connection, and what it was given.
+/// The queue and state of one publishing connection.
 struct PublishOutlet {
-    /// What the connection has not been given yet, oldest first.
+    /// Publishes that are not written yet, oldest first.
     var unpublished = Deque<PendingPublication>()
     var unconfirmed = SequenceTable<PendingPublication>()
-    /// Publishes that go alone, because the broker may have closed the connection over one of them.
+    /// Publishes that are tried alone, because the broker may have closed the connection over one of them.
     var suspects = SuspectPublishes()
-    /// Whether the connection takes publishes.
+    /// Whether the connection accepts publishes.
     var isOpen = false
-    /// Until when its connection counts as unreliable.
+    /// Until when the connection counts as unreliable.
     var troubledUntil = Instant.distantPast
 
-    /// Publishes that the connection has not been given.
+    /// Publishes that are not written yet, including suspects.
     var waiting: Int { unpublished.count + suspects.count }
 
     var elements: [PendingPublication] {

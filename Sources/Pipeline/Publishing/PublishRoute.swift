@@ -1,7 +1,7 @@
 package import AMQP
 package import Configuration
 
-/// Where a publish goes.
+/// The destination of a publish.
 package struct PublishRoute: Sendable {
     /// Empty for the default exchange.
     package var exchange: ArraySlice<UInt8>
@@ -18,7 +18,7 @@ package struct PublishRoute: Sendable {
 }
 
 extension Publication {
-    /// The same message to another place.
+    /// The same message with another destination.
     package func rerouted(to route: PublishRoute) -> Publication {
         var publication = self
         publication.exchange = route.exchange

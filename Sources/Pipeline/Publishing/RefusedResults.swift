@@ -1,23 +1,23 @@
 import AMQP
 package import Core
 
-/// Results that their reply queue refuses (`x-overflow: reject-publish`), by the queue that refuses them.
+/// Results that their reply queue refuses (`x-overflow: reject-publish`), by reply queue.
 ///
-/// Each is published again until the queue accepts it or it was refused for ``patience``. More than ``limit`` requests
-/// never wait for that: the reply queue that holds most of them gives one up, so a producer whose reply queue is full
-/// cannot take the place of the others. Source: rabbitmq.com/docs/maxlength (overflow behaviour).
+/// Each is published again until the queue accepts it or ``patience`` has passed. At most ``limit`` requests wait.
+/// Above it, the reply queue with the most requests gives one up, so one full reply queue does not affect the others.
+/// Source: rabbitmq.com/docs/maxlength (overflow behaviour).
 struct RefusedResults {
-    /// How long a result may be refused.
+    /// The maximum time for which a result may be refused.
     var patience: Duration
-    /// Requests that may wait for reply queues at a time.
+    /// The maximum number of requests that wait for reply queues.
     let limit: Int
-    /// Requests that wait for reply queues.
+    /// The number of requests that wait for reply queues.
     private(set) var count = 0
     /// By reply queue, the oldest first.
     private var held: [ArraySlice<UInt8>: [Held]] = [:]
     private(set) var isStopped = false
 
-    /// A request with its results that are refused.
+    /// A request with its refused results.
     private struct Held {
         let request: InFlightRequest
         var results: [PendingPublication]
@@ -31,7 +31,7 @@ struct RefusedResults {
 
     /// A reply queue refused a result.
     ///
-    /// - Returns: The results to give up now; this one may be among them. The others are published again.
+    /// - Returns: The results to divert now, possibly including this one. The others are published again.
     mutating func refused(_ pending: PendingPublication, at now: Instant) -> [PendingPublication] {
         let queue = pending.publication.routingKey
         if pending.refusedSince == nil {
@@ -55,19 +55,19 @@ struct RefusedResults {
         held[pending.publication.routingKey]?.firstIndex { $0.request === pending.request }
     }
 
-    /// Whether a result is not to be published again.
+    /// Whether a result must not be published again.
     func isOverdue(_ pending: PendingPublication, at now: Instant) -> Bool {
         guard let since = pending.refusedSince else { return false }
         return isStopped || now - since >= patience
     }
 
-    /// When a result that is refused at `now` is to be published again after `pause`, or given up.
+    /// When a result refused at `now` is due again after `pause`, or diverted.
     func nextTry(of pending: PendingPublication, after pause: Duration, at now: Instant) -> Instant {
         guard let since = pending.refusedSince else { return now + pause }
         return min(now + pause, since + patience)
     }
 
-    /// A result is not refused any more: its queue accepted it, or it goes elsewhere.
+    /// A result is no longer refused: its queue accepted it, or it was diverted.
     mutating func ended(_ pending: PendingPublication) {
         guard pending.refusedSince != nil else { return }
         let queue = pending.publication.routingKey
@@ -81,16 +81,16 @@ struct RefusedResults {
         count -= 1
     }
 
-    /// From now on no result is published again after a refusal.
+    /// From now on, refused results are not published again.
     ///
-    /// - Returns: The results that wait for their next try.
+    /// - Returns: The results that wait for a retry.
     mutating func stop() -> [PendingPublication] {
         isStopped = true
         return held.values.flatMap { $0 }.flatMap { $0.results.filter(\.isWaiting) }
     }
 }
 
-/// Queues of the configuration that refuse publishes now, and since when. What goes to them has nowhere else to go.
+/// Configured queues that currently refuse publishes, and since when. Their publishes have only one destination.
 package struct RefusingDestinations: Sendable {
     package struct Destination: Hashable, Sendable {
         let exchange: ArraySlice<UInt8>
@@ -107,7 +107,7 @@ package struct RefusingDestinations: Sendable {
 
     package var isEmpty: Bool { since.isEmpty }
 
-    /// - Returns: whether it accepted publishes until now.
+    /// - Returns: whether it accepted publishes before.
     mutating func refused(_ publication: borrowing Publication, at now: Instant) -> Bool {
         let destination = Destination(exchange: publication.exchange, routingKey: publication.routingKey)
         guard since[destination] == nil else { return false }
@@ -115,7 +115,7 @@ package struct RefusingDestinations: Sendable {
         return true
     }
 
-    /// - Returns: whether it refused publishes until now.
+    /// - Returns: whether it refused publishes before.
     mutating func accepted(_ publication: borrowing Publication) -> Bool {
         guard !since.isEmpty else { return false }
         let destination = Destination(exchange: publication.exchange, routingKey: publication.routingKey)

@@ -2,15 +2,15 @@ import AMQP
 import Core
 import DequeModule
 
-/// Direct replies that the broker returned, until it has told whether their requesters are connected.
+/// Returned direct replies whose requesters are being checked for a connection.
 ///
-/// RabbitMQ returns every mandatory direct reply, also one that its requester got. Only a passive declaration of its
-/// name tells the two apart: it succeeds while the requester's channel is open. Source:
-/// rabbitmq.com/docs/direct-reply-to.
+/// RabbitMQ returns every mandatory direct reply, even if the requester received it. Only a passive declaration of the
+/// reply name shows the difference: it succeeds while the requester's channel is open.
+/// Source: rabbitmq.com/docs/direct-reply-to.
 struct RequesterChecks {
     private var names = Deque<ArraySlice<UInt8>>()
     private var replies: [ArraySlice<UInt8>: [PendingPublication]] = [:]
-    /// Those of one requester, about which the broker is being asked.
+    /// The replies to the requester of the pending check.
     private var asked: [PendingPublication] = []
 
     var isEmpty: Bool { names.isEmpty && asked.isEmpty }
@@ -23,24 +23,24 @@ struct RequesterChecks {
         replies[name, default: []].append(reply)
     }
 
-    /// The name to ask about next; `nil` while an answer is awaited, and where there is none.
+    /// The next name to check; `nil` while a check is pending or none is due.
     ///
-    /// Replies that are returned after this wait for the next question about their requester.
+    /// Replies returned after this wait for the next check of their requester.
     mutating func next() -> ArraySlice<UInt8>? {
         guard asked.isEmpty, let name = names.popFirst() else { return nil }
         asked = replies.removeValue(forKey: name) ?? []
         return name
     }
 
-    /// The broker has answered.
+    /// The broker answered the pending check.
     ///
-    /// - Returns: the replies that the answer is about.
+    /// - Returns: the replies that were checked.
     mutating func answered() -> [PendingPublication] {
         defer { asked = [] }
         return asked
     }
 
-    /// The question was lost with its connection, and is the next one again.
+    /// The check was lost with its connection, and is repeated next.
     mutating func lost() {
         guard let name = asked.first?.publication.routingKey else { return }
         if replies[name] != nil { names.removeAll { $0 == name } }
@@ -48,12 +48,12 @@ struct RequesterChecks {
         replies[name] = answered() + (replies[name] ?? [])
     }
 
-    /// Since when the oldest wait to be asked about.
+    /// Since when the oldest replies wait for a check.
     var waitingSince: Instant? {
         names.first.flatMap { replies[$0]?.first?.waitingSince }
     }
 
-    /// Takes out the replies to the requester that has waited longest to be asked about.
+    /// Removes the replies that have waited longest for a check.
     mutating func popOldest() -> [PendingPublication] {
         names.popFirst().flatMap { replies.removeValue(forKey: $0) } ?? []
     }

@@ -1,4 +1,4 @@
-/// Elements under consecutive numbers, removed in any order: what waits for its publisher confirm.
+/// Elements with consecutive numbers, removed in any order: publishes that wait for their confirm.
 ///
 /// A ring that grows to the largest span between the oldest and the newest number; both operations are O(1).
 struct SequenceTable<Element> {
@@ -10,7 +10,7 @@ struct SequenceTable<Element> {
 
     private(set) var count = 0
 
-    /// Numbers rise by one as long as the table is not empty.
+    /// While the table is not empty, each number must follow its predecessor.
     mutating func insert(_ element: consuming Element, at sequence: UInt64) {
         if count == 0 {
             oldest = sequence

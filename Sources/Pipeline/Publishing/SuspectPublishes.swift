@@ -2,18 +2,18 @@ import AMQP
 import Core
 import DequeModule
 
-/// Publishes that the broker may have closed the connection for, and routes that it certainly does so for.
+/// Publishes over which the broker may have closed the connection, and routes over which it certainly does.
 ///
-/// A close does not say which publish it is about. So each that was outstanding goes again alone, and one that is alone
-/// at ``closesUntilQuarantine`` more closes is what the broker does not take. What such a route is known for spares the
-/// next publish that way its own closes: it is not tried while the quarantine lasts, and alone after that.
+/// A close does not name the publish that caused it, so each outstanding one is repeated alone. After
+/// ``closesUntilQuarantine`` closes alone, a publish is the proven cause. Its route is remembered: further publishes to
+/// it are diverted during the quarantine, and tried alone afterwards.
 struct SuspectPublishes {
-    /// How often the broker closes the connection over a publish that is outstanding alone, until it is given up.
+    /// The number of closes with only this publish outstanding after which it is given up.
     static let closesUntilQuarantine = 2
-    /// Routes that are remembered; beyond that, the one that is tried again first is forgotten.
+    /// The maximum of remembered routes; above it, the one with the earliest end of quarantine is forgotten.
     static let maximumRoutes = 256
 
-    /// What a route is known by: without a routing key it means all of an exchange.
+    /// Identifies a route; without a routing key, the whole exchange.
     private struct RouteName: Hashable {
         var exchange: ArraySlice<UInt8>
         var routingKey: ArraySlice<UInt8>?
@@ -24,35 +24,35 @@ struct SuspectPublishes {
         var reply: String
     }
 
-    /// What is known of a route.
+    /// The state of a route.
     enum Verdict: Equatable {
         case open
-        /// It may work again: a publish goes there alone.
+        /// The quarantine has ended: the next publish is tried alone.
         case doubtful
-        /// The broker's words.
+        /// With the broker's message.
         case refused(String)
     }
 
     private var waiting = Deque<PendingPublication>()
-    /// The one that is to be outstanding alone.
+    /// The publish to be outstanding alone.
     private(set) var candidate: PendingPublication?
-    /// Whether the candidate is written, and nothing else.
+    /// Whether only the candidate is outstanding.
     private(set) var isTrying = false
-    /// Ended with the connection, whose cause is not known yet.
+    /// Unconfirmed publishes of a lost connection whose close reason is not processed yet.
     private var lost: [PendingPublication] = []
     private var routes: [RouteName: Refusal] = [:]
 
-    /// Whether there is nothing to be tried alone.
+    /// Whether no publish has to be tried alone.
     var isEmpty: Bool {
         candidate == nil && waiting.isEmpty
     }
 
-    /// Publishes that wait, or are tried, alone.
+    /// Publishes that wait to be tried alone, or are being tried.
     var count: Int {
         waiting.count + (candidate == nil ? 0 : 1)
     }
 
-    /// Everything that is neither written nor in another line.
+    /// All publishes of this value that are not outstanding.
     var elements: [PendingPublication] {
         (isTrying ? [] : [candidate].compactMap(\.self)) + lost + waiting
     }
@@ -61,19 +61,19 @@ struct SuspectPublishes {
         waiting.append(pending)
     }
 
-    /// When the one that waits first began to wait.
+    /// Since when the first publish waits.
     var waitingSince: Instant? {
         isTrying ? waiting.first?.waitingSince : (candidate ?? waiting.first)?.waitingSince
     }
 
-    /// Takes out the one that waits first.
+    /// Removes the first waiting publish.
     mutating func popWaiting() -> PendingPublication? {
         guard !isTrying, let first = candidate else { return waiting.popFirst() }
         candidate = nil
         return first
     }
 
-    /// The next one to go alone; it stays the candidate until its end is known.
+    /// The next publish to be tried alone; it stays the candidate until it has ended.
     mutating func next() -> PendingPublication? {
         if candidate == nil { candidate = waiting.popFirst() }
         return candidate
@@ -84,18 +84,18 @@ struct SuspectPublishes {
         isTrying = true
     }
 
-    /// The candidate goes another way.
+    /// The candidate was diverted or confirmed.
     mutating func dropCandidate() {
         candidate = nil
         isTrying = false
     }
 
-    /// The connection ended before the confirm of a publish.
+    /// The connection was lost before a publish was confirmed.
     mutating func lost(_ pending: PendingPublication) {
         lost.append(pending)
     }
 
-    /// What ended with the connection, and whether it was the candidate alone.
+    /// The unconfirmed publishes of the lost connection, and whether the candidate was the only one.
     mutating func takeLost() -> (all: [PendingPublication], wasAlone: Bool) {
         defer {
             lost = []
@@ -106,7 +106,7 @@ struct SuspectPublishes {
 
     // MARK: Routes
 
-    /// The broker closed the connection over this publish alone. Remembers the route if that is what it was about.
+    /// The broker closed the connection over this publish alone. Remembers the route if the error is about it.
     mutating func refused(_ publication: Publication, _ error: AMQPError, until: Instant) {
         guard let name = Self.name(of: publication, blamedBy: error) else { return }
         if routes.count >= Self.maximumRoutes, routes[name] == nil {
@@ -115,7 +115,7 @@ struct SuspectPublishes {
         routes[name] = Refusal(until: until, reply: error.message)
     }
 
-    /// The broker took a publish.
+    /// The broker accepted a publish.
     mutating func taken(_ publication: Publication) {
         guard !routes.isEmpty else { return }
         for name in Self.names(of: publication) { routes[name] = nil }
@@ -137,8 +137,8 @@ struct SuspectPublishes {
         ]
     }
 
-    /// A missing exchange takes nothing; a direct reply-to that nobody made up well is refused whoever replies. Other
-    /// closes are about the message itself. Source: rabbitmq.com/docs/direct-reply-to.
+    /// A missing exchange accepts nothing. The broker rejects an invalid direct reply name regardless of the publisher.
+    /// Other closes are about the message itself. Source: rabbitmq.com/docs/direct-reply-to.
     private static func name(of publication: Publication, blamedBy error: AMQPError) -> RouteName? {
         if error.code == .notFound { return RouteName(exchange: publication.exchange, routingKey: nil) }
         guard publication.exchange.isEmpty, publication.routingKey.starts(with: "amq.rabbitmq.reply-to".utf8) else {

@@ -3,7 +3,7 @@ package import Core
 import Decoding
 
 extension Report {
-    /// Adds what the answer to a request about channels says; where it does not say what it should, ``detail`` does.
+    /// Adds the channel data of a response; if expected data is missing, ``detail`` says so.
     package mutating func add(_ reply: APNsReply, to operation: ChannelOperation) {
         let body = reply.channel?.body ?? []
         let members = ChannelAnswer(body[...])
@@ -21,14 +21,14 @@ extension Report {
     }
 }
 
-/// The JSON that answers `read` and `list`, as far as it is known.
+/// The JSON response to `read` and `list`, as far as known.
 ///
 /// Source: "Sending channel management requests to APNs".
 private struct ChannelAnswer {
     var storagePolicy: ArraySlice<UInt8>?
     var channels: ArraySlice<UInt8>?
 
-    /// - Returns: `nil` unless the text is a JSON object, all of it.
+    /// - Returns: `nil` unless the whole text is one JSON object.
     init?(_ text: ArraySlice<UInt8>) {
         do {
             try scan(text)
@@ -54,7 +54,7 @@ private struct ChannelAnswer {
 }
 
 extension ChannelOperation {
-    /// Of a channel that is created, as JSON.
+    /// The policy of a new channel, as JSON.
     fileprivate var storagePolicy: ArraySlice<UInt8>? {
         guard case .create(let policy) = self else { return nil }
         return ArraySlice(String(policy.rawValue).utf8)

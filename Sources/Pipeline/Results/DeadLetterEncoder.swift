@@ -1,18 +1,18 @@
 package import AMQP
 package import Core
 
-/// Writes the copy of a failed request: its body untouched, its properties kept, and what became of it in headers.
+/// Writes a dead letter: a copy of a failed request with the same body and properties, and headers about the failure.
 package struct DeadLetterEncoder: Sendable {
     /// In bytes.
     static let maximumDetail = 1024
-    /// The results that no queue took, in bytes; what is beyond that is left out.
+    /// The results that no queue accepted, in bytes; the rest is omitted.
     static let maximumResults = 65_536
-    /// All headers together, in bytes: with the other properties they must fit into one frame, and the broker adds
-    /// some.
+    /// All headers, in bytes. With the other properties and the headers that the broker adds, they must fit into one
+    /// frame.
     static let maximumHeaders = 111_072
 
     package var route: PublishRoute
-    /// Names this process: host, process and version.
+    /// Identifies this process: host, process and version.
     package var worker: String
 
     package init(route: PublishRoute, worker: String) {
@@ -20,15 +20,15 @@ package struct DeadLetterEncoder: Sendable {
         self.worker = worker
     }
 
-    /// What a peer's headers or APNs' answer do not leave room for is left out. The body is always there.
+    /// Headers that do not fit are omitted, the body never.
     ///
     /// - Parameters:
-    ///   - results: bodies of results that no queue took; the letter holds them, as an array if there are several.
-    ///   - id: the `apns-id` of the notification that failed; `nil` if it never got one.
+    ///   - results: bodies of results that no queue accepted; several become a JSON array.
+    ///   - id: the `apns-id` of the failed notification; `nil` if it never got one.
     ///   - queue: the name of the queue that the delivery came from.
-    ///   - decoder: the name of the decoder that read it.
-    ///   - firstSeen: when it arrived here; an earlier one in its headers, from a failure before, is kept.
-    ///   - done: what a replay leaves out, because it has not failed; `nil` for nothing.
+    ///   - decoder: the name of the decoder that decoded it.
+    ///   - firstSeen: its arrival; an earlier time in its headers, from a previous failure, is kept.
+    ///   - done: the notifications that a replay omits because they did not fail; `nil` for none.
     package func encode(
         _ delivery: Delivery, report: Report, results: [ArraySlice<UInt8>] = [], id: NotificationID?, queue: String,
         decoder: String, firstSeen: WallTime,
@@ -47,7 +47,7 @@ package struct DeadLetterEncoder: Sendable {
             properties: Self.fitted(properties, headers) ?? bare(delivery, report, queue: queue), body: delivery.body)
     }
 
-    /// - Returns: `nil` if the headers do not fit, or cannot be written.
+    /// - Returns: `nil` if the headers do not fit, or cannot be encoded.
     private static func fitted(_ original: MessageProperties, _ headers: FieldTable) -> PublicationProperties? {
         guard let headers = HeaderFit.fit(headers, limit: maximumHeaders) else { return nil }
         var properties = original
@@ -59,7 +59,7 @@ package struct DeadLetterEncoder: Sendable {
         }
     }
 
-    /// What is left where nothing else fits.
+    /// The minimal properties if nothing else fits.
     private func bare(_ delivery: Delivery, _ report: Report, queue: String) -> PublicationProperties {
         var properties = PublicationProperties()
         properties.headers = HeaderFit.bare(
@@ -73,7 +73,7 @@ package struct DeadLetterEncoder: Sendable {
         return properties
     }
 
-    /// One result as it is, several as a JSON array of as many as fit; `nil` for none.
+    /// One result unchanged, several as a JSON array of as many as fit; `nil` for none.
     private static func joined(_ results: [ArraySlice<UInt8>]) -> [UInt8]? {
         guard results.count > 1 else { return results.first.map { Array($0) } }
         var text: [UInt8] = []

@@ -1,7 +1,7 @@
 import AMQP
 import Core
 
-/// Writes the content of a header table byte by byte, for the few kinds of values that results have.
+/// Writes the content of a header table directly, for the few value types in results.
 ///
 /// Source: AMQP 0-9-1, section 4.2.5.5; rabbitmq.com/amqp-0-9-1-errata, section 3.
 enum HeaderBytes {

@@ -1,31 +1,31 @@
 import AMQP
 import Core
 
-/// Leaves out headers of a message that is published until the others fit into one frame.
+/// Omits headers of a publish until the rest fits into one frame.
 ///
-/// Headers cannot be split: the content header of a message is one frame, whose size the broker chooses. What explains
-/// a failure goes first, then the largest headers of the request; `harebell-omitted` names those. Source: AMQP 0-9-1,
-/// section 4.2.6.
+/// The content header of a message is one frame, whose size the broker chooses. The explanations of a failure are
+/// omitted first, then the largest headers of the request; `harebell-omitted` names those. Source: AMQP 0-9-1, section
+/// 4.2.6.
 enum HeaderFit {
-    /// Names the headers that were left out; `*` stands for all of the request's.
+    /// Names the omitted headers; `*` means all of the request's.
     static let omitted = "harebell-omitted"
-    /// Bytes of that list.
+    /// The maximum length of that list, in bytes.
     static let maximumNames = 1024
 
-    /// Bytes of a queue's name. Source: AMQP 0-9-1, section 4.2.5.3 (short strings).
+    /// The maximum length of a queue name, in bytes. Source: AMQP 0-9-1, section 4.2.5.3 (short strings).
     private static let maximumName = 255
 
-    /// Left out before anything of the request's, in this order.
+    /// Omitted before any header of the request, in this order.
     private static let explanations = ["harebell-detail", "harebell-result"]
-    /// What a worker writes. A request's own headers of other names are not spared for beginning alike.
+    /// The headers that a worker writes. A prefix is not enough: requests may have other headers with the same prefix.
     private static let own: Set<[UInt8]> = Set(
         [
             "outcome", "status", "reason", "detail", "result", "attempts", "apns-id", "queue", "exchange",
             "routing-key", "first-seen", "failed-at", "worker", "decoder", "replays", "done", "omitted",
         ].map { Array("harebell-\($0)".utf8) })
 
-    /// - Parameter limit: bytes that all headers may have together.
-    /// - Returns: `nil` if our own headers do not fit, or headers cannot be written.
+    /// - Parameter limit: the maximum size of all headers, in bytes.
+    /// - Returns: `nil` if the worker's headers do not fit, or headers cannot be encoded.
     static func fit(_ original: FieldTable, limit: Int) -> FieldTable? {
         var headers = original
         guard var size = size(of: headers) else { return nil }
@@ -55,12 +55,12 @@ enum HeaderFit {
         return nil
     }
 
-    /// What the list takes beside its names: its own name, the lengths of both and its type.
+    /// The size of the list beyond its names: its header name, two lengths and the type.
     private static let overhead = omitted.utf8.count + 6
 
     private static func size(of headers: FieldTable) -> Int? { encoded(headers)?.count }
 
-    /// - Returns: `nil` if a name is too long to be written.
+    /// - Returns: `nil` if a header name is too long.
     static func encoded(_ headers: FieldTable) -> [UInt8]? {
         do {
             return try headers.encoded()
@@ -69,7 +69,7 @@ enum HeaderFit {
         }
     }
 
-    /// All that is left where nothing else fits: enough to see what became of a request, and to send it back.
+    /// The minimal headers if nothing else fits: the outcome of the request, and the queue for a replay.
     static func bare(outcome: ArraySlice<UInt8>, queue: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var headers = ByteQueue()
         HeaderBytes.append("harebell-outcome", text: outcome.prefix(maximumName), to: &headers)
@@ -80,14 +80,14 @@ enum HeaderFit {
 }
 
 extension Publication {
-    /// What the broker may add to the headers when it moves the message, in bytes: the history of a dead letter
-    /// (`x-death`), and how often it was delivered. Source: rabbitmq.com/docs/dlx.
+    /// The space for headers that the broker may add when it moves the message, in bytes: the history of a dead letter
+    /// (`x-death`) and the delivery count. Source: rabbitmq.com/docs/dlx.
     private static func reserve(_ limit: Int) -> Int { min(20_000, limit / 4) }
 
-    /// The same message with as many of its headers as fit.
+    /// The same message with as many headers as fit.
     ///
-    /// - Parameter limit: bytes that the properties may have, see ``AMQPConnection/maximumProperties``.
-    /// - Returns: `nil` if it cannot be made to fit.
+    /// - Parameter limit: the maximum size of the properties in bytes, see ``AMQPConnection/maximumProperties``.
+    /// - Returns: `nil` if its headers cannot be decoded.
     func fitting(_ limit: Int) -> Publication? {
         var properties = properties
         guard let encoded = properties.headers, let headers = Self.table(encoded) else { return nil }

@@ -3,9 +3,7 @@ package import Core
 
 /// From an outcome to the settlement.
 extension Outbox {
-    /// A notification has its outcome.
-    ///
-    /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
+    /// - Parameter givesFeedback: whether an `unregistered` result also goes to the feedback queue.
     package mutating func finish(
         _ entry: InFlightNotification, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
@@ -16,7 +14,7 @@ extension Outbox {
                 entry: entry, report: report, givesFeedback: givesFeedback), at: now)
     }
 
-    /// A message that is no request gets one result and a dead letter.
+    /// An invalid message gets one result and a dead letter.
     package mutating func refuse(
         _ request: InFlightRequest, _ failure: DecodingFailure, id: NotificationID?, at now: Moment
     ) {
@@ -26,7 +24,7 @@ extension Outbox {
         conclude(Conclusion(request: request, id: id, report: report), at: now)
     }
 
-    /// A notification ended, or a message that is none.
+    /// A notification ended, or a message that could not be decoded.
     package mutating func conclude(_ end: consuming Conclusion, at now: Moment) {
         let (request, report) = (end.request, end.report)
         counters.outcomes[Int(report.outcome.rawValue)] += 1
@@ -66,10 +64,10 @@ extension Outbox {
         closeOne(of: request, at: now)
     }
 
-    /// Publishes the results that a request has so far, in the order of its notifications: all of them but those that
-    /// wait for a later round.
+    /// Publishes the collected results of a request in the order of its notifications; parked notifications have none
+    /// yet.
     ///
-    /// - Returns: `false` where there is nothing to publish, or after a reload no place for it.
+    /// - Returns: `false` if it has no results, or a reload removed their route.
     private mutating func publishResults(of request: InFlightRequest, at now: Moment) -> Bool {
         guard !request.results.isEmpty else { return false }
         let results = request.results.sorted { $0.position ?? 0 < $1.position ?? 0 }
@@ -82,7 +80,7 @@ extension Outbox {
         return true
     }
 
-    /// The first of them that was not accepted stands for all.
+    /// The first result that is not accepted represents all.
     private func note(on results: [PartialResult]) -> PendingPublication.ResultNote {
         let shown = results.first { $0.report.outcome != .accepted } ?? results[0]
         return PendingPublication.ResultNote(
@@ -90,7 +88,7 @@ extension Outbox {
             unfailed: results.count { !settings.callsForDeadLetter($0.report.outcome) })
     }
 
-    /// `reply_to` through the default exchange; without it, what the configuration says.
+    /// `reply_to` through the default exchange; otherwise the configured route.
     private func resultRoute(for delivery: Delivery, outcome: Outcome) -> PublishRoute? {
         if let replyTo = delivery.replyTo, !replyTo.isEmpty {
             return PublishRoute(exchange: [], routingKey: replyTo)
@@ -100,7 +98,7 @@ extension Outbox {
 
     /// One notification or publication of the request has ended.
     ///
-    /// - Parameter givesBack: whether what was not sent goes back to its queue instead of a retry queue.
+    /// - Parameter givesBack: whether unsent notifications return to their queue instead of a retry queue.
     mutating func closeOne(of request: InFlightRequest, givesBack: Bool = false, at now: Moment) {
         request.open -= 1
         guard request.open == 0 else { return }
@@ -129,7 +127,7 @@ extension Outbox {
             queue: settings.queues[request.delivery.queue.index].name,
             decoder: settings.queues[request.delivery.queue.index].decoderName, firstSeen: request.arrived.wall,
             done: request.doneBitmap(leaving: request.failed), now: now.wall)
-        // What is parked may fail as well, and then has a dead letter of its own.
+        // Parked notifications may fail later; they then get another dead letter.
         request.failures = 0
         request.failed = []
         publish(publication, for: request, .deadLetter, at: now)

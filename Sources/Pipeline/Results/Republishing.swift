@@ -1,21 +1,22 @@
 package import AMQP
 package import Core
 
-/// What a copy of a message may keep of the original's properties.
+/// The properties of the original that a copy of a message keeps.
 ///
-/// Some would make the broker refuse the copy, drop it, or route it to more places than meant; they move into headers
-/// of ours, or go. Sources: rabbitmq.com/docs/validated-user-id, /docs/ttl, /docs/sender-selected, /docs/dlx.
+/// Some properties would make the broker refuse the copy, drop it, or route it to more queues. They are removed or
+/// moved into `harebell-*` headers.
+/// Sources: rabbitmq.com/docs/validated-user-id, /docs/ttl, /docs/sender-selected, /docs/dlx.
 package enum Republishing {
-    /// What the broker, or a plug-in of it, writes itself; a foreign copy of it misleads.
+    /// Headers that the broker or a plug-in writes; a copied value would be misleading.
     private static let brokerHeaders = [
         "x-death", "x-first-death-exchange", "x-first-death-queue", "x-first-death-reason", "x-last-death-exchange",
         "x-last-death-queue", "x-last-death-reason",
     ]
-    /// What makes the broker do something else with a copy than to put it into its queue, or count on.
+    /// Headers that change how the broker routes, delays or counts a message.
     private static let effectiveHeaders = ["CC", "BCC", "x-delivery-count", "x-acquired-count", "x-delay"]
 
-    /// - Returns: the properties and headers of a copy. If the original's are not well formed or nested too deeply,
-    ///   what the delivery itself knows of them.
+    /// - Returns: the properties and headers of a copy. If the original's are malformed or nested too deeply, those
+    ///   that the delivery itself contains.
     package static func properties(of delivery: Delivery) -> MessageProperties {
         var properties: MessageProperties
         do {
@@ -32,7 +33,7 @@ package enum Republishing {
         return properties
     }
 
-    /// Removes what would make the broker refuse a copy, drop it or route it elsewhere; `x-death` stays.
+    /// Removes the properties that would make the broker refuse, drop or reroute a copy; `x-death` stays.
     package static func makePublishable(_ properties: inout MessageProperties) {
         var headers = properties.headers ?? FieldTable()
         if let expiration = properties.expiration { headers["harebell-orig-expiration"] = .text(expiration) }
@@ -46,7 +47,8 @@ package enum Republishing {
         properties.deliveryMode = 2
     }
 
-    /// Says where the request came from first, unless an earlier copy has said so: that identifies it, and leads back.
+    /// Adds the origin of a request unless an earlier copy has added it. The origin identifies the request and is the
+    /// destination of a replay.
     static func markOrigin(
         of delivery: Delivery, queue: String, firstSeen: WallTime, in headers: inout FieldTable
     ) {

@@ -3,10 +3,10 @@ package import Configuration
 package import Core
 import Decoding
 
-/// A result that is ready to be published, to one place or to several.
+/// An encoded result, for one or several destinations.
 package struct EncodedResult: Sendable {
     package let encodedProperties: EncodedProperties
-    /// JSON, in one block of memory with the properties.
+    /// JSON, in one memory block with the properties.
     package let body: ArraySlice<UInt8>
 
     /// Persistent and mandatory.
@@ -17,7 +17,7 @@ package struct EncodedResult: Sendable {
     }
 }
 
-/// A result that is published with others of its request.
+/// A result that is published in one message with others of its request.
 struct PartialResult {
     let report: Report
     let id: NotificationID?
@@ -26,12 +26,11 @@ struct PartialResult {
     let json: ArraySlice<UInt8>
 }
 
-/// Writes what became of a notification, for whoever asked for it. One result after the other uses the same memory for
-/// it.
+/// Encodes results of notifications. All results reuse the same memory.
 package final class ResultEncoder {
     private static let contentType = ArraySlice("application/json".utf8)
     private static let type = ArraySlice("harebell.result".utf8)
-    /// What nearly all results have in their headers and in the middle of their body, made once.
+    /// The headers and the middle of the body that nearly all results share, encoded once.
     private static let common = Report(outcome: .accepted, status: 200)
     private static let commonHeaders = bytes { appendHeaders(common, to: &$0) }
     private static let commonAnswer = bytes { append(answer: common, to: &$0) }
@@ -48,12 +47,12 @@ package final class ResultEncoder {
 
     /// - Parameters:
     ///   - id: the notification's `apns-id`; `nil` if it never got one.
-    ///   - position: among the notifications of a fan-out; `nil` if there is only one.
+    ///   - position: the position in a fan-out; `nil` for a single notification.
     ///   - notification: `nil` for a message that could not be decoded.
-    ///   - topic: what went, or would have gone, into `apns-topic`; `nil` takes the notification's own.
+    ///   - topic: the value for `apns-topic`; `nil` for the topic in the notification.
     ///   - environment: likewise.
     ///   - delivery: the request.
-    ///   - format: of the body; the properties and headers are the same for all.
+    ///   - format: of the body; the headers do not depend on it.
     package func encode(
         _ report: Report, id: NotificationID?, position: Int? = nil, notification: Notification?,
         topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery,
@@ -94,7 +93,7 @@ package final class ResultEncoder {
         return EncodedResult(encodedProperties: properties, body: body)
     }
 
-    /// Everything but content type and headers.
+    /// All properties except content type and headers.
     private func endProperties(of delivery: Delivery, id: NotificationID?, position: Int?) {
         writer.appendPersistent()
         writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
@@ -109,8 +108,8 @@ package final class ResultEncoder {
         writer.endProperties()
     }
 
-    /// Several results of one request as an array. The properties name the first one; the headers say what all have in
-    /// common, and `mixed` where the outcomes differ.
+    /// Encodes several results of one request as an array. The message id is that of the first; the headers contain the
+    /// common values, and `mixed` if the outcomes differ.
     func encode(
         _ results: [PartialResult], of delivery: Delivery, format: Configuration.ResultFormat
     ) -> EncodedResult {
@@ -134,7 +133,7 @@ package final class ResultEncoder {
         return EncodedResult(encodedProperties: properties, body: body)
     }
 
-    /// What tells the results of a fan-out apart.
+    /// Distinguishes the results of a fan-out.
     private static func suffix(_ position: Int) -> [UInt8] {
         var suffix = [UInt8(ascii: "-")]
         suffix.append(decimal: position)
@@ -184,7 +183,7 @@ package final class ResultEncoder {
         json.append(UInt8(ascii: "}"))
     }
 
-    /// What became of it, and what APNs said.
+    /// The outcome and the response of APNs.
     private static func append(answer report: Report, to json: inout ByteQueue) {
         json.append(",\"outcome\":\"")
         json.append(report.outcome.name)
@@ -200,7 +199,7 @@ package final class ResultEncoder {
         append(report.uniqueID.map { $0[...] }, to: &json)
     }
 
-    /// What became of a request about channels.
+    /// The result of a channel management request.
     private static func append(_ operation: ChannelOperation, _ channel: ChannelReport?, to json: inout ByteQueue) {
         json.append(",\"channel\":{\"operation\":\"")
         json.append(operation.name)
@@ -252,20 +251,20 @@ package final class ResultEncoder {
 }
 
 extension Report {
-    /// Whether APNs accepted it and had nothing more to say.
+    /// Whether APNs accepted it without further data.
     fileprivate var isCommon: Bool {
         outcome == .accepted && status == 200 && reason == nil && timestamp == nil && uniqueID == nil
     }
 }
 
-/// A header that follows a request into everything that comes of it.
+/// A header that is copied from a request into all messages about it.
 ///
 /// Sources: W3C Trace Context; W3C Baggage.
 enum TraceHeader: CaseIterable {
     case traceparent, tracestate, baggage
 
-    /// In bytes: what W3C Baggage, section 3.3.2, has everyone pass on; the other two are shorter by far. A longer one
-    /// is left out, lest it keep a result from fitting into a frame.
+    /// In bytes: the length that W3C Baggage, section 3.3.2, requires everyone to propagate; the others are far
+    /// shorter. Longer values are omitted, because a result has to fit into a frame.
     static let maximumLength = 8192
 
     init?(_ name: Span<UInt8>) {

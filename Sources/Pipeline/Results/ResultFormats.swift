@@ -1,9 +1,9 @@
 import Core
 import Decoding
 
-/// A result as gorush's feedback tells it, one object for each notification.
+/// A result in the format of gorush's feedback, one object per notification.
 ///
-/// Source: gorush, `logx/log.go`, `LogPushEntry`; `core/core.go` has the names of the types.
+/// Source: gorush, `logx/log.go`, `LogPushEntry`; the type names are in `core/core.go`.
 struct GorushFeedback {
     private let report: Report
     private let token: ArraySlice<UInt8>
@@ -26,7 +26,7 @@ struct GorushFeedback {
         return entry.end()
     }
 
-    /// APNs's reason where there is one: it is what gorush says.
+    /// APNs' reason if there is one, as in gorush.
     private var error: String {
         guard report.outcome != .accepted else { return "" }
         return report.reason?.rawValue ?? report.detail ?? report.outcome.name.description
@@ -36,12 +36,12 @@ struct GorushFeedback {
 /// A result as the data of an event. Source: CloudEvents 1.0.2, JSON event format.
 enum ResultEvent {
     static let contentType = ArraySlice("application/cloudevents+json; charset=utf-8".utf8)
-    /// Of several in an array. Source: CloudEvents, JSON Event Format, section 4.
+    /// For several results in an array. Source: CloudEvents, JSON Event Format, section 4.
     static let batchContentType = ArraySlice("application/cloudevents-batch+json; charset=utf-8".utf8)
 
     /// - Parameters:
-    ///   - result: our own JSON.
-    ///   - id: the result's message id, which no other result has; empty where it has none.
+    ///   - result: JSON in Harebell's format.
+    ///   - id: the unique message id of the result; empty if it has none.
     static func json(around result: [UInt8], id: ArraySlice<UInt8>) -> [UInt8] {
         var event = PayloadComposer()
         event.add("specversion", json: "\"1.0\"".utf8)

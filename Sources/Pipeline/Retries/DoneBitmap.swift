@@ -1,15 +1,15 @@
 import Core
 
-/// Which notifications of a fan-out are not sent again: a copy of its request leaves out what has ended.
+/// The notifications of a fan-out that a copy of the request omits because they have ended.
 ///
-/// As text it is lower-case hexadecimal digits, two for every eight notifications in their order: notification `n` is
-/// bit `n % 8`, counted from the least significant one, of byte `n / 8`. Bits beyond the last notification are 0.
+/// The text is lower-case hexadecimal, two digits for every eight notifications in order: notification `n` is bit `n %
+/// 8`, counted from the least significant one, of byte `n / 8`. Bits beyond the last notification are 0.
 package struct DoneBitmap: Equatable, Sendable {
     private var bytes: [UInt8]
-    /// Notifications that are done.
+    /// The number of notifications that are done.
     package let count: Int
 
-    /// Of a fan-out of `notifications`, all are done but those at `positions`.
+    /// All of `notifications` are done except those at `positions`.
     package init(notifications: Int, leaving positions: some Sequence<Int>) {
         bytes = [UInt8](repeating: .max, count: (notifications + 7) / 8)
         if notifications % 8 != 0 { bytes[bytes.count - 1] = 1 << UInt8(notifications % 8) - 1 }
@@ -17,7 +17,7 @@ package struct DoneBitmap: Equatable, Sendable {
         count = bytes.reduce(0) { $0 + $1.nonzeroBitCount }
     }
 
-    /// - Returns: `nil` if `text` is not one for so many notifications, or leaves none of them.
+    /// - Returns: `nil` if `text` does not match this number of notifications, or marks all as done.
     package init?(_ text: ArraySlice<UInt8>, notifications: Int) {
         guard text.count == (notifications + 7) / 8 * 2 else { return nil }
         bytes = []

@@ -2,8 +2,8 @@ import AMQP
 package import Core
 import Logging
 
-/// Messages that their decoder wants to see again later, or whose `not-before` is to come: a copy waits in the retry
-/// queue with the longest delay that ends in time, and the rest of the pause, shorter than any of them, passes here.
+/// Messages that their decoder or their `not-before` defers. A copy waits in the retry queue with the longest delay
+/// within the pause. The rest of the pause, shorter than any delay, passes in the worker.
 extension Outbox {
     package mutating func putOff(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         counters[.deferred] += 1

@@ -2,30 +2,30 @@ import AMQP
 package import Core
 import Logging
 
-/// A notification that has not ended and is not to be tried before a while.
+/// A notification that is retried later, from a retry queue.
 package struct ParkedNotification {
     let entry: InFlightNotification
-    /// How it ends if it cannot wait.
+    /// The result if it cannot be parked.
     let report: Report
-    /// `nil` where nothing was tried: that counts no attempt.
+    /// `nil` if it was not tried: no attempt counts.
     let trouble: RetryLadder.Trouble?
 }
 
-/// From a notification that is to wait for long to the copy of its request in a retry queue.
+/// Parks notifications: a copy of their request waits in a retry queue.
 ///
-/// A copy holds all notifications of its request that wait, and is published when the others have ended: so a fan-out
-/// has one copy at a time, and what the copy leaves out has its result.
+/// A copy covers all waiting notifications of its request, and is published when the others have ended. A fan-out thus
+/// has one copy at a time, and the omitted notifications have results.
 extension Outbox {
-    /// Leaves a notification to a later round.
+    /// Defers a notification to a later round.
     ///
-    /// - Parameter givesBack: whether it goes back to its queue if nothing of its request was sent.
+    /// - Parameter givesBack: whether it returns to its queue if no notification of its request was sent.
     package mutating func park(_ parked: ParkedNotification, givesBack: Bool = false, at now: Moment) {
         let request = parked.entry.request
         request.parked.append(parked)
         closeOne(of: request, givesBack: givesBack, at: now)
     }
 
-    /// Everything of a request has ended but what is parked.
+    /// All parts of a request have ended except its parked notifications.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
         let queue = settings.queues[request.delivery.queue.index].name
         let trouble = request.parked.compactMap(\.trouble).max() ?? .service
@@ -71,7 +71,7 @@ extension Outbox {
         return note
     }
 
-    /// How long until a notification expires; `nil` if it does not.
+    /// The time until a notification expires; `nil` if it does not expire.
     private func lifetime(of entry: InFlightNotification, at now: Moment) -> Duration? {
         var end = entry.request.expiresAt?.milliseconds
         if let expiration = entry.notification.expiration, expiration > 0 {
@@ -81,8 +81,8 @@ extension Outbox {
         return end.map { .milliseconds($0 - now.wall.milliseconds) }
     }
 
-    /// No queue took a copy, so that its notifications end here; but what was not tried waits on, lest the pause of one
-    /// app put its queue into the dead letters.
+    /// No queue accepted a copy, so its notifications end. Untried requests stay in the worker: a pause of one app must
+    /// not move its queue into the dead letters.
     mutating func retryReturned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
         let queue = String(decoding: pending.publication.routingKey, as: UTF8.self)
         if missingRetryQueues.insert(queue).inserted {
@@ -105,7 +105,7 @@ extension Outbox {
             actions.append(.hold(pending.request, settings.hold))
             return
         }
-        // The publish keeps the request open until all of them have ended.
+        // The publish keeps the request open until all its notifications have ended.
         endParked(pending.request, at: now) { parked in
             parked.report.ended(
                 "the retry queue \(queue) took nothing (\(reply)); 'harebell topology --apply' makes it")
@@ -124,14 +124,14 @@ extension Outbox {
 }
 
 extension Report {
-    /// The end of what cannot wait, with what it should have waited for.
+    /// The result of a notification that cannot be parked, with its previous failure.
     fileprivate func ended(_ why: String) -> Report {
         var report = self
         report.detail = detail.map { "\(why); \($0)" } ?? why
         return report
     }
 
-    /// What happened last, for a log.
+    /// The last failure, for a log line.
     fileprivate var summary: String {
         let reason = reason.map { " \($0.rawValue)" } ?? ""
         return status.map { "\($0)\(reason)" } ?? detail ?? "no answer"

@@ -1,8 +1,8 @@
 package import Core
 
-/// What the copies of a request say of it in their headers: how often it was tried, and put aside.
+/// The history of a request from the headers of its copies: attempts, retries and deferrals.
 package struct RequestHistory {
-    /// The headers that a retry copy has beside the request's own.
+    /// The headers that a retry copy adds to the request's.
     enum Header {
         static let parkings = "harebell-parked"
         static let deferrals = "harebell-deferred"
@@ -11,11 +11,11 @@ package struct RequestHistory {
         static let expiresAt = "harebell-expires-at"
         static let done = "harebell-done"
 
-        /// Those that a dead letter does not keep, so that its replay begins anew.
+        /// The headers that a dead letter omits, so that its replay starts from the beginning.
         static let parkedOnly = [parkings, deferrals, processed, expiresAt]
     }
 
-    /// What the headers say.
+    /// The values of the headers.
     private struct Marks {
         var parkings = 0
         var deferrals = 0
@@ -26,7 +26,7 @@ package struct RequestHistory {
         var replays = 0
     }
 
-    /// An object, because hardly a request has any, and thousands are in flight.
+    /// An object, because few requests have these headers, and thousands are in flight.
     private final class Record {
         let marks: Marks
 
@@ -57,25 +57,24 @@ package struct RequestHistory {
         record = Record(marks)
     }
 
-    /// How often it was put into a retry queue.
+    /// How often it was put into a retry queue, deferrals included.
     package var parkings: Int { record?.marks.parkings ?? 0 }
-    /// How often of those its decoder put it off.
+    /// How often it was put into a retry queue because of a deferral.
     package var deferrals: Int { record?.marks.deferrals ?? 0 }
-    /// The attempts that count, in the rounds before this one. A dead letter says so as well, but its replay begins
-    /// anew.
+    /// The attempts of earlier rounds. Ignored in a replay of a dead letter, which starts from the beginning.
     package var attempts: Int { record?.marks.attempts ?? 0 }
-    /// What APNs did with those attempts together.
+    /// What APNs did in all those attempts.
     package var processed: Processed { record?.marks.processed ?? .no }
-    /// When what was parked expires by its AMQP expiration, which a copy cannot keep.
+    /// The end of the AMQP expiration of a parked request; a copy cannot keep that property.
     package var expiresAt: WallTime? { record?.marks.expiresAt }
-    /// A ``DoneBitmap``, well formed or not.
+    /// A ``DoneBitmap``, possibly malformed.
     package var done: ArraySlice<UInt8>? { record?.marks.done }
 
     private enum HeaderName {
         case parked, deferred, attempts, replays, expiresAt, done, processed
 
         init?(_ name: Span<UInt8>) {
-            // Hardly two names are of one length: one comparison tells.
+            // Most names differ in length, so one comparison is enough.
             switch name.count {
             case 13 where name.equals("harebell-done"): self = .done
             case 15 where name.equals("harebell-parked"): self = .parked
@@ -108,12 +107,12 @@ package struct RequestHistory {
         Int(Int32(clamping: max(0, count)))
     }
 
-    /// How often it was put into a retry queue because of trouble: what chooses the next level.
+    /// How often it was put into a retry queue because of a failure; selects the next level.
     package var troubles: Int {
         max(0, parkings - deferrals)
     }
 
-    /// Differs between the copies that one request may have at a time: its own, and those that were parked or replayed.
+    /// Differs between the simultaneous copies of one request: the original, and parked or replayed ones.
     package var copy: Int {
         parkings << 32 | (record?.marks.replays ?? 0)
     }

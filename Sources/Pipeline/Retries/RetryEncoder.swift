@@ -1,19 +1,18 @@
 package import AMQP
 package import Core
 
-/// Writes the copy of a request that waits in a retry queue: the request itself, how often it has been tried, and what
-/// of it has ended.
+/// Writes the copy of a request for a retry queue, with its attempts and the notifications that have ended.
 package enum RetryEncoder {
-    /// What a copy says beside its request.
+    /// The history that a copy carries.
     package struct Note {
-        /// The attempts that count, those of earlier rounds included.
+        /// The attempts, including earlier rounds.
         package var attempts: Int
         package var processed = Processed.no
-        /// When it expires by its AMQP expiration.
+        /// The end of its AMQP expiration.
         package var expiresAt: WallTime?
-        /// `nil` where everything is still to be sent.
+        /// `nil` if all notifications are still to be sent.
         package var done: DoneBitmap?
-        /// Whether its decoder put it off: nothing has ended since its last round, and it chooses no level.
+        /// Whether it was deferred: no notification has ended since, and the retry level stays the same.
         package var isPutOff = false
 
         package init(attempts: Int) {
@@ -23,10 +22,9 @@ package enum RetryEncoder {
 
     /// - Parameters:
     ///   - queue: the name of the queue that the delivery came from.
-    ///   - firstSeen: when it arrived here; an earlier one in its headers is kept.
+    ///   - firstSeen: its arrival; an earlier time in its headers is kept.
     ///   - delay: the fixed delay of the retry queue, in whole seconds.
-    /// - Returns: `nil` if our headers do not fit into a frame beside the request's own, or those cannot be written
-    ///   again.
+    /// - Returns: `nil` if the headers do not fit into a frame, or cannot be encoded again.
     package static func encode(
         _ delivery: Delivery, _ note: Note, queue: String, firstSeen: WallTime, delay: Duration
     ) -> Publication? {
@@ -55,13 +53,13 @@ package enum RetryEncoder {
         }
     }
 
-    /// The name of the retry queue that sends back to `queue` after `delay`.
+    /// The name of the retry queue that returns messages to `queue` after `delay`.
     package static func queue(_ queue: String, delay: Duration) -> String {
         "\(queue).retry.\(delay.components.seconds)s"
     }
 
-    /// Whether a name is that of a retry queue that sends back to `queue`, after any delay: the configuration may have
-    /// changed while a request waited.
+    /// Whether a name is that of a retry queue for `queue`, with any delay: the configuration may have changed while a
+    /// request waited.
     package static func isRetryQueue(_ name: some Collection<UInt8>, of queue: String) -> Bool {
         let prefix = "\(queue).retry.".utf8
         guard name.starts(with: prefix) else { return false }

@@ -1,17 +1,17 @@
 package import Configuration
 
-/// How long a notification waits in a retry queue before its next round, and after how many attempts it is given up.
+/// The delays of the retry queues, and the maximum number of attempts.
 ///
-/// Each level is a queue with one time-to-live. A request takes the next level each time that it is parked; the last
-/// one repeats.
+/// Each level is a queue with one time-to-live. Each time a request is parked, it takes the next level; the last one
+/// repeats.
 package struct RetryLadder: Sendable {
-    /// What a request waits for; of several, for the last one here.
+    /// The reason for a retry; of several, the last one in this order decides.
     package enum Trouble: Int, Sendable, Comparable {
-        /// Another try would do at once, but too many wait for one in this process already.
+        /// A retry could start at once, but too many already wait in this process.
         case crowd
-        /// APNs was asked too often for a device.
+        /// APNs throttles a device.
         case throttled
-        /// APNs, or the way to it, was in trouble.
+        /// APNs failed or could not be reached.
         case service
 
         package static func < (left: Trouble, right: Trouble) -> Bool {
@@ -23,7 +23,7 @@ package struct RetryLadder: Sendable {
     /// The shortest delay of all levels.
     package let shortest: Duration
     private let throttledDelays: [Duration]
-    /// The most attempts that may count, in all rounds together.
+    /// The maximum number of attempts in all rounds.
     package let maximumAttempts: Int
 
     package init(_ retry: Configuration.Retry) {
@@ -33,12 +33,12 @@ package struct RetryLadder: Sendable {
         shortest = (delays + throttledDelays).min() ?? delays[0]
     }
 
-    /// The delay of the level that is next, or the longest below it that ends in time.
+    /// The delay of the next level, or the longest shorter one that ends before the request expires.
     ///
     /// - Parameters:
     ///   - parkings: how often the request was parked before.
-    ///   - lifetime: until it expires; `nil` if it does not.
-    /// - Returns: `nil` where no level ends before it expires.
+    ///   - lifetime: the time until it expires; `nil` if it does not expire.
+    /// - Returns: `nil` if no level ends before it expires.
     package func delay(for trouble: Trouble, parkings: Int, within lifetime: Duration?) -> Duration? {
         let levels =
             switch trouble {
@@ -51,7 +51,7 @@ package struct RetryLadder: Sendable {
         return levels.filter { $0 < lifetime && $0 < next }.max()
     }
 
-    /// The longest level that ends within a pause; `nil` where it is shorter than all of them.
+    /// The longest level that ends within a pause; `nil` if the pause is shorter than all of them.
     package func level(within pause: Duration) -> Duration? {
         (delays + throttledDelays).filter { $0 <= pause }.max()
     }

@@ -3,9 +3,9 @@ package import Configuration
 package import Core
 import TLS
 
-/// Makes the supervised connections that a configuration describes.
+/// Makes the supervised broker connections of a configuration.
 package enum BrokerConnections {
-    /// - Parameter name: what the broker's management shows
+    /// - Parameter name: shown by the broker's management
     package static func connection(
         _ role: AMQPRole, name: String, _ broker: Configuration.Broker, network: any Network, seed: UInt64
     ) throws -> AMQPConnection {

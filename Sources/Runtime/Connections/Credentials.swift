@@ -3,10 +3,10 @@ package import Configuration
 import Core
 package import TLS
 
-/// The signers of provider tokens, one per key, shared by every connection of every worker: Apple refuses a key whose
-/// tokens are renewed too often, wherever they are used. Source: "Establishing a token-based connection to APNs".
+/// The signers of provider tokens, one per key, shared by all connections of all workers. Apple refuses a key whose
+/// tokens are renewed too often on any connection. Source: "Establishing a token-based connection to APNs".
 package struct ProviderTokens: Sendable {
-    /// What a key is, wherever it lies.
+    /// Identifies a key independent of its file.
     private struct Key: Hashable {
         let publicKeyPEM: String
         let keyID: String
@@ -14,12 +14,12 @@ package struct ProviderTokens: Sendable {
     }
 
     private let sources: [Key: ProviderTokenSource]
-    /// By credential, whose key lies in a file.
+    /// The keys by credential, which names the key file.
     private let keys: [Configuration.Credential: Key]
 
-    /// Reads every key that the apps name.
+    /// Reads the keys of all apps.
     ///
-    /// - Parameter previous: keys that it has too go on with the provider tokens that they have.
+    /// - Parameter previous: its provider tokens stay in use for keys that it also contains.
     package init(_ apps: [Configuration.App], reusing previous: ProviderTokens? = nil) throws(TLSError) {
         var sources: [Key: ProviderTokenSource] = [:]
         var keys: [Configuration.Credential: Key] = [:]

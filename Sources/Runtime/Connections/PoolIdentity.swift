@@ -5,11 +5,10 @@ package import Proxy
 package import System
 package import TLS
 
-/// What makes a connection to APNs one that another app may share: where it goes and which way, whom it trusts
-/// and who it is. The
-/// environment counts by itself, since one endpoint of a user's own may stand for both.
+/// The properties that apps must have in common to share connections to APNs: endpoint, proxy, trusted certificates and
+/// credential. The environment is included because a custom endpoint may serve both environments.
 package struct PoolIdentity: Hashable, Sendable {
-    /// What requests a connection carries.
+    /// The requests that a connection carries.
     package enum Purpose {
         case notifications, broadcasts, management
 
@@ -22,16 +21,16 @@ package struct PoolIdentity: Hashable, Sendable {
         }
     }
 
-    /// Requests about channels at once on one connection: each answer may be as large as a list of channels.
+    /// Concurrent channel management requests per connection: each response may be as large as a list of channels.
     private static let managementStreams = 4
 
     package let environment: Environment
     package let endpoint: Endpoint
-    /// What stands on the way; `nil` for the direct one.
+    /// `nil` for a direct connection.
     package let proxy: ProxyAddress?
     package let caFile: FilePath?
     package let credential: Configuration.Credential
-    /// Channel management has limits of its own, and therefore connections of its own, wherever it goes.
+    /// Channel management has separate limits and therefore always separate connections.
     package let managesChannels: Bool
 
     package init(_ app: Configuration.App, for purpose: Purpose) {
@@ -47,22 +46,22 @@ package struct PoolIdentity: Hashable, Sendable {
         managesChannels = purpose == .management
     }
 
-    /// Reads the credential's certificate, if it has one, and the certificates to trust.
+    /// Reads the credential's certificate, if it has one, and the trusted certificates.
     package func makeContext() throws(TLSError) -> TLSContext {
         try TLSContext(
             role: .client, trust: caFile.map { .file($0) } ?? .system, identity: try credential.tlsIdentity(),
             protocols: ["h2"])
     }
 
-    /// Whether a pool connects before it has something to send.
+    /// Whether a pool connects before its first request.
     package func opensAtOnce(_ limits: Configuration.APNs) -> Bool {
         !managesChannels && limits.connections.lowerBound > 0
     }
 
-    /// A pool for what has this identity, which connects on `network`.
+    /// A pool with this identity that connects on `network`.
     ///
     /// - Parameters:
-    ///   - connections: how many; `nil` takes what `limits` says.
+    ///   - connections: their number; `nil` for the number in `limits`.
     ///   - context: from ``makeContext()``.
     package func makePool(
         _ limits: Configuration.APNs, connections: ClosedRange<Int>? = nil, context: TLSContext, tokens: ProviderTokens,
@@ -78,7 +77,7 @@ package struct PoolIdentity: Hashable, Sendable {
             engine.maximumStreams = Self.managementStreams
         }
         var pool = APNsPool.Configuration(engine: engine)
-        // Channels are managed now and then: a connection is opened when there is something to ask.
+        // Channel management is rare: a connection is opened on demand.
         pool.connections = connections ?? (managesChannels ? 0...1 : limits.connections)
         pool.permitsPerSecond = limits.permitsPerSecond
         pool.burst = limits.burst

@@ -2,13 +2,13 @@ package import Configuration
 import Core
 import TLS
 
-/// A pool as a configuration asks for it, with what tells whether one that runs already will do.
+/// A pool of a configuration, and the data to decide whether a running pool can be kept for it.
 package struct PoolPlan: Sendable {
     package let identity: PoolIdentity
     package let limits: Configuration.APNs
-    /// Of the credential and the certificates to trust: the content of their files and not their names.
+    /// Of the credential and the trusted certificates: of the files' contents, not their names.
     private let digest: [UInt8]
-    /// The bundle IDs of the apps that use it; empty with a certificate, which has its own list.
+    /// The bundle IDs of the apps that use it; empty for a certificate, which contains its own list.
     ///
     /// APNs binds a connection to a team "and its bundle IDs at that time". Source: "Establishing a token-based
     /// connection to APNs".
@@ -21,12 +21,12 @@ package struct PoolPlan: Sendable {
         if case .token = app.credential { bundleIDs = [app.topic] } else { bundleIDs = [] }
     }
 
-    /// Whether a pool of this plan can carry what `wanted` is for.
+    /// Whether a pool of this plan can serve `wanted`.
     package func serves(_ wanted: PoolPlan) -> Bool {
         isAlike(wanted) && bundleIDs.isSuperset(of: wanted.bundleIDs)
     }
 
-    /// Whether one pool can be made for both.
+    /// Whether one pool can serve both plans.
     func isAlike(_ other: PoolPlan) -> Bool {
         digest == other.digest && limits == other.limits && identity.endpoint == other.identity.endpoint
             && identity.managesChannels == other.identity.managesChannels
@@ -38,7 +38,7 @@ package struct PoolPlan: Sendable {
 }
 
 extension Configuration.APNs {
-    /// Without what is no pool's: a change of it leaves the pools as they are.
+    /// Without the settings that do not concern pools: a change of those keeps the pools.
     fileprivate var ofPools: Self {
         var limits = self
         limits.bindAddress = nil
@@ -49,7 +49,7 @@ extension Configuration.APNs {
 }
 
 extension Configuration.App {
-    /// SHA-256 over everything that the app's credential and trust consist of.
+    /// SHA-256 of the app's credential and its trusted certificates.
     func credentialDigest() throws(TLSError) -> [UInt8] {
         var digests: [[UInt8]] = []
         if let caFile { digests.append(try Digest.sha256(file: caFile)) }

@@ -1,28 +1,28 @@
 package import Core
 package import Pipeline
 
-/// A worker's pools by number, and when a new one takes over from an old one.
+/// A worker's pools by number, and the handover from old pools to new ones.
 ///
-/// A number is used again only after its pool was removed: what is in flight holds it.
+/// A number is reused only after its pool was removed, because notifications in flight refer to it.
 package struct PoolRoster<Pool> {
-    /// How long a pool's first connection is waited for, before the pool takes over without it.
+    /// The longest wait for a pool's first connection; then the pool takes over without one.
     package static var handoverTimeout: Duration { .seconds(10) }
 
     private enum Stage {
-        /// It takes over when its first connection is ready, or at the deadline.
+        /// Takes over when its first connection is ready, or at the deadline.
         case opening(deadline: Instant)
         case inUse
-        /// No app uses it any more.
+        /// No app uses it any more; it drains.
         case leaving
     }
 
-    /// What an app is to change to once its pools are open.
+    /// A pending change of an app, for when its new pools are open.
     private struct Handover {
         let slot: AppID
         let app: PipelineApp
     }
 
-    /// By number; `nil` where there is none.
+    /// By number; `nil` for unused numbers.
     package private(set) var pools: [Pool?] = []
     private var plans: [PoolPlan?] = []
     private var stages: [Stage] = []
@@ -31,12 +31,12 @@ package struct PoolRoster<Pool> {
 
     package init() {}
 
-    /// Whether a handover is to come, or a pool is leaving.
+    /// Whether a handover is pending, or a pool is draining.
     package var isChanging: Bool {
         !handovers.isEmpty || leavingCount > 0
     }
 
-    /// The number of a pool that carries what `plan` is for, unless it is leaving.
+    /// The number of a pool that can serve `plan` and is not leaving.
     package func number(serving plan: PoolPlan) -> PoolID? {
         let serving = pools.indices.first { index in
             if case .leaving = stages[index] { return false }
@@ -45,7 +45,7 @@ package struct PoolRoster<Pool> {
         return serving.map(PoolID.init)
     }
 
-    /// - Parameter opens: whether its first connection is worth waiting for.
+    /// - Parameter opens: whether the handover waits for its first connection.
     package mutating func add(_ pool: Pool, _ plan: PoolPlan, opens: Bool, at now: Instant) -> PoolID {
         let stage = opens ? Stage.opening(deadline: now + Self.handoverTimeout) : .inUse
         if let free = pools.firstIndex(where: { $0 == nil }) {
@@ -65,9 +65,9 @@ package struct PoolRoster<Pool> {
         if case .opening = stages[number.index] { stages[number.index] = .inUse }
     }
 
-    // MARK: Handing over
+    // MARK: Handover
 
-    /// An app is to change once the pools that it names are open; this takes the place of what was planned for it.
+    /// Schedules the change of an app for when its new pools are open; replaces an earlier schedule for this app.
     package mutating func handOver(_ slot: AppID, to app: PipelineApp) {
         cancelHandover(of: slot)
         handovers.append(Handover(slot: slot, app: app))
@@ -92,18 +92,18 @@ package struct PoolRoster<Pool> {
         if case .opening = stages[number.index] { true } else { false }
     }
 
-    /// When ``takeHandovers(at:)`` has something at the latest.
+    /// The latest time at which ``takeHandovers(at:)`` returns something.
     package var nextDeadline: Instant? {
         guard !handovers.isEmpty else { return nil }
         return stages.compactMap { if case .opening(let deadline) = $0 { deadline } else { nil } }.min()
     }
 
-    // MARK: Leaving
+    // MARK: Removal
 
-    /// Marks the pools that no app uses or is to use.
+    /// Marks the pools that no app uses or will use.
     ///
-    /// - Parameter apps: those that are configured.
-    /// - Returns: the pools that are to drain now.
+    /// - Parameter apps: the configured apps.
+    /// - Returns: the pools to drain now.
     package mutating func retire(besides apps: [PipelineApp]) -> [Pool] {
         var used = Set(apps.flatMap(\.pools.all))
         for handover in handovers { used.formUnion(handover.app.pools.all) }
@@ -118,9 +118,9 @@ package struct PoolRoster<Pool> {
         return leaving
     }
 
-    /// Forgets the leaving pools that have nothing left to do.
+    /// Removes the leaving pools that have drained.
     ///
-    /// - Returns: those.
+    /// - Returns: the removed pools.
     package mutating func removeLeaving(where isDrained: (Pool) -> Bool) -> [Pool] {
         var removed: [Pool] = []
         for (number, pool) in pools.enumerated() {

@@ -2,18 +2,18 @@ import APNs
 import Core
 import TLS
 
-/// A worker's pools of connections to APNs, and which of them have something to do.
+/// A worker's pools of connections to APNs, and which of them have work.
 struct WorkerPools {
     var roster = PoolRoster<APNsPool>()
-    /// Pools with nothing to do cost nothing.
+    /// Only pools with work are stepped.
     var agenda = Agenda()
-    /// The pools that are stepped now.
+    /// The pools to step now.
     private(set) var due: [Int] = []
-    /// Pools whose certificate was refused and that have had no connection since.
+    /// Pools whose certificate APNs refused and that have had no connection since.
     var refused: Set<PoolID> = []
-    /// What pools did that are gone.
+    /// The counters of removed pools.
     var formerCounters = PoolCounters()
-    /// Makes a pool on the worker's own network.
+    /// Makes a pool on the worker's network.
     let make: Make
 
     typealias Make = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
@@ -22,13 +22,13 @@ struct WorkerPools {
         self.make = make
     }
 
-    /// A pool that something in flight was given to.
+    /// A pool that holds a notification in flight.
     subscript(id: PoolID) -> APNsPool {
         guard let pool = roster.pools[id.index] else { preconditionFailure("what is in flight keeps its pool") }
         return pool
     }
 
-    /// Moves the pools that were woken to ``due``.
+    /// Moves the woken pools to ``due``.
     mutating func takeWoken() {
         agenda.takeWoken(into: &due)
     }

@@ -1,9 +1,9 @@
 package import Core
 package import Logging
 
-/// Collapses what is logged about a connection that fails again and again.
+/// Collapses the log lines about a connection that fails repeatedly.
 package struct FailureLog {
-    /// Until the first line about further failures; doubled with each one.
+    /// The interval until the first line about further failures; each line doubles it.
     private static let firstInterval = Duration.seconds(30)
     private static let longestInterval = Duration.seconds(600)
 
@@ -29,7 +29,7 @@ package struct FailureLog {
     }
 
     /// - Parameter isOpen: whether another connection of the same kind is still open.
-    /// - Returns: what to log; `nil` for nothing.
+    /// - Returns: the line to log; `nil` for none.
     package mutating func ended(isOpen others: Bool = false, at now: Instant) -> Report? {
         let wasOpen = isOpen
         isOpen = others

@@ -3,9 +3,9 @@ package import Core
 import Glibc
 package import Logging
 
-/// Writes one line per event to standard error: text for people, JSON for programs.
+/// Writes one line per event to standard error, as text or JSON.
 package struct LineLogHandler: LogHandler {
-    /// The process's, unless this logger was given its own.
+    /// The level of the process, unless this logger has its own.
     package var logLevel: Logger.Level {
         get { ownLevel ?? threshold.level }
         set { ownLevel = newValue }
@@ -44,7 +44,7 @@ package struct LineLogHandler: LogHandler {
 
     private static let hasColours = Terminal.hasColours(STDERR_FILENO)
 
-    /// The line with its newline; control characters in values are escaped, so that one event is one line.
+    /// The line with its newline. Control characters in values are escaped, so that one event is one line.
     package static func line(
         format: Configuration.Log.Format, time: WallTime, level: Logger.Level, label: String, message: String,
         fields: [(String, Logger.MetadataValue)], inColour: Bool = false
@@ -63,7 +63,7 @@ package struct LineLogHandler: LogHandler {
         }
     }
 
-    /// Numbers and arrays stay what they are, everything else is text.
+    /// Numbers and arrays keep their type, everything else is text.
     private static func json(_ value: Logger.MetadataValue) -> String {
         switch value {
         case .stringConvertible(let number as any BinaryInteger): "\(number)"
@@ -101,7 +101,7 @@ package struct LineLogHandler: LogHandler {
 }
 
 extension Logger.Level {
-    /// Of what somebody should look at.
+    /// The colour of levels that need attention.
     fileprivate var colour: Terminal.Colour? {
         switch self {
         case .error, .critical: .red

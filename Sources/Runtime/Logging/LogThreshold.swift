@@ -1,7 +1,7 @@
 package import Logging
 import Synchronization
 
-/// The level from which on events are logged: one for all loggers of a process, and changeable while they are in use.
+/// The minimum level of logged events: shared by all loggers of a process, and changeable at run time.
 package final class LogThreshold: Sendable {
     private let index: Atomic<Int>
 

@@ -1,25 +1,25 @@
 package import Core
 package import Logging
 
-/// Limits the lines of a worker's log: whatever a peer does, and however often, it does not fill the log.
+/// Limits the lines of a worker's log, so that no peer can flood it.
 ///
-/// Every line of a worker passes here, so that no message can be forgotten. A kind of line is a message from one place
-/// in the code, whatever its metadata. Of each kind ``linesPerWindow`` pass within ``window``; when the window ends,
-/// one more line says how many were suppressed.
+/// Every line of a worker passes here, so no message can bypass the limit. A kind of line is a message from one place
+/// in the code, regardless of metadata. For each kind, ``linesPerWindow`` lines pass within ``window``; at its end, one
+/// more line reports the number of suppressed lines.
 ///
-/// It has no clock: its worker tells it the time.
+/// It has no clock: the worker sets the time.
 package final class LogThrottle: Sendable {
     package static let window = Duration.seconds(60)
-    /// Lines of one kind within a window.
+    /// The maximum number of lines of one kind within a window.
     package static let linesPerWindow = 30
-    /// Kinds that are counted separately. Messages beyond that are counted together by their place in the code, because
-    /// a message may contain text from a peer.
+    /// Kinds that are counted separately. Further messages are counted by their place in the code, because a message
+    /// may contain text from a peer.
     package static let maximumKinds = 64
 
     private struct Key: Hashable {
         let file: String
         let line: UInt
-        /// `nil` for all that are counted together.
+        /// `nil` for messages counted by place only.
         let message: String?
     }
 
@@ -34,10 +34,10 @@ package final class LogThrottle: Sendable {
     private struct State {
         var now: Instant
         var kinds: [Key: Kind] = [:]
-        /// When the first window ends.
+        /// The earliest end of a window.
         var nextEnd: Instant?
         var suppressed: UInt64 = 0
-        /// When the first window ends in which something was suppressed.
+        /// The earliest end of a window with suppressed lines.
         var nextReport: Instant?
     }
 
@@ -51,22 +51,22 @@ package final class LogThrottle: Sendable {
         state = Guarded(State(now: now))
     }
 
-    /// A logger that writes where the one does that this was made with, within the limits.
+    /// A logger with the same destination as the original one, within the limits.
     package var logger: Logger {
         Logger(label: label) { [handler] _ in Handler(inner: handler, throttle: self) }
     }
 
-    /// Lines that did not pass.
+    /// The number of suppressed lines.
     package var suppressed: UInt64 {
         state.withLock { $0.suppressed }
     }
 
-    /// When something that was suppressed is to be reported.
+    /// When suppressed lines have to be reported.
     package var nextDeadline: Instant? {
         state.withLock { $0.nextReport }
     }
 
-    /// Tells the time; reports what was suppressed in windows that have ended.
+    /// Sets the time; reports the suppressed lines of windows that have ended.
     package func advance(to now: Instant) {
         let ended = state.withLock { state -> [Kind]? in
             state.now = now
@@ -80,7 +80,7 @@ package final class LogThrottle: Sendable {
         if let ended { report(ended) }
     }
 
-    /// Reports what was suppressed so far.
+    /// Reports all suppressed lines now.
     package func finish() {
         let kinds = state.withLock { state -> [Kind] in
             defer {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Colours for people: where a terminal shows them, and nowhere else.
+/// Colours for terminals that support them.
 package enum Terminal {
     /// By its SGR parameter. Source: ECMA-48, section 8.3.117.
     package enum Colour: Int, Sendable {
@@ -9,8 +9,8 @@ package enum Terminal {
         case yellow = 33
     }
 
-    /// Whether what is written there may have colours. `NO_COLOR` turns them off (no-color.org), and so does a terminal
-    /// without.
+    /// Whether output to this descriptor may have colours. `NO_COLOR` (no-color.org) and terminals without colours turn
+    /// them off.
     package static func hasColours(_ descriptor: Int32) -> Bool {
         guard isatty(descriptor) == 1, variable("NO_COLOR") == nil, let kind = variable("TERM") else { return false }
         return kind != "dumb"
@@ -20,7 +20,7 @@ package enum Terminal {
         "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m"
     }
 
-    /// `nil` where it is empty, too.
+    /// `nil` if it is unset or empty.
     private static func variable(_ name: String) -> String? {
         guard let value = unsafe getenv(name), let text = unsafe String(validatingCString: value), !text.isEmpty else {
             return nil

@@ -3,15 +3,15 @@ package import Core
 package import Pipeline
 package import TLS
 
-/// What a configuration's apps need: pools, credentials and the signers of provider tokens, with everything read from
-/// files that has to be. Made on the control thread, and the same for every worker.
+/// The pools, credentials and token signers that a configuration's apps need, with the contents of all files. Made on
+/// the control thread, shared by all workers.
 package struct AppPlan: Sendable {
     package struct App: Sendable {
         package let topic: String
         package let environment: Environment
-        /// What it has instead of a signing key.
+        /// Replaces a signing key.
         package let certificate: Certificate?
-        /// The pools that carry it, by their places in the plan.
+        /// The pools that send its notifications, by index in the plan.
         package let pools: PipelineApp.Pools
     }
 
@@ -21,9 +21,9 @@ package struct AppPlan: Sendable {
     package let pools: [PoolPlan]
     package let tokens: ProviderTokens
 
-    /// Reads every key that the apps name.
+    /// Reads the keys of all apps.
     ///
-    /// - Parameter previous: what is in force: a signing key that it has too keeps its provider token.
+    /// - Parameter previous: the active plan; its provider tokens stay in use for keys that it also contains.
     package init(_ configuration: Configuration, after previous: AppPlan? = nil) throws(TLSError) {
         self.configuration = configuration
         tokens = try ProviderTokens(configuration.apps, reusing: previous?.tokens)
@@ -64,10 +64,10 @@ package struct AppPlan: Sendable {
         }
     }
 
-    /// One worker's TLS contexts, by pool; `nil` where `previous` has a pool that will do.
+    /// One worker's TLS contexts, by pool; `nil` if a pool of `previous` can be kept.
     package typealias Contexts = [Handoff<TLSContext>?]
 
-    /// - Parameter previous: what the worker runs already.
+    /// - Parameter previous: the plan that the worker already runs.
     package func makeContexts(after previous: AppPlan? = nil) throws(TLSError) -> Contexts {
         var contexts: Contexts = []
         for plan in pools {
@@ -79,7 +79,7 @@ package struct AppPlan: Sendable {
 }
 
 extension PipelineApp {
-    /// - Parameter pools: the plan's, as the worker numbers them.
+    /// - Parameter pools: the plan's pools with the worker's numbers.
     init(_ app: AppPlan.App, pools: Pools) {
         self.init(topic: app.topic, environment: app.environment, pools: pools, certificate: app.certificate)
     }

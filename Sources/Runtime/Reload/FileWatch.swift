@@ -1,20 +1,20 @@
 package import Core
 package import System
 
-/// Tells when the files that a configuration was made of are other ones, and nobody is writing them any more.
+/// Detects when the files of a configuration have changed and are completely written.
 ///
-/// Files are looked at now and then instead of being watched by the kernel: a look sees what an editor, a copy or the
-/// link of a mounted secret leaves, whatever way it took, on any file system.
+/// It polls instead of using kernel notifications. Polling detects the changes by editors, copies and mounted secrets
+/// on any file system.
 package struct FileWatch {
-    /// `nil` where nothing is watched.
+    /// `nil` if nothing is watched.
     private let interval: Duration?
     package private(set) var nextLook: Instant?
-    /// What the configuration in force, or the one that was refused since, was read from.
+    /// The files of the active configuration, or of the one that was refused since.
     private var read: [String: FileStamp]
-    /// What was there at the last look.
+    /// The files at the last poll.
     private var seen: [String: FileStamp]
 
-    /// - Parameter stamps: of the files that were read, by their paths.
+    /// - Parameter stamps: of the files that were read, by path.
     package init(interval: Duration?, reading stamps: [String: FileStamp], at now: Instant) {
         self.interval = interval
         nextLook = interval.map { now + $0 }
@@ -23,9 +23,10 @@ package struct FileWatch {
     }
 
     /// - Parameters:
-    ///   - stamps: of the files that are there now.
-    ///   - count: how many there have to be.
-    /// - Returns: whether they are others than those that were read, all there, and the same as at the look before.
+    ///   - stamps: of the files that exist now.
+    ///   - count: the number of files that must exist.
+    /// - Returns: whether they differ from the files that were read, are complete, and did not change since the last
+    ///   poll.
     package mutating func looked(_ stamps: [String: FileStamp], of count: Int, at now: Instant) -> Bool {
         nextLook = interval.map { now + $0 }
         defer { seen = stamps }

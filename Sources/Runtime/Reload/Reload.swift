@@ -1,8 +1,8 @@
 package import Configuration
 
-/// A configuration that takes the place of another one while the process runs.
+/// A configuration that replaces another one at run time.
 package struct Reload {
-    /// What is in force afterwards.
+    /// The configuration in force after the reload.
     package private(set) var configuration: Configuration
     /// The keys that have changed and need a restart; their old values stay in force.
     package private(set) var needsRestart: [StaticString] = []

@@ -1,29 +1,29 @@
 import Core
 
-/// What a worker knows of one queue that it consumes.
+/// A worker's state of one queue that it consumes.
 struct ConsumedQueue {
     var ramp: PrefetchRamp
-    /// Whether the broker has registered its consumer.
+    /// Whether the broker has registered the consumer.
     var isConsuming = false
-    /// Whether its channel has delivered anything.
+    /// Whether its channel has delivered a message.
     var hasDelivered = false
     var suspicion = StreamSuspicion()
 }
 
-/// Whether a queue is a stream, which keeps what is acknowledged and never redelivers.
+/// Whether a queue is a stream; a stream keeps acknowledged messages and never redelivers.
 ///
 /// A stream marks each delivery with `x-stream-offset`. Producers can forge that header, so deliveries wait until the
 /// broker has answered. Source: rabbitmq.com/docs/streams.
 struct StreamSuspicion {
     struct Held {
         let delivery: Delivery
-        /// The size of a body that was skipped.
+        /// The size of a skipped body.
         let oversizeBody: UInt64?
     }
 
     private static let mark: StaticString = "x-stream-offset"
 
-    /// Deliveries that wait for the answer, in order.
+    /// Deliveries that wait for the broker's answer, in order.
     private var held: [Held] = []
     private var verdict: Verdict?
 
@@ -32,7 +32,7 @@ struct StreamSuspicion {
     /// Whether the broker has to be asked.
     var isOpen: Bool { !held.isEmpty && verdict == nil }
 
-    /// - Returns: whether the delivery waits here, as all do that come after a suspect.
+    /// - Returns: whether the delivery is held; all deliveries after a suspect are.
     mutating func holds(_ delivery: Delivery, oversizeBody: UInt64?) -> Bool {
         guard !held.isEmpty || verdict == nil && delivery.header(Self.mark) != nil else { return false }
         held.append(Held(delivery: delivery, oversizeBody: oversizeBody))
@@ -41,13 +41,13 @@ struct StreamSuspicion {
 
     /// The queue is not a stream, as long as it exists.
     ///
-    /// - Returns: what waited for that.
+    /// - Returns: the held deliveries.
     mutating func clear() -> [Held] {
         defer { self = StreamSuspicion(held: [], verdict: .noStream) }
         return held
     }
 
-    /// What waits is never sent.
+    /// The queue is a stream: the held deliveries are never sent.
     mutating func confirm() {
         verdict = .stream
     }

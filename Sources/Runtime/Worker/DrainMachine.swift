@@ -1,12 +1,12 @@
 package import Core
 
-/// The stages of a worker's end. They only advance, and the last one is reached at the deadline at the latest.
+/// The stages of a worker's shutdown. They only advance; the deadline ends the last one.
 package struct DrainMachine {
     package enum Stage: Int, Comparable {
         case running
-        /// Nothing is consumed any more; what is in flight is finished.
+        /// Nothing is consumed any more; requests in flight are finished.
         case finishing
-        /// Everything is settled; it is made sure that the broker knows.
+        /// Everything is settled; waits until the broker has received all settlements.
         case flushing
         /// The connections close in order.
         case closing
@@ -17,17 +17,18 @@ package struct DrainMachine {
         }
     }
 
-    /// How long the broker may take to answer once everything is settled, and the connections then to close in order.
+    /// The maximum time for the broker's answer after everything is settled, and for the orderly close of the
+    /// connections.
     package static let closeTimeout = Duration.seconds(5)
 
     package private(set) var stage = Stage.running
     package private(set) var deadline: Instant?
-    /// Whether the end came before everything was settled that could be.
+    /// Whether the shutdown ended with unsettled deliveries.
     package private(set) var wasCutShort = false
 
     package init() {}
 
-    /// Returns false if the drain has begun already.
+    /// Returns false if the drain has already started.
     package mutating func start(deadline: Instant) -> Bool {
         guard stage == .running else { return false }
         stage = .finishing
@@ -35,19 +36,19 @@ package struct DrainMachine {
         return true
     }
 
-    /// What is unsettled goes back to its queue.
+    /// The broker requeues the unsettled deliveries.
     package mutating func cutShort() {
         wasCutShort = true
     }
 
-    /// Everything is settled that can be.
+    /// Everything that can be settled is settled.
     package mutating func settled(at now: Instant) {
         precondition(stage == .finishing, "a drain settles once")
         stage = .flushing
         deadline = min(deadline ?? now, now + Self.closeTimeout)
     }
 
-    /// The broker has all settlements, or may be asked no longer.
+    /// The broker has received all settlements, or the deadline has passed.
     package mutating func flushed(at now: Instant) {
         precondition(stage == .flushing, "what is settled is flushed once")
         stage = .closing

@@ -1,34 +1,33 @@
 package import Core
 
-/// How many deliveries of a queue a process that has just started may hold: few, until it is plain that nobody died of
-/// them.
+/// The prefetch of a queue after a start: small, until the process has survived its first deliveries.
 ///
-/// What a dead worker held comes first, as redelivered; and a broker with a delivery limit counts it for all that the
-/// worker held, not only for the one that killed it. So a process begins with one delivery. If that is a fresh one,
-/// nothing was returned, and it takes as many as it may. If not, it has to survive some time with one, then with ten.
-/// Many workers need no agreement for that: each goes by what it is given.
+/// The broker first redelivers the messages of a crashed worker. A delivery limit counts the crash for all of them, not
+/// only for the message that caused it. A process therefore starts with one delivery. If it is not a redelivery, the
+/// full prefetch applies. Otherwise the process has to survive some time with one, then with ten. Workers need no
+/// coordination for this.
 package struct PrefetchRamp {
     private enum Stage {
         case first, few, full
     }
 
-    /// The second step.
+    /// The prefetch of the second step.
     package static let few: UInt16 = 10
-    /// How long a process lives with redeliveries before it takes more of them.
+    /// How long a process has to survive redeliveries before the prefetch grows.
     package static let survival = Duration.seconds(1)
 
     private let full: UInt16
     private var stage: Stage
-    /// When the first redelivery of this stage came.
+    /// When the first redelivery of this stage arrived.
     private var since: Instant?
 
-    /// - Parameter isSlow: `false` begins with all.
+    /// - Parameter isSlow: `false` starts with the full prefetch.
     package init(full: UInt16, isSlow: Bool = true) {
         self.full = full
         stage = isSlow && full > 1 ? .first : .full
     }
 
-    /// What the queue is consumed with now.
+    /// The current prefetch of the queue.
     package var prefetch: UInt16 {
         switch stage {
         case .first: 1
@@ -37,12 +36,12 @@ package struct PrefetchRamp {
         }
     }
 
-    /// When it goes on by itself.
+    /// When the next step follows without a fresh delivery.
     package var deadline: Instant? {
         since.map { $0 + Self.survival }
     }
 
-    /// A message came. True if ``prefetch`` is another now.
+    /// A message arrived. Returns true if ``prefetch`` changed.
     package mutating func delivered(isRedelivered: Bool, at now: Instant) -> Bool {
         guard stage != .full else { return false }
         guard isRedelivered else {
@@ -54,7 +53,7 @@ package struct PrefetchRamp {
         return false
     }
 
-    /// True if ``prefetch`` is another now.
+    /// Returns true if ``prefetch`` changed.
     package mutating func expire(at now: Instant) -> Bool {
         guard let deadline, now >= deadline else { return false }
         since = nil

@@ -1,10 +1,10 @@
-/// Whether a worker can do its work, and whether it ever could.
+/// Whether a worker is ready, and whether it ever was.
 struct Readiness {
     var isPublisherOpen = false
     private var isReady = false
     private(set) var wasReady = false
 
-    /// - Returns: whether that is a change.
+    /// - Returns: whether the state changed.
     mutating func update(_ ready: Bool) -> Bool {
         guard ready != isReady else { return false }
         isReady = ready

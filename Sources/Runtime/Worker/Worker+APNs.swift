@@ -4,9 +4,9 @@ import Logging
 import Pipeline
 import TLS
 
-/// The worker's side towards APNs: what the pools tell, and what becomes of them in a reload.
+/// Handles the events of a worker's pools, and reloads.
 extension Worker {
-    /// Hears the pools that have something to say, which may give them something to send.
+    /// Takes the events of the pools that have some; these may create new requests.
     func takeReplies() {
         while pools.agenda.popDue(at: now.instant) != nil {}
         pools.takeWoken()
@@ -20,7 +20,7 @@ extension Worker {
         }
     }
 
-    /// Has the pools send what they were given; what they have to say then is heard in the next turn.
+    /// Lets the pools send their requests; resulting events are taken in the next turn.
     func stepPools() {
         pools.takeWoken()
         for number in pools.due.map(PoolID.init) {
@@ -58,7 +58,7 @@ extension Worker {
             dispatch.mayRecover(at: now)
             if pools.refused.remove(number) != nil { dispatch.certificateTaken(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
-            // The pool goes on trying; once is enough to be told.
+            // The pool keeps trying to connect; one line is enough.
             if pools.refused.insert(number).inserted {
                 log.error("APNs refuses a certificate", metadata: metadata(pool, "error.message", error))
             }
@@ -99,18 +99,18 @@ extension Worker {
 
     // MARK: Reload
 
-    /// Goes over to another plan: new pools connect first, and take over from the old ones when they are ready.
+    /// Applies another plan: new pools connect first, and replace the old ones when they are ready.
     ///
-    /// A worker that drains keeps what it has.
+    /// A draining worker keeps its plan.
     ///
     /// - Parameters:
-    ///   - plan: has the queues that this worker has.
-    ///   - contexts: for every pool that the plan before does not have.
+    ///   - plan: must have the same queues as this worker.
+    ///   - contexts: for every pool that the previous plan cannot serve.
     package func reload(_ plan: AppPlan, contexts: AppPlan.Contexts, at now: Moment) {
         guard drain.stage == .running else { return }
         self.now = now
         var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
-        // The queues stay.
+        // A reload does not change the queues.
         settings.queues = intake.settings.queues
         use(settings)
         pace = TurnPace(plan.configuration)
@@ -155,7 +155,7 @@ extension Worker {
     }
 
     func advanceHandovers() {
-        // Once everything is being closed, no pool takes anything over.
+        // During the close no pool takes over from another.
         if isWorking, pools.roster.isChanging { handOver() }
     }
 

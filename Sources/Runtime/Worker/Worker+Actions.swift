@@ -5,9 +5,9 @@ import Decoding
 import Logging
 import Pipeline
 
-/// What intake, dispatch and outbox ask for, done.
+/// Executes the actions of intake, dispatch and outbox.
 extension Worker {
-    /// Does what is asked for, and what follows from that, until nothing more is.
+    /// Executes actions, including those that follow from them, until none are left.
     func performActions() {
         while let action = actions.next() { perform(action) }
     }
@@ -65,9 +65,9 @@ extension Worker {
         }
     }
 
-    /// Publishes what waits, as far as the publishing connections take it.
+    /// Writes waiting publishes while the publishing connections accept them.
     func publishWaiting() {
-        // What one lane cannot take may go to one before it.
+        // In reverse order, because a publish of one lane may move to an earlier lane.
         for lane in PublishLane.allCases.reversed() {
             let publisher = publishers[lane.rawValue]
             while outbox.publisher(lane, isOpen: publisher.canPublish) {
@@ -92,14 +92,14 @@ extension Worker {
         }
     }
 
-    /// Whether the broker takes no publishes.
+    /// Whether the broker blocks publishing.
     var isBlocked: Bool {
         publishers.contains(where: \.isBlocked)
     }
 
     // MARK: Hold time
 
-    /// Adopts settings, within what the broker allows.
+    /// Applies settings, limited by the broker's timeout.
     func use(_ settings: PipelineSettings) {
         var settings = settings
         if let longestHold { settings.limitHold(to: longestHold) }
@@ -110,7 +110,7 @@ extension Worker {
 
     /// The broker closed a channel because a delivery was held for its `consumer_timeout`.
     func shortenHold(for timeout: Duration) {
-        // A request may be held twice: for its turn, and for a last try.
+        // A request may be held twice: for its rate limit, and for a last try.
         let limit = max(timeout / 3, Self.shortestHold)
         guard longestHold.map({ limit < $0 }) ?? true else { return }
         longestHold = limit
@@ -123,6 +123,6 @@ extension Worker {
             ])
     }
 
-    /// So that connections can be opened within it.
+    /// Leaves enough time to open a connection.
     private static let shortestHold = Duration.seconds(5)
 }

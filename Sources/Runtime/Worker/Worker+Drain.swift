@@ -4,7 +4,7 @@ package import Core
 import Decoding
 import Pipeline
 
-/// How a worker ends.
+/// The drain of a worker.
 extension Worker {
     /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
     package func startDrain(deadline: Instant) {
@@ -14,18 +14,18 @@ extension Worker {
         performActions()
     }
 
-    /// Closes everything now; what is unsettled goes back to its queue.
+    /// Closes everything now; the broker requeues unsettled deliveries.
     package func stop() {
         if !isIdle { drain.cutShort() }
         end()
     }
 
-    /// Whether everything is closed in order, or given up.
+    /// Whether everything is closed, in order or after the deadline.
     package var hasEnded: Bool {
         drain.stage == .ended
     }
 
-    /// Whether the end came before everything was settled that could be.
+    /// Whether the drain ended with unsettled deliveries.
     package var wasCutShort: Bool {
         drain.wasCutShort
     }
@@ -54,7 +54,8 @@ extension Worker {
             drain.flushed(at: now.instant)
             consumer.close(at: now.instant)
         case .closing:
-            // What APNs has not answered by the deadline is given up: its connections are not waited for.
+            // Requests that APNs has not answered by the deadline are given up, so their connections are not waited
+            // for.
             let isClosed =
                 consumer.isClosed && publishers.allSatisfy(\.isClosed) && inquiries.isClosed
                 && decoders.allSatisfy(\.hasStopped)
@@ -64,15 +65,15 @@ extension Worker {
         }
     }
 
-    /// Whether nothing is left to do for any delivery.
+    /// Whether no delivery is unsettled.
     private var isIdle: Bool { intake.unsettled == 0 }
 
-    /// Whether all that is left belongs to paused apps, or is put off: waiting longer changes nothing.
+    /// Whether only held or deferred requests are left, so that waiting longer changes nothing.
     private var holdsOnly: Bool {
         outbox.counters.unconfirmed == 0 && !intake.isAsking && dispatch.holdsOnly
     }
 
-    /// Nobody waits any more for what only waits.
+    /// Returns everything that only waits.
     private func giveBackWaiting() {
         intake.giveBackDeferred()
         dispatch.giveBackWaiting(at: now)

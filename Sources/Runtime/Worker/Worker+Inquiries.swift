@@ -2,7 +2,7 @@ import AMQP
 import Core
 import Pipeline
 
-/// Questions to the broker on a connection that neither consumes nor publishes. One is open at a time.
+/// Inquiries to the broker on a separate control connection. One is pending at a time.
 extension Worker {
     enum Inquiry {
         /// Whether the requester of returned direct replies is connected.
@@ -11,7 +11,7 @@ extension Worker {
         case stream(QueueID)
     }
 
-    /// A delivery arrived; it goes on to the intake unless its queue may be a stream.
+    /// A delivery arrived. It goes to the intake unless its queue may be a stream.
     func take(_ delivery: Delivery, oversizeBody: UInt64? = nil) {
         guard !queues[delivery.queue.index].suspicion.holds(delivery, oversizeBody: oversizeBody) else { return }
         forward(delivery, oversizeBody: oversizeBody)
@@ -26,7 +26,7 @@ extension Worker {
         performActions()
     }
 
-    /// Asks the next question, unless one is open.
+    /// Sends the next inquiry, unless one is pending.
     func inquire() {
         guard isWorking, inquiry == nil else { return }
         let suspect = drain.stage == .running ? queues.firstIndex { $0.suspicion.isOpen } : nil
@@ -34,7 +34,7 @@ extension Worker {
         inquiries.start(at: now.instant)
         guard inquiries.isOpen else { return }
         if let suspect {
-            // A stream refuses basic.get; other queues give a message, or say that they are empty.
+            // A stream refuses basic.get; other queues return a message or report that they are empty.
             inquiry = .stream(QueueID(suspect))
             inquiries.request(.get(queue: intake.settings.queues[suspect].name), at: now.instant)
         } else if let name = outbox.nextRequester() {
@@ -87,6 +87,6 @@ extension Worker {
         }
     }
 
-    /// What a stream answers to `basic.get`. Source: AMQP 0-9-1, section 1.2 (constants).
+    /// The reply code of a stream to `basic.get`. Source: AMQP 0-9-1, section 1.2 (constants).
     private static let notImplemented: UInt16 = 540
 }

@@ -6,53 +6,52 @@ import DequeModule
 import Logging
 package import Pipeline
 
-/// One whole worker: consumes, sends, publishes, acknowledges. It has no socket, clock or thread: it runs on whatever
-/// network it is given.
+/// A complete worker: consumes, sends, publishes, acknowledges. It has no socket, clock or thread; it runs on any
+/// network.
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when ``nextDeadline`` has passed.
 ///
 /// It is flat because each property is a separate part of the worker, and a turn uses nearly all of them.
 package final class Worker {
-    /// What the worker has to say to whoever runs it.
+    /// Events for the worker's owner.
     package enum Event {
         case ready
         case notReady
-        /// The broker refuses us in a way that waiting does not mend, and we were never ready.
+        /// The broker refuses permanently, and the worker was never ready.
         case failed(AMQPError)
         /// The configuration names a queue that is a stream.
         case consumesStream(String)
     }
 
     let consumer: AMQPConnection
-    /// One for each of ``PublishLane``; those for direct replies are opened when they are first needed.
+    /// One for each ``PublishLane``; those for direct replies are opened on demand.
     let publishers: [AMQPConnection]
-    /// Asks whether requesters of direct replies are connected, and whether queues are streams; opened when it is first
-    /// needed.
+    /// Checks whether requesters of direct replies are connected, and whether queues are streams. Opened on demand.
     let inquiries: AMQPConnection
-    /// What the broker is being asked.
+    /// The pending inquiry.
     var inquiry: Inquiry?
     var pools: WorkerPools
     let logThrottle: LogThrottle
-    /// New passwords that the broker took or refused, one for each connection.
+    /// New passwords that the broker accepted or refused, one for each connection.
     var secretRenewals = SecretRenewals()
-    /// By what a connection is for.
+    /// By the purpose of the connection.
     var failures: [String: FailureLog] = [:]
     var events = Deque<Event>()
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
     var intakeLevel = Intake.Level.full
-    /// What the broker's `consumer_timeout` allows, once it has closed a channel for it.
+    /// The limit from the broker's `consumer_timeout`, known after it has closed a channel.
     var longestHold: Duration?
     var pace: TurnPace
     private var nextCount = Instant.distantPast
     private(set) var readiness = Readiness()
     var drain = DrainMachine()
     var flush: AcknowledgementFlush?
-    /// When the turn began that is going on.
+    /// The beginning of the current turn.
     var now: Moment {
         didSet { logThrottle.advance(to: now.instant) }
     }
-    // A message's way: intake, dispatch, outbox, and back to the intake. Each returns actions, see `perform(_:)`.
+    // The path of a message: intake, dispatch, outbox, then the intake again. Each returns actions, see `perform(_:)`.
     let actions = ActionQueue()
     var intake: Intake
     var dispatch: Dispatch
@@ -63,13 +62,13 @@ package final class Worker {
     /// `nil` where nothing is traced.
     package let tracer: Tracer?
 
-    /// What a worker is made of.
+    /// The parts of a worker.
     struct Parts {
         let index: Int
         let settings: PipelineSettings
         let queues: [ConsumedQueue]
         let consumer: AMQPConnection
-        /// One for each of ``PublishLane``.
+        /// One for each ``PublishLane``.
         let publishers: [AMQPConnection]
         let inquiries: AMQPConnection
         /// One for each of ``PipelineSettings/processes``.
@@ -115,7 +114,7 @@ package final class Worker {
         return sum
     }
 
-    /// What APNs refuses now, and how much waits for it.
+    /// The apps and topics that APNs refuses now, with the number of held notifications.
     package var paused: [PausedTopic] {
         dispatch.gates.paused
     }
@@ -125,13 +124,13 @@ package final class Worker {
         dispatch.isSuspended
     }
 
-    /// Something has changed that refusals may be due to, such as a credential: what is paused is tried now.
+    /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
     package func probeSoon(at now: Moment) {
         dispatch.probeSoon(at: now)
         performActions()
     }
 
-    /// How far apart turns begin at least.
+    /// The minimum time between the starts of turns.
     package var turnInterval: Duration {
         pace.interval(unsettled: intake.unsettled)
     }
@@ -142,7 +141,7 @@ package final class Worker {
 
     // MARK: Turns
 
-    /// Takes what happened on the connections, and has everything done that follows.
+    /// Takes the events of all connections, and executes the resulting actions.
     package func step(at now: Moment) {
         self.now = now
         if isWorking {
@@ -195,7 +194,7 @@ package final class Worker {
         step(at: now)
     }
 
-    /// Whether anything may still begin. Once everything is being closed, what is left goes back to its queue.
+    /// Whether new work may start. Once the connections are closing, the broker requeues the rest.
     var isWorking: Bool {
         drain.stage < .flushing
     }
@@ -222,7 +221,7 @@ package final class Worker {
                 }
             case .engine(.channelClosed(let queue, let error)):
                 queues[queue.index].isConsuming = false
-                // A queue that stays missing costs the others nothing.
+                // A queue that stays missing has no effect on the others.
                 if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
                 queues[queue.index].hasDelivered = false
                 queues[queue.index].suspicion = StreamSuspicion()
@@ -244,7 +243,7 @@ package final class Worker {
         updateReadiness()
     }
 
-    /// Asks about what has just come, and takes the answers about what came before.
+    /// Sends new messages to the decoder processes, and takes their answers.
     private func stepDecoders() {
         for decoder in decoders {
             decoder.step(at: now)
@@ -270,7 +269,7 @@ package final class Worker {
         consumer.setPrefetch(queues[index].ramp.prefetch, queue: delivery.queue, at: now.instant)
     }
 
-    /// How many deliveries of a queue the broker may have unsettled here now.
+    /// The prefetch of a queue that is in force now.
     func prefetch(inForceOf queue: QueueID) -> UInt16 {
         switch intakeLevel {
         case .full: queues[queue.index].ramp.prefetch
@@ -279,10 +278,10 @@ package final class Worker {
         }
     }
 
-    /// How often queues are asked for their messages at most, whoever wants to know.
+    /// The shortest interval between message counts of the queues.
     private static let countInterval = Duration.seconds(5)
 
-    /// Has the queues say how many messages wait in them, for the snapshots to come.
+    /// Requests the number of waiting messages in the queues, for later snapshots.
     package func countMessages(at now: Moment) {
         guard nextCount <= now.instant, drain.stage == .running else { return }
         nextCount = now.instant + Self.countInterval

@@ -6,9 +6,9 @@ import Decoding
 package import Logging
 import Pipeline
 
-/// Builds a worker from a plan, on whatever networks it is to run.
+/// Makes a worker from a plan on given networks.
 package enum WorkerFactory {
-    /// What workers run on.
+    /// The environment of workers.
     package struct Environment {
         package let brokerNetwork: any Network
         package let apnsNetwork: any Network
@@ -30,7 +30,7 @@ package enum WorkerFactory {
 
     /// - Parameters:
     ///   - contexts: for all of the plan's pools.
-    ///   - startsSlowly: whether it takes few deliveries at first, see ``PrefetchRamp``.
+    ///   - startsSlowly: whether it starts with a small prefetch, see ``PrefetchRamp``.
     package static func worker(
         index: Int, plan: AppPlan, contexts: AppPlan.Contexts, on environment: Environment, startsSlowly: Bool = true,
         at now: Moment
@@ -39,7 +39,7 @@ package enum WorkerFactory {
         let configuration = plan.configuration
         let settings = PipelineSettings(configuration, worker: WorkerName.text(index: index))
         let log = LogThrottle(environment.log, at: now.instant)
-        // A ramp registers its consumer anew, and a queue with a single active one would go on with another worker's.
+        // A ramp re-registers its consumer, so a queue with a single active consumer would switch to another worker.
         let queues = configuration.queues.map {
             ConsumedQueue(ramp: PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive))
         }
@@ -76,7 +76,7 @@ package enum WorkerFactory {
 }
 
 extension PublishLane {
-    /// What the broker's management shows a connection to be for.
+    /// The purpose of a connection, shown by the broker's management.
     fileprivate var activity: String {
         switch self {
         case .queues: "publish"

@@ -3,51 +3,51 @@ import Core
 package import Pipeline
 import TLS
 
-/// What the control thread tells a worker.
+/// Commands from the control thread to a worker.
 package enum WorkerCommand: Sendable {
-    /// Stop consuming, finish what is in flight, then end, at the latest after so long.
+    /// Stop consuming, finish the requests in flight, then end, at the latest after this time.
     case drain(within: Duration)
-    /// Tell how everything is: ``WorkerReport/Event/told(_:)``.
+    /// Report the state: ``WorkerReport/Event/told(_:)``.
     case tell
-    /// End at once; what is in flight goes back to its queue.
+    /// End at once; the broker requeues the requests in flight.
     case stop
-    /// The last ``WorkerReport/Event/spans(_:)`` have arrived.
+    /// The control thread has the last ``WorkerReport/Event/spans(_:)``.
     case tookSpans
-    /// Go over to another configuration, for which everything is ready.
+    /// Apply another configuration, for which everything is prepared.
     case reload(AppPlan, AppPlan.Contexts)
     /// Log in with another password from now on.
     case renewPassword(Secret)
 }
 
-/// What a worker tells the control thread.
+/// Reports from a worker to the control thread.
 package struct WorkerReport: Sendable {
-    /// What keeps a worker from working.
+    /// The reason why a worker cannot work.
     package enum Failure: Sendable {
         /// A file that the configuration names cannot be used.
         case configuration
-        /// The broker refuses in a way that waiting does not mend.
+        /// The broker refuses permanently.
         case unavailable
-        /// This machine's own limits or set-up: `EMFILE`, `ENOMEM` …
+        /// Limits or set-up of this machine: `EMFILE`, `ENOMEM` …
         case `internal`
 
-        /// Of an error that ended a worker's thread.
+        /// From an error that ended a worker's thread.
         init(_ error: any Error) {
             self = error is TLSError ? .configuration : .internal
         }
     }
 
     package enum Event: Sendable {
-        /// Every queue is being consumed (again).
+        /// All queues are consumed (again).
         case ready
-        /// Some queue is not being consumed any more.
+        /// A queue is no longer consumed.
         case notReady
         /// The answer to ``WorkerCommand/tell``.
         case told(WorkerSnapshot)
         /// Finished spans, answered by ``WorkerCommand/tookSpans``.
         case spans(Tracer.Batch)
-        /// The worker cannot start or go on; the process is to end.
+        /// The worker cannot start or continue; the process ends.
         case failed(Failure, message: String)
-        /// The worker has ended: in order, or cut short by its drain deadline or a command with deliveries unsettled.
+        /// The worker has ended: in order, or with unsettled deliveries because of its drain deadline or a command.
         case ended(PipelineCounters, inOrder: Bool)
     }
 

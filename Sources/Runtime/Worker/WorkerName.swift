@@ -1,9 +1,9 @@
 import Core
 import Glibc
 
-/// What a worker is called where others read it: host, process, thread and version.
+/// The name of a worker for other systems: host, process, thread and version.
 package enum WorkerName {
-    /// The longest host name that Linux has, in bytes (HOST_NAME_MAX).
+    /// The longest host name on Linux, in bytes (HOST_NAME_MAX).
     private static let longestHostName = 64
 
     package static let host: String = {

@@ -4,32 +4,32 @@ package import Core
 package import Decoding
 package import Pipeline
 
-/// A worker in numbers, at one moment: what it tells those who watch.
+/// The figures of a worker at one moment, for monitoring.
 /// It is flat because each property is one of those numbers.
 package struct WorkerSnapshot: Sendable {
     package struct Queue: Sendable {
         package let name: String
         package let prefetch: UInt16
-        /// What the broker may have delivered now: less after a start, and while no app can send.
+        /// The current prefetch: smaller after a start, and while no app can send.
         package let prefetchInForce: UInt16
         package let isConsuming: Bool
-        /// What waited in it when it was last asked; `nil` if it has not answered yet.
+        /// The queue depth at the last count; `nil` before the first answer.
         package let messages: UInt32?
-        /// What its pace permits to be sent now, and what waits for that; `nil` where it has none.
+        /// The available permits of its rate limit and the notifications that wait for it; `nil` without a limit.
         package let pace: (permits: Int, waiting: Int)?
     }
 
     package struct App: Sendable {
         package let name: AppName
-        /// Connections that its notifications may take, and of these the ones on which APNs has taken the credential.
+        /// Connections for its notifications, and the number on which APNs has accepted the credential.
         package let connections: Int
         package let authenticated: Int
     }
 
     package struct Pool: Sendable {
-        /// The first of the configured apps that use it; `nil` once none does.
+        /// The first configured app that uses it; `nil` if none does any more.
         package let app: AppName?
-        /// What it carries of that app: `notifications` (which may be all), `broadcasts` or `channels`.
+        /// The requests of that app that it carries: `notifications` (possibly all), `broadcasts` or `channels`.
         package let cargo: StaticString?
         package let endpoint: Endpoint
         package let maximumConnections: Int
@@ -51,40 +51,40 @@ package struct WorkerSnapshot: Sendable {
     package let counters: PipelineCounters
     package let timings: Timings
     package let tally: NotificationTally
-    /// The tally's apps, by their number.
+    /// The tally's apps, by number.
     package let names: [AppName]
-    /// When the delivery arrived that has been unsettled for longest.
+    /// The arrival of the oldest unsettled delivery.
     package let oldestUnsettled: Instant?
     package let queues: [Queue]
-    /// Nothing is consumed, because no app can send.
+    /// Nothing is consumed because no app can send.
     package let isSuspended: Bool
-    /// What is kept in memory beside what is in flight.
+    /// Kept in memory in addition to the requests in flight.
     package let remembered: Int
     package let orphans: Int
     package let suspects: Int
     package let isPublisherOpen: Bool
-    /// Requests whose results wait for a reply queue that refuses them.
+    /// Requests whose results wait for a refusing reply queue.
     package let refused: Int
     package let refusing: RefusingDestinations
-    /// The broker takes no publishes.
+    /// The broker blocks publishing.
     package let isBlocked: Bool
     package let secretRenewals: SecretRenewals
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [Pool]
-    /// What the pools did that are not there any more.
+    /// The counters of removed pools.
     package let formerPools: PoolCounters
     package let paused: [PausedTopic]
     package let processes: [Process]
-    /// Lines that its log did not get because of their number.
+    /// Log lines that were suppressed because of their number.
     package let suppressedLogLines: UInt64
 
-    /// How long the delivery has been unsettled that has been for longest.
+    /// The age of the oldest unsettled delivery.
     package var longestUnsettled: Duration {
         oldestUnsettled.map { takenAt.instant - $0 } ?? .zero
     }
 
-    /// Everything that was done to connections with APNs.
+    /// The sum of all pools, removed ones included.
     package var poolCounters: PoolCounters {
         var sum = formerPools
         for pool in pools { sum.add(pool.statistics.counters) }
@@ -99,7 +99,7 @@ package struct SecretRenewals: Sendable {
 }
 
 extension [WorkerSnapshot] {
-    /// Messages that wait in each queue. Every worker is told the same number, some of them later than others.
+    /// The depth of each queue. All workers see the same queues; the newest snapshot counts.
     package var messages: [String: UInt32] {
         sorted { $0.takenAt.instant < $1.takenAt.instant }.flatMap(\.queues).reduce(into: [:]) { newest, queue in
             if let messages = queue.messages { newest[queue.name] = messages }
@@ -108,13 +108,13 @@ extension [WorkerSnapshot] {
 }
 
 extension Worker {
-    /// When the delivery arrived that has been unsettled for longest; `nil` if there is none.
+    /// The arrival of the oldest unsettled delivery; `nil` if there is none.
     private var oldestArrival: Instant? {
         (intake.requests + dispatch.requests + outbox.requests).map(\.arrived.instant).min()
     }
 
-    /// Takes time in proportion to what is in flight, connected and configured, and nothing from the message path but
-    /// that.
+    /// Takes time in proportion to the requests in flight, connections and configured apps; the message path only pays
+    /// for this call.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
         let apps = dispatch.configured.map { dispatch.app(in: $0) }
         var timings = intake.timings

@@ -7,14 +7,14 @@ import Pipeline
 package import System
 import TLS
 
-/// A worker on a thread with an event loop and sockets of its own.
+/// A worker on a separate thread with its event loop and sockets.
 package final class WorkerThread: LoopOwner {
     private let index: Int
     private let loop: EventLoop
     private let worker: Worker
     private let reports: Mailbox<WorkerReport>
 
-    /// What a worker's thread is given.
+    /// The inputs of a worker's thread.
     package struct Task: Sendable {
         let index: Int
         let plan: AppPlan
@@ -38,7 +38,7 @@ package final class WorkerThread: LoopOwner {
 
     package typealias Body = @Sendable (Task) -> Void
 
-    /// The body of a worker's thread: runs the worker until it has ended, and reports what happens.
+    /// The body of a worker's thread: runs the worker until it has ended, and reports its events.
     @Sendable package static func run(_ task: Task) {
         func report(_ event: WorkerReport.Event) {
             task.reports.post(WorkerReport(worker: task.index, event: event))

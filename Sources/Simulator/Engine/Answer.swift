@@ -1,52 +1,52 @@
 package import HTTP2
 
-/// What APNs answers to one request: a status, and for a failure a reason.
+/// The simulated response to one request: a status, and a reason for failures.
 ///
 /// Source: "Handling notification responses from APNs".
 package struct Answer: Equatable, Sendable {
-    /// How the body is written; everything but ``json`` is a fault that a script asks for.
+    /// The form of the body; everything but ``json`` is a scripted fault.
     package enum Body: String, CaseIterable, Sendable {
-        /// `{"reason":"…"}`, with `"timestamp"` (milliseconds) where there is one; empty for a success.
+        /// `{"reason":"…"}`, with `"timestamp"` (milliseconds) if there is one; empty for a success.
         case json
-        /// No body at all, whatever the status.
+        /// No body, regardless of the status.
         case none
         /// Bytes that are not JSON.
         case garbage
         /// A valid JSON object of 64 KiB.
         case huge
-        /// JSON that ends in its middle.
+        /// JSON that ends prematurely.
         case truncated
-        /// The headers alone, as if a body followed; it never does.
+        /// The headers without END_STREAM; the body never follows.
         case withheld
     }
 
-    /// What stands in `apns-id`, or in `apns-request-id`; everything but ``same`` is a fault that a script asks for.
+    /// The value of `apns-id` or `apns-request-id`; everything but ``same`` is a scripted fault.
     package enum Identifier: String, CaseIterable, Sendable {
-        /// The request's own.
+        /// The ID of the request.
         case same
         /// The header is missing.
         case none
-        /// A UUID that nobody sent.
+        /// A random UUID.
         case other
-        /// The request's own in upper case.
+        /// The ID of the request in upper case.
         case upper
-        /// No UUID at all.
+        /// Not a UUID.
         case garbage
     }
 
     package var status: UInt16
     package var reason: String?
-    /// Milliseconds since 1970 UTC; only a 410 has one.
+    /// Milliseconds since 1970 UTC; only in a 410 response.
     package var timestamp: Int64?
     package var body: Body
     package var identifier = Identifier.same
-    /// The most that one DATA frame carries, in bytes; `nil` for as much as fits.
+    /// The maximum length of a DATA frame, in bytes; `nil` for no limit.
     package var largestFrame: Int?
     /// Whether trailers follow the body.
     package var hasTrailers = false
-    /// What the stream is reset with after the answer.
+    /// The error code of a reset after the response.
     package var resetCode: HTTP2ErrorCode?
-    /// Why a request was refused, for the log: what is wrong with it, in words.
+    /// The cause of a refusal, for the log.
     package var cause: String?
 
     package init(
@@ -61,7 +61,7 @@ package struct Answer: Equatable, Sendable {
 
     package static let accepted = Answer(200)
 
-    /// The bytes of the body; empty where there is none.
+    /// The bytes of the body; may be empty.
     package var bodyBytes: [UInt8] {
         switch body {
         case .none, .withheld: return []

@@ -1,32 +1,32 @@
 import Core
 import HTTP2
 
-/// What one connection of the simulator keeps about its streams.
+/// The state of a simulated connection's streams.
 struct StreamTable {
-    /// Something for a stream that has to wait until its answer has left.
+    /// A frame that has to wait until the response of its stream was sent.
     enum Afterthought {
         case reset(stream: Int32, HTTP2ErrorCode)
-        /// For a stream that is closed.
+        /// For a stream that is already closed.
         case anotherReset(stream: Int32, HTTP2ErrorCode)
     }
 
-    /// Answers that are not due yet, by stream.
+    /// Delayed responses, by stream.
     var waiting: [Int32: PreparedAnswer] = [:]
     /// Streams that were answered before their request was complete.
     var answeredEarly: Set<Int32> = []
     var afterthoughts: [Afterthought] = []
-    /// Streams that never get an answer.
+    /// Streams without a response.
     var silent: Set<Int32> = []
-    /// The highest stream that is still worked on.
+    /// The highest stream that is processed.
     var lastAllowed = Int32.max
 }
 
-/// What one connection of the simulator knows of its client.
+/// The state of a simulated connection's client.
 struct ClientState {
     /// With the bundle IDs that were known when the connection was bound.
     var rules: RequestRules
     var credential = CredentialBinding()
-    /// Instead of provider tokens, if the client showed one.
+    /// Replaces provider tokens if the client presented one.
     var certificate: ClientCertificate?
     var errors = ErrorTally()
     var indexing = HeaderIndexing()
@@ -36,10 +36,10 @@ struct ClientState {
     }
 }
 
-/// How far one connection is with the script.
+/// A connection's progress in the script.
 struct ScriptRun {
     var counters: ScriptCounters
-    /// The script's lines for idle connections: how long, and which; the shortest first.
+    /// The script's rules for idle connections with their times, shortest first.
     private let idleRules: [(time: Duration, rule: Int)]
     private var nextIdle = 0
     private var lastActivity = Instant.distantFuture
@@ -57,18 +57,18 @@ struct ScriptRun {
         lastActivity = now
     }
 
-    /// A request came: the connection is not idle, and all lines for idle connections apply again.
+    /// A request arrived: the connection is active, and all idle rules apply again.
     mutating func requestReceived(at now: Instant) {
         lastActivity = now
         nextIdle = 0
     }
 
-    /// When the next line for an idle connection applies; `nil` after the last one.
+    /// When the next idle rule applies; `nil` after the last one.
     var idleDeadline: Instant? {
         nextIdle < idleRules.count ? lastActivity + idleRules[nextIdle].time : nil
     }
 
-    /// - Returns: The index of a line for an idle connection that applies now; `nil` if none does any more.
+    /// - Returns: The index of an idle rule that applies now; `nil` if none is left.
     mutating func popIdleRule(at now: Instant) -> Int? {
         guard let idleDeadline, idleDeadline <= now else { return nil }
         defer { nextIdle += 1 }

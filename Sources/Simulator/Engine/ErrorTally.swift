@@ -1,7 +1,7 @@
-/// The errors that one connection has earned.
+/// The client errors on one connection.
 ///
-/// Too many of them cost it its streams, and too many bad device tokens its life; a device token that died (410) is no
-/// error of the sender's. Source: "Handling notification responses from APNs".
+/// Too many errors reduce the connection to one stream, and too many bad device tokens close it. A 410 does not count
+/// as a client error. Source: "Handling notification responses from APNs".
 struct ErrorTally {
     enum Consequence: Equatable {
         /// SETTINGS_MAX_CONCURRENT_STREAMS becomes 1.

@@ -1,15 +1,14 @@
 import Core
 import HTTP2
 
-/// Watches how one connection uses the HPACK table.
+/// Checks how one connection uses the HPACK table.
 ///
-/// Apple asks for `:path` and `authorization` without indexing, and for `apns-id`, `apns-expiration` and
-/// `apns-collapse-id` with indexing the first time and without it from then on. Source: "Sending notification requests
-/// to APNs".
+/// Apple requires `:path` and `authorization` without indexing. `apns-id`, `apns-expiration` and `apns-collapse-id` may
+/// be indexed once per connection. Source: "Sending notification requests to APNs".
 struct HeaderIndexing {
     private var seen: Set<[UInt8]> = []
 
-    /// - Returns: how many fields of this request went into the table against the advice.
+    /// - Returns: the number of fields in this request that violate these rules.
     mutating func violations(in request: HTTP2Request) -> Int {
         var violations = 0
         for (header, representation) in zip(request.headers, request.representations)

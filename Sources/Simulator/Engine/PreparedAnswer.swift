@@ -1,14 +1,14 @@
 import Core
 import HTTP2
 
-/// An answer with its headers, ready for a stream, and the ledger's entry for it.
+/// A response with its headers for a stream, and its ledger entry.
 struct PreparedAnswer {
     var answer: Answer
     var headers: [HTTP2Header]
-    /// The JSON of a success that has one; a failure's comes from its answer.
+    /// The JSON of a successful response; a failure's JSON comes from its answer.
     var body: [UInt8] = []
     var record: SimulatorLedger.Record
-    /// Whether a success carries `apns-unique-id`.
+    /// Whether a successful response has `apns-unique-id`.
     var bringsUniqueID = false
 
     private static let idName = Array("apns-id".utf8)
@@ -37,9 +37,9 @@ struct PreparedAnswer {
         return try session.respond(stream: stream, message)
     }
 
-    /// Bends the header that says which request this answers, as the answer has it.
+    /// Applies ``Answer/identifier`` to the header that identifies the request.
     ///
-    /// - Parameter other: an ID that nobody sent.
+    /// - Parameter other: a random ID.
     mutating func bendIdentifier(_ other: @autoclosure () -> [UInt8]) {
         guard let index = headers.firstIndex(where: { $0.name == Self.idName || $0.name == Self.requestIDName }) else {
             return

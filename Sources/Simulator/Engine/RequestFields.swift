@@ -1,7 +1,7 @@
 import Core
 package import HTTP2
 
-/// The header fields of a request that APNs reads, each as it came.
+/// The header fields of a request that APNs reads, unmodified.
 ///
 /// APNs ignores all others. Source: "Sending notification requests to APNs" and "Sending broadcast push notification
 /// requests to APNs".
@@ -17,7 +17,7 @@ package struct RequestFields: Sendable {
     package var collapseID: [UInt8]?
     package var channelID: [UInt8]?
     package var requestID: [UInt8]?
-    /// The name of one of these that came twice.
+    /// The name of a repeated field.
     package var duplicate: [UInt8]?
 
     package init(_ headers: [HTTP2Header]) {
@@ -47,7 +47,7 @@ package struct RequestFields: Sendable {
     }
 }
 
-/// Which of APNs' services a port offers; Apple keeps them on hosts and ports of their own.
+/// The service of APNs that a port offers; Apple uses separate hosts and ports.
 package enum PortService: Sendable {
     case all, notifications, channelManagement
 
@@ -59,7 +59,7 @@ package enum PortService: Sendable {
     }
 }
 
-/// What a request's `:path` names.
+/// The target in a request's `:path`.
 package enum RequestTarget: Equatable, Sendable {
     /// `/3/device/<device token>`; the token may be anything, even empty.
     case device(ArraySlice<UInt8>)

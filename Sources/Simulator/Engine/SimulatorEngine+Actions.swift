@@ -1,10 +1,10 @@
 import Core
 import HTTP2
 
-/// What a script, a built-in token or an answer does to the connection.
+/// The effects of scripts, built-in tokens and responses on the connection.
 extension SimulatorEngine {
     func carryOut(_ plan: Plan, _ prepared: PreparedAnswer, on stream: Int32, at now: Instant) {
-        // A connection that is given up before the answer, or a GOAWAY that leaves the stream out, comes first.
+        // A cut without a response, or a GOAWAY that excludes the stream, comes first.
         let isCut = plan.connectionActions.contains(.cut)
         if isCut, plan.ending == nil {
             ended(prepared.record, .lost, at: now)
@@ -61,7 +61,7 @@ extension SimulatorEngine {
         }
     }
 
-    /// When APNs says that a token died, unless the script knows better: a day ago.
+    /// The default timestamp of a dead token: one day ago.
     private func dayBefore(_ now: Instant) -> Int64 {
         context.moment(at: now).wall.milliseconds - 86_400_000
     }
@@ -88,7 +88,7 @@ extension SimulatorEngine {
         }
     }
 
-    /// Whether what a request asks for is done, whatever its sender hears of it.
+    /// Whether the request is processed, even if the client gets no response.
     func isWorkedOn(_ stream: Int32, _ plan: Plan) -> Bool {
         switch plan.ending {
         case .answer, .reset(.refusedStream, _): return false
@@ -99,7 +99,7 @@ extension SimulatorEngine {
         }
     }
 
-    /// Whether a GOAWAY leaves its trigger to be worked on.
+    /// Whether a GOAWAY covers its trigger.
     private func covers(_ goaway: ScriptGoaway, _ stream: Int32) -> Bool {
         switch goaway.last {
         case .all, .this: true
@@ -125,7 +125,7 @@ extension SimulatorEngine {
 
     /// - Parameter last: `nil` for the highest stream seen.
     func sendGoaway(_ goaway: ScriptGoaway, last: Int32?, at now: Instant) {
-        // A later GOAWAY never takes back what an earlier one refused (RFC 9113, section 6.8).
+        // The last-stream-id of a later GOAWAY must not be higher (RFC 9113, section 6.8).
         let last = min(streams.lastAllowed, last ?? http.lastStreamID)
         streams.lastAllowed = last
         let reason = goaway.reason.map { Answer(503, $0).bodyBytes } ?? []
@@ -146,7 +146,7 @@ extension SimulatorEngine {
         }
     }
 
-    /// Ends the connection without a farewell.
+    /// Closes the connection without GOAWAY or close_notify.
     private func cut(withOutput: Bool, at now: Instant) {
         if case .ended = phase { return }
         ledger.count { $0.cuts += 1 }
@@ -158,7 +158,7 @@ extension SimulatorEngine {
         attempt { () throws(HTTP2Error) in try http.updateSettings(settings) }
     }
 
-    /// Asks something of the HTTP/2 session; one that fails is of no more use.
+    /// Calls the HTTP/2 session; a failure ends the connection.
     private func attempt(_ body: () throws(HTTP2Error) -> Void) {
         do {
             try body()

@@ -1,12 +1,12 @@
 import Core
 import HTTP2
 
-/// Requests against the rules, in Apple's order as far as it is known: see ``RequestRules``.
+/// Checks requests against the rules, in Apple's order as far as known: see ``RequestRules``.
 extension SimulatorEngine {
-    /// A request that has arrived as a whole.
+    /// A complete request.
     private struct Arrival {
         let fields: RequestFields
-        /// How often a request with its ID has come, this one counted.
+        /// The number of requests with its ID, including this one.
         let attempt: Int
         let stream: Int32
         let at: Instant
@@ -56,8 +56,8 @@ extension SimulatorEngine {
         }
     }
 
-    /// A request about channels: the lines of the script that name its operation come first. One that answers, or says
-    /// that the request is not worked on, takes the operation's place.
+    /// Handles a channel management request. Script rules that name its operation apply first. A rule that answers, or
+    /// prevents the processing, replaces the operation.
     private func manage(
         _ prepared: inout PreparedAnswer, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
         _ arrival: Arrival, keyTopics: [[UInt8]]
@@ -85,7 +85,7 @@ extension SimulatorEngine {
         carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
     }
 
-    /// The headers of a request whose body is still to come: the lines of the script for that moment.
+    /// Applies the early script rules to the headers of a request, before its body.
     func takeHeaders(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
         let fields = RequestFields(request.headers)
         guard stream <= streams.lastAllowed, case .target(let target) = open(fields) else { return }
@@ -108,7 +108,7 @@ extension SimulatorEngine {
         carryOut(plan, prepared, on: stream, at: now)
     }
 
-    /// What a request is for, unless this port has nothing of that kind.
+    /// The target of a request, if this port offers it.
     private func open(_ fields: RequestFields) -> RequestRules.Opening {
         let opening = client.rules.open(fields)
         if case .target(let target) = opening, !service.offers(target) {
@@ -117,14 +117,14 @@ extension SimulatorEngine {
         return opening
     }
 
-    /// The client's apns-id or apns-request-id, or one of our own if it gave none, or a bad one.
+    /// The client's apns-id or apns-request-id; a new one if it is missing or invalid.
     private func id(of fields: RequestFields) -> NotificationID {
         let stated = fields.id ?? fields.requestID
         let given = RequestRules.isCanonicalUUID(stated) ? stated.flatMap { NotificationID($0[...]) } : nil
         return given ?? context.makeID()
     }
 
-    /// Enters a request into the ledger.
+    /// Adds a request to the ledger.
     private func enter(
         _ request: HTTP2Request, _ fields: RequestFields, _ id: NotificationID, on stream: Int32, at now: Instant
     ) -> (attempt: Int, SimulatorLedger.Record) {
@@ -143,7 +143,7 @@ extension SimulatorEngine {
         return ScriptSubject(token: token, topic: topic, pushType: fields.pushType ?? [], attempt: attempt)
     }
 
-    /// A notification's answer: the rules' refusal, or what script and built-in tokens have for it, or 200.
+    /// Responds to a notification: a refusal by the rules, the response of script or built-in tokens, or 200.
     private func finish(
         _ prepared: inout PreparedAnswer, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ arrival: Arrival
     ) {
@@ -186,7 +186,7 @@ extension SimulatorEngine {
         return ArraySlice(token.map { $0 > 0x40 ? $0 | 0x20 : $0 })
     }
 
-    /// Whether a success names itself.
+    /// Whether a successful response has `apns-unique-id`.
     private func bringsUniqueID(_ target: RequestTarget) -> Bool {
         switch target {
         case .device: context.configuration.environment == .development
@@ -200,7 +200,7 @@ extension SimulatorEngine {
         prepared.headers.append(PreparedAnswer.uniqueID(context.makeID().bytes))
     }
 
-    /// What every answer to a target carries.
+    /// The headers of every response to a target.
     private func headers(for target: RequestTarget, _ fields: RequestFields, _ id: [UInt8]) -> [HTTP2Header] {
         if case .device = target { return [PreparedAnswer.id(id)] }
         let isGood = RequestRules.isCanonicalUUID(fields.requestID)
@@ -222,7 +222,7 @@ extension SimulatorEngine {
         return verdict
     }
 
-    /// The first valid provider token, or a certificate, lifts the limit of one stream.
+    /// The first valid provider token, or a certificate, raises the limit of one stream.
     func authenticated(at now: Instant) {
         client.rules = context.rules(at: now)
         if context.configuration.streams != context.configuration.streamsBeforeToken {

@@ -2,32 +2,32 @@ package import Core
 import HTTP2
 import TLS
 
-/// APNs' end of one connection: TLS, HTTP/2, the rules of Apple's text, and the script's behaviour.
+/// The server end of one simulated APNs connection: TLS, HTTP/2, Apple's documented rules, and the script.
 ///
-/// Answers are ready as soon as a request is complete, or when its delay has passed: delays are deadlines, so that
-/// virtual time is enough to wait for them. What was seen stands in the ledger.
+/// Responses are ready as soon as a request is complete, or after their delay. Delays are deadlines, so virtual time
+/// suffices for tests. The ledger records all requests.
 package final class SimulatorEngine: Engine {
     enum Phase {
         case handshaking, open
-        /// GOAWAY was sent: the connection ends with the last answer.
+        /// GOAWAY was sent: the connection ends with the last response.
         case draining
-        /// What is ready still goes out, with or without a farewell.
+        /// Pending output is sent, then the connection ends with or without close_notify.
         case ending(withFarewell: Bool)
         case ended
     }
 
-    /// Something that happens later.
+    /// A scheduled action.
     enum Timer {
         case answer(stream: Int32)
         case rule(Int)
         case goaway(ScriptGoaway, last: Int32?)
-        /// What was held back leaves.
+        /// Releases the held output.
         case release
     }
 
     let context: SimulatorContext
     let service: PortService
-    /// From 1, in the order in which the simulator's connections were opened.
+    /// From 1, in the order in which the connections were opened.
     let number: Int
     let http: HTTP2ServerSession
     private let tls: TLSSession
@@ -42,7 +42,7 @@ package final class SimulatorEngine: Engine {
     private var leaving = ByteQueue()
     private var wasClosed = false
     private var hasFailed = false
-    /// When something last happened, for events that appear while output is made.
+    /// The time of the last event, for events that occur while output is made.
     private var lastMoment = Instant(nanoseconds: 0)
 
     init(context: SimulatorContext, _ service: PortService, number: Int) throws(SimulatorError) {
@@ -220,7 +220,7 @@ package final class SimulatorEngine: Engine {
         }
     }
 
-    /// Ends the connection because the client broke TLS or HTTP/2; what tells it so still goes out.
+    /// Ends the connection because of a TLS or HTTP/2 error by the client; pending output is still sent.
     func fail(_ error: any Error) {
         switch phase {
         case .ending, .ended: phase = .ended

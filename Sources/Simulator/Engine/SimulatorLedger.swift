@@ -1,34 +1,34 @@
 package import Core
 package import HTTP2
 
-/// What all connections of a simulator have seen, for whoever checks that nothing was lost or sent twice.
+/// Records all requests of a simulator, so that tests can detect lost and duplicate ones.
 package final class SimulatorLedger: Sendable {
     package enum Ending: Equatable, Sendable {
         case answered(UInt16, reason: String?)
-        /// Left without an answer on purpose.
+        /// Deliberately left without a response.
         case silent
         case reset(HTTP2ErrorCode)
-        /// Its stream or connection ended before the answer was due.
+        /// Its stream or connection ended before the response was due.
         case lost
     }
 
     /// One request.
     package struct Record: Sendable {
-        /// The client's; one of our own if it gave none, or a bad one.
+        /// The client's ID; a new one if it was missing or invalid.
         package var apnsID: NotificationID
         package var fields: RequestFields
         /// In ``SimulatorLedger/records`` only if ``SimulatorLedger/keepsPayloads``.
         package var payload: [UInt8]?
-        /// From 1, in the order in which they were opened.
+        /// From 1, in the order in which the connections were opened.
         package var connection: Int
         package var stream: Int32
         package var receivedAt: Instant
         package var endedAt: Instant
         package var ending: Ending
-        /// Which rule refused it, or what chose its ending; `nil` for what was simply accepted.
+        /// The rule that refused it or determined its ending; `nil` if it was simply accepted.
         package var cause: String?
 
-        /// As it stood in the path; empty if the path named none.
+        /// As in the path; empty if the path has none.
         package var deviceToken: ArraySlice<UInt8> {
             guard let path = fields.path, path[...].hasPrefix("/3/device/") else { return [] }
             return path.dropFirst(10)
@@ -47,7 +47,7 @@ package final class SimulatorLedger: Sendable {
         var sightings: [NotificationID: Sightings] = [:]
     }
 
-    /// How many failures are kept with their reasons; all are counted.
+    /// The maximum number of stored failures; all are counted.
     package static let maximumFailures = 100
 
     private let state = Guarded(State())
@@ -65,13 +65,13 @@ package final class SimulatorLedger: Sendable {
 
     package var statistics: SimulatorStatistics { state.withLock { $0.statistics } }
 
-    /// The first requests, in the order in which they ended, as many as the ledger keeps one by one.
+    /// The first requests in the order in which they ended, up to the limit.
     package var records: [Record] { state.withLock { $0.records } }
 
     /// Why connections failed, one sentence each: the first ``maximumFailures``.
     package var failures: [String] { state.withLock { $0.failures } }
 
-    /// How often a request with this apns-id came.
+    /// The number of requests with this apns-id.
     package func timesSeen(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.seen ?? 0 } }
 
     // MARK: Writing

@@ -1,7 +1,7 @@
 import Core
 
-/// What APNs checks in a broadcast, apart from who sent it: request id, push type, bundle ID, channel, expiration,
-/// priority, payload, in this order.
+/// The checks of a broadcast except the credential: request id, push type, bundle ID, channel, expiration, priority,
+/// payload, in this order.
 ///
 /// Sources: "Sending broadcast push notification requests to APNs" and "Handling error responses from Apple Push
 /// Notification service".
@@ -9,8 +9,8 @@ extension RequestRules {
     /// Bytes. Source: "Sending broadcast push notification requests to APNs".
     static let maximumBroadcastPayload = 5120
 
-    /// - Parameter policy: finds the storage policy of a channel of this app; `nil` if there is no such channel.
-    /// - Returns: `nil` if there is nothing to complain about.
+    /// - Parameter policy: returns the storage policy of a channel of this app; `nil` if the channel does not exist.
+    /// - Returns: `nil` if the request is valid.
     package func check(
         broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
         policy: (ArraySlice<UInt8>) -> ChannelRegistry.StoragePolicy?
@@ -53,7 +53,7 @@ extension RequestRules {
     static let unknownChannel = Answer(
         400, "ChannelNotRegistered", cause: "the app has no channel with this apns-channel-id")
 
-    /// The bundle ID in the path of a broadcast or of a request about channels.
+    /// Checks the bundle ID in the path of a broadcast or a channel management request.
     func check(bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Answer? {
         guard !endsAsSuffix(bundleID) else {
             return Answer(

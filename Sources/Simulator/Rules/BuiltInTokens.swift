@@ -1,9 +1,9 @@
 import Core
 import HTTP2
 
-/// What device tokens of certain beginnings bring without a script, so that a demonstration has varied outcomes.
+/// The effects of device tokens with certain prefixes, so that demonstrations have varied outcomes without a script.
 ///
-/// The words are spelt in hexadecimal digits, with 0 for o and 1 for l or i.
+/// The prefixes are words in hexadecimal digits, with 0 for o and 1 for l or i.
 enum BuiltInTokens {
     struct Entry: Sendable {
         let prefix: StaticString

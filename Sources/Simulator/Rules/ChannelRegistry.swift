@@ -3,7 +3,7 @@ import Core
 ///
 /// Source: "Sending channel management requests to APNs".
 package final class ChannelRegistry: Sendable {
-    /// `message-storage-policy`, which never changes after creation.
+    /// `message-storage-policy`, fixed at creation.
     package enum StoragePolicy: Int64, Sendable {
         case noMessageStored = 0
         case mostRecentMessageStored = 1
@@ -19,9 +19,9 @@ package final class ChannelRegistry: Sendable {
         self.limit = limit
     }
 
-    /// Makes a channel known.
+    /// Adds a channel.
     ///
-    /// - Returns: `false` if the app has as many channels as it may have.
+    /// - Returns: `false` if the app has reached the limit.
     @discardableResult
     package func add(_ channelID: [UInt8], of bundleID: ArraySlice<UInt8>, _ policy: StoragePolicy) -> Bool {
         apps.withLock { apps in
@@ -35,7 +35,7 @@ package final class ChannelRegistry: Sendable {
         apps.withLock { $0[Array(bundleID)]?[Array(channelID)] }
     }
 
-    /// - Returns: `false` if there was no such channel.
+    /// - Returns: `false` if the channel does not exist.
     package func remove(_ channelID: [UInt8], of bundleID: ArraySlice<UInt8>) -> Bool {
         apps.withLock { $0[Array(bundleID)]?.removeValue(forKey: channelID) != nil }
     }

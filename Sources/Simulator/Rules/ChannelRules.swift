@@ -1,10 +1,10 @@
 import Core
 
-/// What a request about channels asks for.
+/// The operation of a channel management request.
 package enum ScriptOperation: String, CaseIterable, Sendable {
     case create, read, delete, list
 
-    /// - Returns: `nil` unless the target is about channels and has that method.
+    /// - Returns: `nil` unless the target manages channels and supports the method.
     init?(_ target: RequestTarget, _ method: [UInt8]) {
         switch target {
         case .allChannels where method.equals("GET"): self = .list
@@ -16,12 +16,12 @@ package enum ScriptOperation: String, CaseIterable, Sendable {
     }
 }
 
-/// What a channel management request brings.
+/// The response to a channel management request.
 struct ChannelAnswer: Equatable {
     var answer: Answer
-    /// `apns-channel-id`, of a channel that was created.
+    /// `apns-channel-id` of a new channel.
     var channelID: [UInt8]?
-    /// The JSON of a success that has one.
+    /// The JSON of a successful response.
     var body: [UInt8] = []
 }
 
@@ -60,7 +60,7 @@ extension RequestRules {
         return ChannelAnswer(answer: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
     }
 
-    /// What all four operations have in common.
+    /// The checks common to all four operations.
     private func check(
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, _ keyTopics: [[UInt8]]
     ) -> Answer? {
@@ -98,10 +98,10 @@ extension RequestRules {
         return ChannelAnswer(answer: Answer(201), channelID: channelID)
     }
 
-    /// Sixteen bytes of chance in base64.
+    /// Sixteen random bytes in base64.
     private static func channelID(random: inout some RandomNumberGenerator) -> [UInt8] {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        // 21 characters carry 126 bits and the 22nd the last two, in its upper bits.
+        // 21 characters encode 126 bits; the upper bits of the 22nd encode the last two.
         let head = (0..<21).map { _ in alphabet[Int.random(in: 0..<64, using: &random)] }
         return head + [alphabet[Int.random(in: 0..<4, using: &random) << 4]] + Array("==".utf8)
     }

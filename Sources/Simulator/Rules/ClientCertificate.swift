@@ -1,14 +1,14 @@
 import Core
 package import TLS
 
-/// What APNs sees in the certificate that a connection's client shows.
+/// The data that APNs uses from a client certificate.
 ///
 /// Sources: "Sending notification requests to APNs" (push types), "Handling notification responses from APNs", and for
 /// the default topic the APNs Provider API of 2016.
 package struct ClientCertificate: Sendable {
-    /// As they stand in `apns-topic`: those that its extensions list, else the user ID of its subject.
+    /// As in `apns-topic`: those that its extensions list, else the user ID of its subject.
     let topics: [[UInt8]]
-    /// The user ID of its subject: the bundle ID, and the topic of MDM.
+    /// The user ID of its subject: the bundle ID, or the topic of MDM.
     let userID: [UInt8]?
     private let environments: Set<Environment>
     private let notAfter: WallTime
@@ -20,9 +20,9 @@ package struct ClientCertificate: Sendable {
         notAfter = certificate.notAfter
     }
 
-    /// What every request on the connection is answered with; `nil` if the certificate is good.
+    /// The response to every request on the connection; `nil` if the certificate is valid.
     ///
-    /// TLS has refused one that was out of date then; this is for one that expires on an open connection.
+    /// TLS rejects expired certificates in the handshake; this covers expiry on an open connection.
     func refusal(in environment: Environment, at now: WallTime) -> Answer? {
         guard !topics.isEmpty else {
             return Answer(403, "BadCertificate", cause: "the client's certificate names no topic")

@@ -1,12 +1,11 @@
 import Core
 import TLS
 
-/// The provider token of one connection: which one is in use, and whether the next is welcome.
+/// The provider token of one connection: the current one, and whether a new one is accepted.
 ///
-/// A connection is bound to the team and the key of its first valid token; it may change to a key that is related to
-/// that one. A token is renewed too often when the connection took the one before less than 20 minutes ago in an update
-/// of its own, or when the two were issued less than 20 minutes apart: a connection that was opened with an old token
-/// may therefore renew it at once.
+/// A connection is bound to the team and the key of its first valid token; it may change to a related key. An update is
+/// too frequent less than 20 minutes after the previous update on the connection. The same applies if both tokens were
+/// issued less than 20 minutes apart. A connection opened with an old token may therefore renew it at once.
 ///
 /// Sources: "Establishing a token-based connection to APNs" and "Handling notification responses from APNs".
 struct CredentialBinding {
@@ -25,7 +24,7 @@ struct CredentialBinding {
     }
 
     private var bound: Bound?
-    /// How often the connection changed its provider token.
+    /// The number of token updates on the connection.
     private(set) var updates = 0
 
     var isBound: Bool { bound != nil }
@@ -55,7 +54,7 @@ struct CredentialBinding {
         }
     }
 
-    /// Signature, environment and clock.
+    /// Checks signature, environment and clock.
     private static func check(
         _ token: ProviderToken, _ key: ProviderKeyRing.Entry, _ now: Moment, _ configuration: SimulatorConfiguration
     ) -> Verdict? {
@@ -117,7 +116,7 @@ struct CredentialBinding {
     }
 
     private func expired(_ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration) -> Verdict? {
-        // Subtracting from the clock cannot overflow, whatever a client claims.
+        // Subtracting from the clock cannot overflow, whatever value a client sends.
         let lifetime = configuration.tokenLifetime.components.seconds
         guard issuedAt < now.wall.seconds - lifetime else { return nil }
         return .refused(

@@ -1,19 +1,19 @@
 import Core
 
-/// The members of one JSON object, after all of its text was checked.
+/// The members of one JSON object; its whole text is validated.
 ///
-/// Source: RFC 8259. Strings are checked for their escapes and control characters, not for their UTF-8; nesting
-/// deeper than ``maximumDepth`` is refused.
+/// Source: RFC 8259. Strings are validated for escapes and control characters, not for UTF-8. Nesting deeper than
+/// ``maximumDepth`` is refused.
 struct JSONObject {
     enum Kind {
         case object, array, string, number, literal
     }
 
     struct Member {
-        /// As it stands in the text, without the quotes.
+        /// Unmodified, without the quotes.
         let key: ArraySlice<UInt8>
         let kind: Kind
-        /// As it stands in the text; a string without its quotes.
+        /// Unmodified; a string without its quotes.
         let value: ArraySlice<UInt8>
     }
 
@@ -21,7 +21,7 @@ struct JSONObject {
 
     private(set) var members: [Member] = []
 
-    /// - Returns: `nil` unless `text` is one JSON object, with nothing but white space around it.
+    /// - Returns: `nil` unless `text` is one JSON object, optionally surrounded by white space.
     init?(_ text: ArraySlice<UInt8>) {
         let bytes = text.span
         let base = text.startIndex
@@ -60,7 +60,7 @@ struct JSONObject {
     }
 }
 
-/// A position in a JSON text that is lent to every call.
+/// A position in a JSON text that each call receives.
 private struct Scanner {
     var position = 0
 
@@ -86,7 +86,7 @@ private struct Scanner {
         return take(bytes, UInt8(ascii: ":")) ? key : nil
     }
 
-    /// The inside of a string.
+    /// The content of a string.
     mutating func string(_ bytes: Span<UInt8>) -> Range<Int>? {
         guard take(bytes, UInt8(ascii: "\"")) else { return nil }
         let start = position

@@ -1,7 +1,7 @@
 package import Core
 import TLS
 
-/// The signing keys that the simulated Apple knows, ready to verify.
+/// The signing keys that the simulator knows, ready for verification.
 package final class ProviderKeyRing {
     struct Entry {
         let teamID: [UInt8]
@@ -17,8 +17,8 @@ package final class ProviderKeyRing {
     private let fallback: VerifyingKey?
 
     /// - Parameters:
-    ///   - publicKeyPEM: for tokens with a key ID that none of `keys` has, whatever their team.
-    ///   - start: where the keys' times are counted from.
+    ///   - publicKeyPEM: for tokens with a key ID that is not in `keys`, for any team.
+    ///   - start: the origin of the keys' times.
     package init(
         _ keys: [ProviderKey], publicKeyPEM: String? = nil, startedAt start: Instant = Instant(nanoseconds: 0)
     ) throws(SimulatorError) {
@@ -42,9 +42,9 @@ package final class ProviderKeyRing {
         }
     }
 
-    /// What is known of the key that a token names.
+    /// The entry for the key of a token.
     ///
-    /// - Throws: if Apple would not know the key, or not yet, or not any more, or not with this team.
+    /// - Throws: if the key is unknown, not issued yet, revoked, or belongs to another team.
     func entry(for token: ProviderToken, at now: Instant) throws(ProviderToken.Defect) -> Entry {
         if let entry = entries[token.keyID] {
             func defect(_ words: String) -> ProviderToken.Defect {

@@ -1,7 +1,7 @@
 import Core
 import TLS
 
-/// A provider token as it came: a JSON Web Token signed with ES256.
+/// A provider token from a request: a JSON Web Token signed with ES256.
 ///
 /// Source: "Establishing a token-based connection to APNs"; RFC 7515 and RFC 7519 for the form.
 struct ProviderToken {
@@ -9,12 +9,12 @@ struct ProviderToken {
     let teamID: [UInt8]
     /// `iat`, seconds since 1970 UTC.
     let issuedAt: Int64
-    /// Header and claims in base64url with their dot: what was signed.
+    /// Header and claims in base64url with their dot: the signed text.
     let signed: ArraySlice<UInt8>
     /// r and s, 32 bytes each.
     let signature: [UInt8]
 
-    /// What is wrong with a token, for the log.
+    /// The error in a token, for the log.
     struct Defect: Error {
         let cause: String
     }

@@ -2,23 +2,23 @@ import Core
 
 /// One row of Apple's table of push types.
 ///
-/// Source: "Sending notification requests to APNs", "Know when to use push types". The simulator keeps a reading of its
-/// own instead of sharing the sender's, so that a mistake in one of the two shows.
+/// Source: "Sending notification requests to APNs", "Know when to use push types". The simulator does not share the
+/// sender's table, so that a mistake in one of them shows.
 struct PushTypeRule: Sendable {
     let name: StaticString
-    /// What follows the bundle ID in `apns-topic`; empty where the topic is the bundle ID (or the UID of an MDM
-    /// certificate) itself.
+    /// The suffix after the bundle ID in `apns-topic`. Empty if the topic is the bundle ID or the UID of an MDM
+    /// certificate.
     let suffix: StaticString
     /// Bytes.
     let maximumPayload: Int
-    /// Whether Apple's examples of this type all carry an `aps` dictionary. PushKit, File Provider and MDM payloads
-    /// need none.
+    /// Whether Apple's examples of this type all have an `aps` dictionary. PushKit, File Provider and MDM payloads do
+    /// not need one.
     let needsAps: Bool
-    /// Whether a certificate may send it; the others are for provider tokens only.
+    /// Whether a certificate may send it; the others require a provider token.
     let allowsCertificate: Bool
-    /// The values that `apns-priority` may have.
+    /// The valid values of `apns-priority`.
     let priorities: [StaticString]
-    /// What every topic of this type starts with; may be empty.
+    /// The prefix of every topic of this type; may be empty.
     let prefix: StaticString
 
     private init(
@@ -53,7 +53,7 @@ struct PushTypeRule: Sendable {
         PushTypeRule("widgets", ".push-type.widgets"),
     ]
 
-    /// What a request without `apns-push-type` is held to, when its topic has none of the suffixes.
+    /// The rules for a request without `apns-push-type` whose topic has none of the suffixes.
     static let unstated = PushTypeRule("")
 
     func permits(priority: [UInt8]) -> Bool {
@@ -79,7 +79,7 @@ extension ArraySlice where Element == UInt8 {
         count >= text.utf8CodeUnitCount && prefix(text.utf8CodeUnitCount).equals(text)
     }
 
-    /// Whether these are dot-separated words of letters, digits and hyphens: the form of a bundle ID.
+    /// Whether the bytes form a bundle ID: dot-separated words of letters, digits and hyphens.
     var isBundleID: Bool {
         split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { word in
             !word.isEmpty && word.allSatisfy { $0.isLetterOrDigit(or: "-") }

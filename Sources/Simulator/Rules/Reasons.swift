@@ -1,4 +1,4 @@
-/// Apple's reasons, which a script may name without quotes.
+/// Apple's reasons, which scripts may use without quotes.
 ///
 /// Sources: "Handling notification responses from APNs", "Handling error responses from Apple Push Notification
 /// service", and Table 6-6 of the APNs Provider API.

@@ -1,14 +1,14 @@
 import Core
 
-/// What APNs checks in a request, apart from who sent it.
+/// The checks of a request except the credential.
 ///
-/// The order is the order of this file, and ``SimulatorEngine`` puts the provider token between ``open(_:)`` and
-/// the rest: method, path, repeated headers; provider token; `apns-id`, device token, push type, topic, expiration,
-/// priority, collapse id; payload. Apple documents the rules but not their order, so a request that breaks two of
-/// them may meet another reason at Apple's.
+/// The checks run in the order of this file; ``SimulatorEngine`` checks the provider token after ``open(_:)``. The
+/// order is: method, path, repeated headers; provider token; `apns-id`, device token, push type, topic, expiration,
+/// priority, collapse id; payload. Apple documents the rules but not their order, so the real APNs may report another
+/// reason for a request that violates two of them.
 ///
-/// Sources: "Sending notification requests to APNs", "Handling notification responses from APNs" and, where the two
-/// are silent, the APNs Provider API of 2016.
+/// Sources: "Sending notification requests to APNs", "Handling notification responses from APNs", otherwise the APNs
+/// Provider API of 2016.
 package struct RequestRules: Sendable {
     /// Bytes. Source: "Sending notification requests to APNs", `apns-collapse-id`.
     static let maximumCollapseID = 64
@@ -23,7 +23,7 @@ package struct RequestRules: Sendable {
         allowsAllTopics = configuration.topics.isEmpty && configuration.laterTopics.isEmpty
     }
 
-    /// Makes a bundle ID known.
+    /// Registers a bundle ID.
     mutating func allow(topic bundleID: String) {
         topics.append(Array(bundleID.utf8))
     }
@@ -33,7 +33,7 @@ package struct RequestRules: Sendable {
         case refused(Answer)
     }
 
-    /// Method, path and repeated headers.
+    /// Checks method, path and repeated headers.
     package func open(_ fields: RequestFields) -> Opening {
         let method = fields.method ?? []
         let path = fields.path ?? []
@@ -68,12 +68,12 @@ package struct RequestRules: Sendable {
         return .target(target)
     }
 
-    /// The headers and the payload of a notification to a device.
+    /// Checks the headers and the payload of a notification to a device.
     ///
     /// - Parameters:
-    ///   - certificate: the client's; `nil` with provider tokens.
+    ///   - certificate: of the client; `nil` with provider tokens.
     ///   - keyTopics: the bundle IDs of the provider token's key; empty for all.
-    /// - Returns: `nil` if there is nothing to complain about.
+    /// - Returns: `nil` if the request is valid.
     package func check(
         device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
         certificate: ClientCertificate? = nil, keyTopics: [[UInt8]] = []
@@ -147,8 +147,8 @@ package struct RequestRules: Sendable {
         return nil
     }
 
-    /// Whether a topic can only be that of a push type. A bundle ID may itself end as a suffix does; that it is one is
-    /// known of those that are listed.
+    /// Whether a topic must have the suffix of a push type. A bundle ID may end like a suffix, which is only known for
+    /// listed ones.
     func endsAsSuffix(_ topic: ArraySlice<UInt8>, _ keyTopics: [[UInt8]] = []) -> Bool {
         PushTypeRule.suffixed(topic) != nil && !isListed(topic, keyTopics)
     }
@@ -157,7 +157,7 @@ package struct RequestRules: Sendable {
         topics.contains { $0.elementsEqual(bundleID) } || keyTopics.contains { $0.elementsEqual(bundleID) }
     }
 
-    /// Whether both the service and the provider token's key know a bundle ID.
+    /// Whether both the service and the provider token's key accept a bundle ID.
     func isAllowed(_ bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Bool {
         (allowsAllTopics || topics.contains { $0.elementsEqual(bundleID) })
             && (keyTopics.isEmpty || keyTopics.contains { $0.elementsEqual(bundleID) })
@@ -166,7 +166,7 @@ package struct RequestRules: Sendable {
     private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) -> Answer? {
         if let answer = Self.check(size: payload, rule.maximumPayload) { return answer }
         guard configuration.checksPayload else { return nil }
-        // Apple has no reason for a body that is no JSON object: the nearest is that there is no payload in it.
+        // Apple documents no reason for a body that is not a JSON object; `PayloadEmpty` is the nearest.
         guard let object = JSONObject(payload[...]) else {
             return Answer(400, "PayloadEmpty", cause: "the payload is not a JSON object")
         }
@@ -208,14 +208,14 @@ package struct RequestRules: Sendable {
         "the bundle ID \(quoted(bundleID)) is not registered, or the key is not for it"
     }
 
-    /// Absent is fine: APNs makes one.
+    /// A missing ID is valid: APNs creates one.
     static func isCanonicalUUID(_ id: [UInt8]?) -> Bool {
         guard let id else { return true }
         guard NotificationID(id[...]) != nil else { return false }
         return id.allSatisfy { !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     }
 
-    /// Seconds since 1970 UTC; `nil` unless `value` is digits and nothing else. The past is fine: the device decides.
+    /// Seconds since 1970 UTC; `nil` unless `value` consists of digits. Past times are valid: the device decides.
     static func seconds(_ value: [UInt8]) -> Int64? {
         guard !value.isEmpty, value.count < 19 else { return nil }
         var result: Int64 = 0
@@ -227,7 +227,7 @@ package struct RequestRules: Sendable {
     }
 }
 
-/// A value of a request for the log, at most 100 bytes of it.
+/// A value of a request for the log, at most 100 bytes.
 func quoted(_ value: some Collection<UInt8>) -> String {
     "\"\(String(decoding: value.prefix(100), as: UTF8.self))\(value.count > 100 ? "…" : "")\""
 }

@@ -1,8 +1,8 @@
 import HTTP2
 
-/// What is to become of one request, and of its connection: the sum of all lines that apply.
+/// The combined effect of all matching rules on one request and its connection.
 struct Plan: Equatable {
-    /// How the request ends; the first line that says so wins.
+    /// How the request ends; the first rule with an ending determines it.
     enum Ending: Equatable {
         case answer(Answer)
         case silence
@@ -10,13 +10,13 @@ struct Plan: Equatable {
     }
 
     private(set) var ending: Ending?
-    /// What decided the ending, for the log.
+    /// The source of the ending, for the log.
     private(set) var cause: String?
     private(set) var delay: ClosedRange<Duration>?
-    /// What happens to the connection, in the script's order.
+    /// The effects on the connection, in the script's order.
     private(set) var connectionActions: [ScriptAction] = []
 
-    /// - Parameter cause: where the actions come from.
+    /// - Parameter cause: the source of the actions.
     mutating func add(_ actions: [ScriptAction], because cause: @autoclosure () -> String) {
         let wasOpen = ending == nil
         defer { if wasOpen, ending != nil { self.cause = cause() } }
@@ -33,20 +33,20 @@ struct Plan: Equatable {
     }
 }
 
-/// What the conditions of a script look at.
+/// The input for the conditions of a script.
 struct ScriptSubject {
-    /// Of a request about channels; `nil` for a notification.
+    /// Of a channel management request; `nil` for a notification.
     var operation: ScriptOperation?
-    /// In lower case; `nil` for all but a notification to a device.
+    /// In lower case; `nil` except for a notification to a device.
     var token: ArraySlice<UInt8>?
-    /// `apns-topic`, or the bundle ID where there is none.
+    /// `apns-topic`, or the bundle ID if there is none.
     var topic: ArraySlice<UInt8>
     var pushType: [UInt8]
     /// From 1.
     var attempt: Int
 }
 
-/// How often the counting conditions of a script were reached.
+/// The number of evaluations of each counting condition of a script.
 struct ScriptCounters {
     private var values: [Int]
 
@@ -61,11 +61,10 @@ struct ScriptCounters {
 }
 
 extension Script {
-    /// Whether there are lines that do not wait for a request's body.
+    /// Whether any rule applies before a request's body arrives.
     var hasEarlyRules: Bool { rules.contains(where: \.isEarly) }
 
-    /// - Parameter isEarly: whether only the headers have come: the lines for that moment and the others are never
-    ///   mixed.
+    /// - Parameter isEarly: whether only the headers have arrived: selects the early rules, otherwise all others.
     func plan(
         for subject: ScriptSubject, isEarly: Bool, _ connection: inout ScriptCounters, _ server: inout ScriptCounters,
         random: inout some RandomNumberGenerator
@@ -74,7 +73,7 @@ extension Script {
         for (index, rule) in rules.enumerated() where rule.isEarly == isEarly {
             guard case .request(let conditions) = rule.trigger else { continue }
             guard subject.operation == nil || conditions.contains(where: \.namesOperation) else { continue }
-            // One after the other: a counter counts what the conditions before it let through.
+            // In order: a counter counts only if all conditions before it match.
             let applies = conditions.allSatisfy { condition in
                 switch condition {
                 case .operation(let operation): return subject.operation == operation

@@ -1,6 +1,6 @@
 import Core
 
-/// So many in so long, counted from the first one: `5 per 10s`.
+/// A count per period, starting with the first event: `5 per 10s`.
 package struct Rate: Equatable, Sendable {
     package var count: Int
     package var period: Duration
@@ -11,7 +11,7 @@ package struct Rate: Equatable, Sendable {
     }
 }
 
-/// What one rate has let through lately.
+/// The recent events of one rate.
 struct RateWindow {
     private var begin: Instant
     private var count = 0
@@ -20,7 +20,7 @@ struct RateWindow {
         self.begin = begin
     }
 
-    /// - Returns: `false` if there were as many in this period as there may be.
+    /// - Returns: `false` if the period has reached its limit.
     mutating func admit(_ rate: Rate, at now: Instant) -> Bool {
         if isOver(rate, at: now) {
             begin = now
@@ -36,11 +36,11 @@ struct RateWindow {
     }
 }
 
-/// How many notifications each device has been sent lately, over all connections.
+/// The number of recent notifications to each device, over all connections.
 ///
 /// Source: "Handling notification responses from APNs", `TooManyRequests`.
 struct DeviceThrottle {
-    /// Devices that are remembered at a time.
+    /// The maximum number of devices in memory.
     private let capacity: Int
     private var devices: [[UInt8]: RateWindow] = [:]
 
@@ -49,12 +49,12 @@ struct DeviceThrottle {
     }
 
     /// - Parameter token: in lower case.
-    /// - Returns: `false` if the device has had as many as it may have.
+    /// - Returns: `false` if the device has reached its limit.
     mutating func admit(_ token: ArraySlice<UInt8>, _ rate: Rate, at now: Instant) -> Bool {
         let token = Array(token)
         if devices[token] == nil, devices.count >= capacity {
             devices = devices.filter { !$0.value.isOver(rate, at: now) }
-            // With a full memory a device that is not in it is let through.
+            // At capacity, unknown devices are not limited.
             guard devices.count < capacity else { return true }
         }
         return devices[token, default: RateWindow(from: now)].admit(rate, at: now)

@@ -1,11 +1,11 @@
 package import HTTP2
 
-/// How the simulator misbehaves, and when: the meaning of a script file.
+/// The faults to simulate and their conditions: the content of a script file.
 ///
-/// `docs/start/simulator.md` describes the file's form.
+/// `docs/start/simulator.md` describes the syntax.
 package struct Script: Sendable {
     package var rules: [ScriptRule] = []
-    /// How many counters the rules need.
+    /// The number of counters that the rules need.
     package var counters = 0
     /// Channels that exist from the start.
     package var channels: [ScriptChannel] = []
@@ -19,25 +19,25 @@ package struct ScriptChannel: Equatable, Sendable {
     package var policy: ChannelRegistry.StoragePolicy
 }
 
-/// One line: when, and what.
+/// One line: a condition and its actions.
 package struct ScriptRule: Equatable, Sendable {
     package var trigger: ScriptTrigger
     package var actions: [ScriptAction]
 
-    /// Whether it looks at requests whose body is still to come.
+    /// Whether it applies before a request's body arrives.
     var isEarly: Bool { actions.contains(.early) }
 }
 
 package enum ScriptTrigger: Equatable, Sendable {
-    /// A request that broke no rule and meets all conditions, tried from left to right.
+    /// A request that passed all checks and matches all conditions, evaluated from left to right.
     case request([ScriptCondition])
-    /// The connection was set up.
+    /// A connection was opened.
     case connected
-    /// The first valid provider token came.
+    /// The first valid provider token arrived.
     case authenticated
-    /// So long after the connection was set up.
+    /// This time after the connection was opened.
     case age(Duration)
-    /// So long after the last request.
+    /// This time after the last request.
     case idle(Duration)
 }
 
@@ -46,7 +46,7 @@ package enum ScriptCondition: Equatable, Sendable {
     case token(Glob)
     case topic(Glob)
     case pushType([UInt8])
-    /// The so-many-th time that this apns-id is seen, counted over all connections.
+    /// The attempt number of the apns-id, counted over all connections.
     case attempt(Int)
     /// From 0 to 1.
     case chance(Double)
@@ -57,9 +57,9 @@ package enum ScriptCondition: Equatable, Sendable {
     }
 
     package enum Counting: String, CaseIterable, Sendable {
-        /// The multiples of the number.
+        /// Multiples of the number.
         case every
-        /// The number itself, once.
+        /// Exactly the number, once.
         case after
         /// From 1 to the number.
         case first
@@ -74,23 +74,23 @@ package enum ScriptAction: Equatable, Sendable {
     case answer(Answer)
     case delay(ClosedRange<Duration>)
     case silence
-    /// The second frame and all after it are for a stream that is closed already.
+    /// All frames after the first are for a stream that is already closed.
     case reset(HTTP2ErrorCode, times: Int = 1)
-    /// The line does not wait for the request's body, nor for the rules.
+    /// The rule applies before the request's body arrives and before the checks.
     case early
     case goaway(ScriptGoaway)
     case cut
     case settings(ScriptSettings)
-    /// Nothing leaves for so long.
+    /// Holds all output for this time.
     case hold(Duration)
-    /// So many PINGs.
+    /// The number of PINGs to send.
     case ping(Int)
 }
 
 package struct ScriptGoaway: Equatable, Sendable {
-    /// Which streams the frame says are, or may have been, worked on.
+    /// The streams that the frame declares as possibly processed.
     package enum Last: Equatable, Sendable {
-        /// Up to the latest that was seen.
+        /// Up to the latest stream seen.
         case all
         /// Up to the request that triggered it.
         case this
@@ -101,7 +101,7 @@ package struct ScriptGoaway: Equatable, Sendable {
     }
 
     package enum Closing: String, CaseIterable, Sendable {
-        /// After the streams that count have been answered.
+        /// After all covered streams were answered.
         case answered
         case now
         case never
@@ -112,7 +112,7 @@ package struct ScriptGoaway: Equatable, Sendable {
     package var code = HTTP2ErrorCode.noError
     package var last = Last.all
     package var closing = Closing.answered
-    /// How long before the frame an announcing one with the highest last-stream-id goes out; `nil` for none.
+    /// The time between a preceding GOAWAY with the highest last-stream-id and the real one; `nil` for no such frame.
     /// Source: RFC 9113, section 6.8.
     package var announcedBy: Duration?
 
@@ -121,20 +121,20 @@ package struct ScriptGoaway: Equatable, Sendable {
     }
 }
 
-/// What a SETTINGS frame changes; `nil` leaves a value alone.
+/// The changes of a SETTINGS frame; `nil` keeps a value.
 package struct ScriptSettings: Equatable, Sendable {
     package var streams: UInt32?
     /// Bytes, for streams only.
     package var window: UInt32?
-    /// Bytes of HPACK table.
+    /// Size of the HPACK table, in bytes.
     package var table: UInt32?
-    /// Bytes of a frame.
+    /// Maximum frame size, in bytes.
     package var frame: UInt32?
 
     package init() {}
 }
 
-/// A pattern in which `*` stands for any bytes, none included.
+/// A pattern in which `*` matches any bytes, including none.
 package struct Glob: Equatable, Sendable {
     private let parts: [[UInt8]]
 

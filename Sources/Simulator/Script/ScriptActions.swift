@@ -185,7 +185,7 @@ struct ScriptOption {
     let value: String
     let column: Int
 
-    /// The value as a word of its own.
+    /// The value as a separate word.
     var word: ScriptWord { ScriptWord(text: value, column: column, isQuoted: false) }
 
     func unknown(_ known: [String]) -> ScriptComplaint {
@@ -214,10 +214,10 @@ struct ScriptOption {
 }
 
 extension ScriptWords {
-    /// Where the next word stands, or the end of the line.
+    /// The column of the next word, or of the end of the line.
     var column: Int { peek?.column ?? end }
 
-    /// The next word if it is an option; a word without `=` is a mistake unless it is a comma.
+    /// The next word if it is an option; a word without `=` is an error unless it is a comma or a colon.
     mutating func option() throws(ScriptComplaint) -> ScriptOption? {
         guard let word = peek, !word.isSymbol(","), !word.isSymbol(":") else { return nil }
         guard let equals = word.text.firstIndex(of: "="), !word.isQuoted else {

@@ -1,4 +1,4 @@
-/// A word of a script with its place.
+/// A word of a script with its column.
 struct ScriptWord: Equatable {
     let text: String
     /// From 1, in characters.
@@ -12,12 +12,12 @@ struct ScriptWord: Equatable {
 
 /// The words of one line, without its comment.
 ///
-/// `,` and `:` are words of their own, text in double quotes is one word, and `#` starts a comment.
+/// `,` and `:` are separate words, text in double quotes is one word, and `#` starts a comment.
 struct ScriptLine {
     private(set) var words: [ScriptWord] = []
-    /// Where an unfinished quotation began.
+    /// The column of an unclosed quotation.
     private(set) var unfinishedQuote: Int?
-    /// The column behind the last character.
+    /// The column after the last character.
     let end: Int
 
     init(_ line: some StringProtocol) {
@@ -50,7 +50,7 @@ struct ScriptLine {
     }
 }
 
-/// What is wrong with one word of a script.
+/// An error in one word of a script.
 struct ScriptComplaint: Error {
     let column: Int
     let text: String
@@ -60,7 +60,7 @@ struct ScriptComplaint: Error {
         self.text = text
     }
 
-    /// `known` may hold what was meant.
+    /// `known` lists the valid words, for a suggestion.
     init(_ word: ScriptWord, _ text: String, known: [String]) {
         column = word.column
         if let guess = Self.nearest(to: word.text, in: known) {
@@ -76,7 +76,7 @@ struct ScriptComplaint: Error {
         return best.0
     }
 
-    /// Levenshtein's.
+    /// The Levenshtein distance.
     private static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var row = Array(0...right.count)
         for (i, a) in left.enumerated() {

@@ -1,12 +1,12 @@
 import Core
 
 extension Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// - Parameters:
-    ///   - file: its name, for complaints; also where the paths in `set key … file=` start from.
-    ///   - configuration: what the `set` lines change.
-    /// - Throws: `badScript` with all complaints at once.
+    ///   - file: the name for error messages and the base for relative paths in `set key … file=`.
+    ///   - configuration: changed by the `set` lines.
+    /// - Throws: `badScript` with all errors.
     package init(
         _ text: String, file: String, _ configuration: inout SimulatorConfiguration
     ) throws(SimulatorError) {
@@ -21,13 +21,13 @@ extension Script {
         configuration = parser.configuration
     }
 
-    /// Reads a script file.
+    /// Parses a script file.
     package init(file: String, _ configuration: inout SimulatorConfiguration) throws(SimulatorError) {
         try self.init(TextFile.read(file), file: file, &configuration)
     }
 }
 
-/// Line by line, collecting what is wrong.
+/// Parses line by line and collects the errors.
 struct ScriptParser {
     let file: String
     var configuration: SimulatorConfiguration
@@ -58,7 +58,7 @@ struct ScriptParser {
         }
     }
 
-    // MARK: When
+    // MARK: Triggers
 
     private static let triggers = [
         "token", "topic", "type", "operation", "attempt", "chance", "every", "after", "first", "connect",
@@ -141,7 +141,7 @@ struct ScriptParser {
     }
 }
 
-/// The words of a line, taken one after the other.
+/// The words of a line, consumed in order.
 struct ScriptWords {
     private let words: [ScriptWord]
     let end: Int
@@ -156,7 +156,7 @@ struct ScriptWords {
 
     mutating func skip() { position += 1 }
 
-    /// Takes the next word if it is this one.
+    /// Consumes the next word if it is this one.
     mutating func take(_ text: String) -> Bool {
         guard let word = peek, word.isSymbol(text) else { return false }
         position += 1

@@ -101,7 +101,7 @@ extension ScriptParser {
     /// `ID app=BUNDLEID [storage=none|latest]`
     private func channel(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptChannel {
         let id = try words.next("a channel ID in base64")
-        // "=" at the end belongs to the base64, so the ID may look like an option and is none.
+        // The ID may end with the "=" of base64, so it can look like an option.
         guard RequestRules.isBase64(Array(id.text.utf8)) else {
             throw ScriptComplaint(id.column, "a channel ID is base64")
         }

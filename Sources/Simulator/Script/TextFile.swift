@@ -1,11 +1,11 @@
 import System
 
-/// Whole files as text.
+/// Reads and writes complete text files.
 enum TextFile {
     /// Bytes; a script or a key is far smaller.
     static let maximumSize = 16 << 20
 
-    /// - Parameter neighbour: a relative `path` starts from this file's folder.
+    /// - Parameter neighbour: a relative `path` is resolved against this file's folder.
     static func read(_ path: String, beside neighbour: String? = nil) throws(SimulatorError) -> String {
         let path = neighbour.map { WholeFile.path(path, beside: $0) } ?? path
         do {

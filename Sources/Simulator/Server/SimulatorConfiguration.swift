@@ -1,20 +1,20 @@
 package import Core
 
-/// A signing key that the simulated Apple knows.
+/// A signing key that the simulator knows.
 package struct ProviderKey: Equatable, Sendable {
     /// Ten characters, the `kid` of a provider token.
     package var keyID: String
     /// Ten characters, the `iss` of a provider token.
     package var teamID: String
-    /// The public key (or the whole `.p8`) in PEM; without it a signature's form is checked and nothing more.
+    /// The public key (or the whole `.p8`) in PEM; without it only the signature's format is checked.
     package var publicKeyPEM: String?
-    /// The only environment that the key is for; `nil` for both.
+    /// The only environment of the key; `nil` for both.
     package var environment: Environment?
-    /// The bundle IDs that the key is for; empty for all of the team.
+    /// The bundle IDs of the key; empty for all of the team.
     package var topics: [String]
-    /// The ID of the key that a connection of this one may change to.
+    /// The ID of a key to which a connection with this key may change.
     package var relatedKeyID: String?
-    /// When the key is issued, and when it is revoked, counted from the simulator's start; `nil`: always there.
+    /// The times of issue and revocation, counted from the simulator's start; `nil` for always valid.
     package var issuedAfter: Duration?
     package var revokedAfter: Duration?
 
@@ -29,13 +29,13 @@ package struct ProviderKey: Equatable, Sendable {
         self.topics = topics
     }
 
-    /// A key for everything of its team, with its public key from a file.
+    /// A key for all apps of its team, with its public key from a file.
     package init(keyID: String, teamID: String, publicKeyFile: String) throws(SimulatorError) {
         self.init(keyID: keyID, teamID: teamID, publicKeyPEM: try TextFile.read(publicKeyFile))
     }
 }
 
-/// A bundle ID that the simulated Apple does not know from the start.
+/// A bundle ID that is registered after the simulator's start.
 package struct LaterTopic: Equatable, Sendable {
     package var bundleID: String
     /// Counted from the simulator's start.
@@ -47,45 +47,43 @@ package struct LaterTopic: Equatable, Sendable {
     }
 }
 
-/// What the simulated service knows and how it is set up. The defaults are Apple's own numbers where Apple gives any.
+/// The configuration of the simulated service. The defaults are Apple's documented numbers if there are any.
 ///
 /// It is flat because each property is one option of `harebell simulate`, or one setting of a test.
 package struct SimulatorConfiguration: Sendable {
-    /// `development` adds `apns-unique-id` to the answers.
+    /// `development` adds `apns-unique-id` to responses.
     package var environment = Environment.production
-    /// Authorities (PEM) of client certificates. Where there are any, a client may show a certificate, which then takes
-    /// the place of its provider tokens; `nil`: no client is asked for one.
+    /// Authorities (PEM) of client certificates. If set, a client may present a certificate, which replaces its
+    /// provider tokens; `nil` requests no certificate.
     package var clientAuthorityPEM: String?
-    /// The signing keys known by their IDs. Where there are none, and no ``publicKeyPEM`` either, any well-formed
-    /// provider token is believed.
+    /// The signing keys by ID. Without any, and without ``publicKeyPEM``, every well-formed provider token is accepted.
     package var keys: [ProviderKey] = []
     /// The public key (or the whole `.p8`) in PEM for provider tokens of all other key IDs and teams.
     package var publicKeyPEM: String?
-    /// The bundle IDs that may be pushed to; empty, and ``laterTopics`` too: all.
+    /// The accepted bundle IDs; if this and ``laterTopics`` are empty, all.
     package var topics: [String] = []
-    /// Bundle IDs that are registered so long after the simulator's start. A connection that was bound before keeps
-    /// refusing them. Source: "Establishing a token-based connection to APNs".
+    /// Bundle IDs that are registered this long after the simulator's start. A connection that was bound before still
+    /// refuses them. Source: "Establishing a token-based connection to APNs".
     package var laterTopics: [LaterTopic] = []
 
-    /// How old a provider token may be. Source: "Establishing a token-based connection to APNs".
+    /// The maximum age of a provider token. Source: "Establishing a token-based connection to APNs".
     package var tokenLifetime = Duration.seconds(3600)
-    /// How long a connection keeps a provider token at least. Source: as above.
+    /// The minimum time between provider tokens on a connection. Source: as above.
     package var tokenRefreshInterval = Duration.seconds(1200)
-    /// How far ahead of the simulator's clock `iat` may be.
+    /// The maximum of `iat` ahead of the simulator's clock.
     package var clockSkew = Duration.seconds(60)
 
-    /// How many notifications a device takes in what time, before it is `TooManyRequests`; `nil`: any number.
+    /// The notifications per device and period before `TooManyRequests`; `nil` for no limit.
     package var deviceLimit: Rate?
-    /// How many connections may be opened in what time, before new ones are cut at once; `nil`: any number.
+    /// The connections per period before new ones are cut; `nil` for no limit.
     /// Source: APNs Provider API, "Best Practices for Managing Connections".
     package var connectionLimit: Rate?
-    /// With how many `BadDeviceToken` a connection is closed; `nil`: never.
+    /// The number of `BadDeviceToken` responses that closes a connection; `nil` for never.
     package var badTokenLimit: Int?
-    /// With how many errors a connection is left with one stream; `nil`: never. 410 is no error.
+    /// The number of errors that reduces a connection to one stream; `nil` for never. A 410 does not count.
     package var errorLimit: Int?
 
-    /// SETTINGS_MAX_CONCURRENT_STREAMS until a valid provider token came. Source: "Sending notification requests to
-    /// APNs".
+    /// SETTINGS_MAX_CONCURRENT_STREAMS before a valid provider token. Source: "Sending notification requests to APNs".
     package var streamsBeforeToken: UInt32 = 1
     /// SETTINGS_MAX_CONCURRENT_STREAMS afterwards.
     package var streams: UInt32 = 1000
@@ -96,24 +94,24 @@ package struct SimulatorConfiguration: Sendable {
     /// SETTINGS_MAX_HEADER_LIST_SIZE, bytes.
     package var maximumHeaderList: UInt32 = 8000
 
-    /// Whether device tokens with the documented prefixes bring the documented outcomes without a script.
+    /// Whether device tokens with the documented prefixes have the documented outcomes without a script.
     package var hasBuiltInTokens = true
-    /// Whether a payload has to be a JSON object, with `aps` where the push type has one.
+    /// Whether a payload must be a JSON object, with `aps` if the push type requires it.
     package var checksPayload = true
-    /// Whether a broadcast to a channel that nobody created is accepted.
+    /// Whether broadcasts to unknown channels are accepted.
     package var acceptsUnknownChannels = false
     /// Channels per bundle ID. Source: "Sending channel management requests to APNs".
     package var maximumChannels = 10_000
-    /// How many requests the ledger keeps one by one; it counts them all.
+    /// The maximum of requests that the ledger stores; it counts all.
     package var maximumRecords = 100_000
-    /// How many apns-ids the ledger remembers, to tell duplicates.
+    /// The maximum of apns-ids that the ledger remembers to detect duplicates.
     package var maximumNotificationIDs = 2_000_000
-    /// Where chance starts: the same seed and the same requests bring the same answers.
+    /// The seed for random choices: the same seed and requests produce the same responses.
     package var seed: UInt64 = 1
 
     package init() {}
 
-    /// Takes the authorities of client certificates from a PEM file.
+    /// Reads the authorities of client certificates from a PEM file.
     package mutating func acceptCertificates(ofAuthorityIn file: String) throws(SimulatorError) {
         clientAuthorityPEM = try TextFile.read(file)
     }

@@ -1,22 +1,22 @@
 package import Core
 package import TLS
 
-/// Is called on the simulator's thread.
+/// Called on the simulator's thread.
 package protocol SimulatorObserver: AnyObject {
-    /// A request has ended: answered, or deliberately not.
+    /// A request has ended with a response, or deliberately without one.
     func ended(_ record: SimulatorLedger.Record, at time: WallTime)
     func failed(connection: Int, _ error: any Error)
 }
 
-/// What the connections of one simulator share on their thread.
+/// The state that the connections of one simulator share on their thread.
 package final class SimulatorContext {
     package let configuration: SimulatorConfiguration
     package let script: Script
     package let ledger: SimulatorLedger
     package let channels: ChannelRegistry
-    /// With the bundle IDs that are known by now.
+    /// With the bundle IDs registered so far.
     private(set) var rules: RequestRules
-    /// Bundle IDs that become known, the latest first.
+    /// Bundle IDs to be registered, latest first.
     private var laterTopics: [(due: Instant, bundleID: String)]
     package var observer: (any SimulatorObserver)?
     let keys: ProviderKeyRing
@@ -30,7 +30,7 @@ package final class SimulatorContext {
 
     /// - Parameters:
     ///   - identity: the server's certificate and key.
-    ///   - now: what both clocks say; later instants are put on the wall clock by it.
+    ///   - now: relates the two clocks; later instants are converted to wall time with it.
     package init(
         _ configuration: SimulatorConfiguration = SimulatorConfiguration(), script: Script = Script(),
         identity: TLSContext.Identity, ledger: SimulatorLedger? = nil, channels: ChannelRegistry? = nil, now: Moment
@@ -86,7 +86,7 @@ package final class SimulatorContext {
         open.engines[number] = nil
     }
 
-    /// The rules for a connection that is bound now: with the bundle IDs that are known at this moment.
+    /// The rules for a connection that is bound now, with the bundle IDs registered so far.
     func rules(at now: Instant) -> RequestRules {
         while let next = laterTopics.last, next.due <= now {
             laterTopics.removeLast()
@@ -95,26 +95,26 @@ package final class SimulatorContext {
         return rules
     }
 
-    /// - Returns: `false` if the device (its token in lower case) has had as many notifications as it may have.
+    /// - Returns: `false` if the device (token in lower case) has reached its limit.
     func admits(device token: ArraySlice<UInt8>, at now: Instant) -> Bool {
         guard let limit = configuration.deviceLimit else { return true }
         return devices.admit(token, limit, at: now)
     }
 
-    /// - Returns: `false` if too many connections were opened lately.
+    /// - Returns: `false` if too many connections were opened recently.
     func admitsConnection(at now: Instant) -> Bool {
         guard let limit = configuration.connectionLimit else { return true }
         return connections.admit(limit, at: now)
     }
 
-    /// Does something to all open connections at once, as if their scripts had said so.
+    /// Applies actions to all open connections, as if their scripts contained them.
     ///
-    /// - Parameter actions: those that need no request.
+    /// - Parameter actions: must not need a request.
     package func disturb(_ actions: [ScriptAction], at now: Instant) {
         for (_, entry) in open.engines.sorted(by: { $0.key < $1.key }) { entry.engine?.perform(actions, at: now) }
     }
 
-    /// Puts the wall clock right, which may have been set since.
+    /// Updates the wall clock, which may have been changed.
     package func synchronize(at now: Moment) {
         anchor = now
     }
@@ -145,7 +145,7 @@ private struct OpenEngines {
     var lastNumber = 0
 }
 
-/// An engine belongs to its connection; the context only knows it.
+/// A weak reference: the connection owns its engine.
 private struct WeakEngine {
     weak var engine: SimulatorEngine?
 }

@@ -1,6 +1,6 @@
 package import Core
 
-/// What ends the simulator, or keeps it from starting.
+/// An error that ends the simulator or prevents its start.
 package struct SimulatorError: ComponentError {
     package typealias Code = ErrorCode<SimulatorError>
 
@@ -19,7 +19,7 @@ package struct SimulatorError: ComponentError {
 }
 
 extension ErrorCode<SimulatorError> {
-    /// A script does not say what it means; every complaint is a line of the message, as `file:line:column: text`.
+    /// A script has errors; each is a line of the message, as `file:line:column: text`.
     package static var badScript: Self { Self(rawValue: "badScript") }
     /// A file could not be read or written.
     package static var file: Self { Self(rawValue: "file") }

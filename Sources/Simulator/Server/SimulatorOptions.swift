@@ -1,28 +1,28 @@
 import Core
 package import TLS
 
-/// Where a simulator listens and with what certificate.
+/// The address and the certificate of a simulator.
 package struct SimulatorOptions: Sendable {
     package var configuration = SimulatorConfiguration()
     package var script = Script()
-    /// An IPv4 or IPv6 address in digits.
+    /// An IPv4 or IPv6 address.
     package var address = "127.0.0.1"
-    /// 0 takes any free one.
+    /// 0 for any free port.
     package var port: UInt16 = 0
-    /// Where channels are managed, and nothing else; 0 takes any free one; `nil` manages them at ``port``.
+    /// A separate port for channel management only; 0 for any free port; `nil` serves it at ``port``.
     package var managementPort: UInt16?
-    /// The server's own certificate and key; `nil` has one issued for ``names`` and ``addresses`` by a new authority.
+    /// The server's certificate and key; `nil` issues one for ``names`` and ``addresses`` from a new authority.
     package var identity: TLSContext.Identity?
     package var names = ["localhost"]
     package var addresses = ["127.0.0.1", "::1"]
-    /// Where the new authority's certificate is written, for clients to trust.
+    /// The output file for the new authority's certificate, which clients have to trust.
     package var authorityFile: String?
-    /// Whether the ledger keeps each payload.
+    /// Whether the ledger stores each payload.
     package var keepsPayloads = false
 
     package init() {}
 
-    /// The identity, made on demand, and the certificate that a client has to trust for it.
+    /// The identity, issued if necessary, and the certificate that a client has to trust.
     func makeIdentity(now: WallTime) throws(SimulatorError) -> (TLSContext.Identity, authorityPEM: String?) {
         if let identity { return (identity, nil) }
         let authority = CertificateAuthority(commonName: "Harebell Simulator", now: now)

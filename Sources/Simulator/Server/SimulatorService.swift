@@ -1,17 +1,17 @@
 import Core
 package import System
 
-/// A simulator on a loop of the caller's.
+/// A simulator on the caller's loop.
 ///
-/// Its owner lets it know the time once per turn by ``SimulatorContext/synchronize(at:)`` if the wall clock may be set.
+/// If the wall clock may change, the owner calls ``SimulatorContext/synchronize(at:)`` once per turn.
 package final class SimulatorService {
     package let context: SimulatorContext
-    /// What a client has to trust, in PEM; `nil` if the options brought a certificate.
+    /// The certificate to trust, in PEM; `nil` if the options contain an identity.
     package let authorityPEM: String?
     private let listener: SocketListener
     private let managementListener: SocketListener?
 
-    /// Listens from now on.
+    /// Starts to listen.
     package init(_ options: SimulatorOptions, loop: EventLoop, network: SocketNetwork) throws(SimulatorError) {
         let now = SystemClock.now()
         let (identity, authorityPEM) = try options.makeIdentity(now: now.wall)
@@ -41,10 +41,10 @@ package final class SimulatorService {
 
     package var port: UInt16 { listener.port }
 
-    /// `nil` where channels are managed at ``port``.
+    /// `nil` if channels are managed at ``port``.
     package var managementPort: UInt16? { managementListener?.port }
 
-    /// Stops accepting; open connections stay.
+    /// Stops accepting connections; open ones stay.
     package func close() {
         listener.close()
         managementListener?.close()

@@ -1,45 +1,45 @@
-/// What the simulator has seen and done since it started. Every number only grows, but for ``openConnections``.
+/// The counters of the simulator since its start. All of them only grow, except ``openConnections``.
 ///
 /// It is flat because each property is one counter, read by name in `harebell simulate` and in tests.
 package struct SimulatorStatistics: Equatable, Sendable {
     package var connections = 0
     package var openConnections = 0
-    /// Connections that ended with an error of TLS or HTTP/2, or for want of `h2` in ALPN.
+    /// Connections that ended with an error of TLS or HTTP/2, or because ALPN did not offer `h2`.
     package var failedConnections = 0
-    /// Connections whose TLS handshake went on from an earlier one's session.
+    /// Connections with a resumed TLS session.
     package var resumedConnections = 0
-    /// Connections that were cut at once because too many had been opened lately.
+    /// Connections that were cut because too many had been opened recently.
     package var refusedConnections = 0
     package var requests = 0
-    /// Answers by status.
+    /// Responses by status.
     package var answers: [UInt16: Int] = [:]
-    /// Answers other than success by reason.
+    /// Failure responses by reason.
     package var reasons: [String: Int] = [:]
-    /// Requests that were left without an answer on purpose.
+    /// Requests deliberately left without a response.
     package var silences = 0
     package var resets = 0
-    /// Requests whose stream or connection ended before their answer was due.
+    /// Requests whose stream or connection ended before their response was due.
     package var lost = 0
-    /// Requests above the last-stream-id of a GOAWAY: not looked at.
+    /// Requests above the last-stream-id of a GOAWAY: ignored.
     package var ceded = 0
     package var goaways = 0
     package var cuts = 0
-    /// How often a connection changed its provider token.
+    /// The number of provider token updates on connections.
     package var tokenUpdates = 0
     package var pings = 0
-    /// Answers to our own.
+    /// Responses to the simulator's PINGs.
     package var pongs = 0
-    /// PRIORITY frames, and HEADERS that carry priority: Apple asks for none.
+    /// PRIORITY frames, and HEADERS with priority: Apple asks for none.
     package var priorityFrames = 0
-    /// `apns-id`, `apns-expiration` and `apns-collapse-id` put into the HPACK table again after the first time on a
-    /// connection, and `:path` and `authorization` put into it at all. Source: "Sending notification requests to APNs".
+    /// `apns-id`, `apns-expiration` and `apns-collapse-id` indexed again on a connection, and `:path` and
+    /// `authorization` indexed at all. Source: "Sending notification requests to APNs".
     package var wronglyIndexedHeaders = 0
     /// Compressed, in bytes.
     package var headerBytes = 0
     package var payloadBytes = 0
     /// Requests whose apns-id was seen before.
     package var repeated = 0
-    /// Requests that were accepted although their apns-id had been accepted before: a person got it twice.
+    /// Accepted requests whose apns-id had been accepted before: the device got the notification twice.
     package var duplicates = 0
 
     package init() {}

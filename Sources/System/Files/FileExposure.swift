@@ -1,13 +1,13 @@
 import Glibc
 
-/// Who else may get at a file that only its owner and group should read.
+/// How other users can access a file that only its owner and group should read.
 package enum FileExposure: Sendable {
     /// Every user of the machine may read it.
     case readable
     /// Its group, or every user, may change it.
     case writable
 
-    /// - Returns: `nil` for a file that is kept well, that is no regular file (a pipe, say), or cannot be looked at.
+    /// - Returns: `nil` if the file is protected, is not a regular file (a pipe, for example), or is not accessible.
     package init?(ofFile path: String) {
         var information = stat()
         guard unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }

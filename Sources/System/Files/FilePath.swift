@@ -1,12 +1,12 @@
-/// The path of a file, and what messages call it.
+/// The path of a file, and its name in messages.
 ///
-/// A path that takes its text from the environment is called what the configuration calls it, `${NAME}`: the value may
-/// be a secret that somebody put into the wrong variable.
+/// Messages show a path from the environment as in the configuration, `${NAME}`: the value may be a secret in the wrong
+/// variable.
 package struct FilePath: Sendable, ExpressibleByStringLiteral {
     package let path: String
     private let name: String
 
-    /// - Parameter name: what messages show instead of the path; `nil` shows the path.
+    /// - Parameter name: shown in messages instead of the path; `nil` shows the path.
     package init(_ path: String, shownAs name: String? = nil) {
         self.path = path
         self.name = name ?? path
@@ -18,7 +18,7 @@ package struct FilePath: Sendable, ExpressibleByStringLiteral {
 }
 
 extension FilePath: Hashable {
-    /// The same file is the same path, whatever messages call it.
+    /// Equal paths are the same file, regardless of the name in messages.
     package static func == (left: FilePath, right: FilePath) -> Bool {
         left.path == right.path
     }

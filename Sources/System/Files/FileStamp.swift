@@ -1,6 +1,6 @@
 import Glibc
 
-/// What tells a file from the one that was under the same name before: it was written, or replaced by another one.
+/// Distinguishes versions of a file: changes when the file is written or replaced.
 package struct FileStamp: Equatable, Sendable {
     private let device: UInt64
     private let number: UInt64
@@ -9,7 +9,7 @@ package struct FileStamp: Equatable, Sendable {
 
     /// Links are followed: a mounted secret changes by a link to another folder.
     ///
-    /// - Returns: `nil` where no file can be seen.
+    /// - Returns: `nil` if the file is not accessible.
     package init?(_ path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }

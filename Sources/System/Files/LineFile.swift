@@ -1,10 +1,10 @@
 import Glibc
 
-/// A file that grows line by line, and is safe on the disk when ``sync()`` returns. Only its owner may read it.
+/// A file that is written line by line, and durable when ``sync()`` returns. Only its owner may read it.
 package final class LineWriter {
     private let descriptor: Int32
 
-    /// - Throws: if it cannot be made, as where it exists already.
+    /// - Throws: if it cannot be created, for example because it exists already.
     package init(creating path: String) throws(WholeFile.Failure) {
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw WholeFile.lastFailure() }
@@ -14,7 +14,7 @@ package final class LineWriter {
         close(descriptor)
     }
 
-    /// Writes a line and its end.
+    /// Writes a line and a newline.
     package func write(_ line: [UInt8]) throws(WholeFile.Failure) {
         try WholeFile.write(ArraySlice(line + [UInt8(ascii: "\n")]), to: descriptor)
     }
@@ -24,7 +24,7 @@ package final class LineWriter {
     }
 }
 
-/// Reads a regular file line by line, however large it is.
+/// Reads a regular file of any size line by line.
 package final class LineReader {
     private static let blockSize = 65536
 
@@ -32,7 +32,7 @@ package final class LineReader {
     private let longestLine: Int
     private var buffer: ArraySlice<UInt8> = []
     private var isAtEnd = false
-    /// The number of the line that was read last, counted from 1.
+    /// The number of the last line that was read, from 1.
     package private(set) var line = 0
 
     /// - Parameter longestLine: in bytes.
@@ -45,7 +45,7 @@ package final class LineReader {
         close(descriptor)
     }
 
-    /// - Returns: the next line without its end, `nil` after the last one; the last one needs no end.
+    /// - Returns: the next line without its newline, `nil` after the last one; the last one may lack a newline.
     package func next() throws(WholeFile.Failure) -> ArraySlice<UInt8>? {
         var searched = 0
         while true {

@@ -1,16 +1,16 @@
 import Glibc
 
-/// Opens files that have an end and never make a reader wait.
+/// Opens regular files only, so that reading never blocks.
 enum RegularFile {
     /// Opens a regular file for reading; symbolic links are followed.
     ///
-    /// `O_NONBLOCK`, because opening a FIFO without a writer would wait for one.
+    /// `O_NONBLOCK`, because opening a FIFO blocks until it has a writer.
     ///
     /// - Throws: ``WholeFile/Failure/notRegular`` for a FIFO, a device, a socket or a directory.
     static func open(_ path: String) throws(WholeFile.Failure) -> Int32 {
         let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            // A socket cannot be opened at all.
+            // `open` fails for a socket.
             throw errno == ENXIO ? .notRegular : WholeFile.lastFailure()
         }
         var information = stat()

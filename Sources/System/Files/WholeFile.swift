@@ -1,9 +1,9 @@
 import Glibc
 
-/// Small files, read and written whole: certificates, keys, secrets, configurations, scripts, payloads.
+/// Reads and writes small files completely: certificates, keys, secrets, configurations, scripts, payloads.
 package enum WholeFile {
     package enum Failure: Error, Equatable, CustomStringConvertible {
-        /// The system's sentence, as of strerror(3).
+        /// The system's message, from strerror(3).
         case system(String)
         case tooLarge
         /// A FIFO, a device, a socket or a directory.
@@ -18,19 +18,19 @@ package enum WholeFile {
         }
     }
 
-    /// What stands for standard input where a command line names a file.
+    /// The names of standard input on a command line.
     private static let standardInput: Set = ["-", "/dev/stdin"]
 
-    /// Reads a regular file, or what symbolic links to one lead to.
+    /// Reads a regular file; symbolic links are followed.
     ///
-    /// - Parameter limit: bytes; a file with more is not read on.
+    /// - Parameter limit: bytes; reading stops at a larger size.
     package static func read(_ path: String, upTo limit: Int) throws(Failure) -> [UInt8] {
         let descriptor = try RegularFile.open(path)
         defer { close(descriptor) }
         return try read(descriptor, upTo: limit)
     }
 
-    /// Likewise, but `-` and `/dev/stdin` read standard input, which may be a pipe or a terminal.
+    /// As above, but `-` and `/dev/stdin` read standard input, which may be a pipe or a terminal.
     package static func read(fileOrStandardInput path: String, upTo limit: Int) throws(Failure) -> [UInt8] {
         try standardInput.contains(path) ? read(STDIN_FILENO, upTo: limit) : read(path, upTo: limit)
     }
@@ -70,7 +70,7 @@ package enum WholeFile {
         }
     }
 
-    /// Where a path leads that stands in a file: a relative one starts at that file's folder.
+    /// Resolves a path in a file: a relative one is relative to that file's folder.
     package static func path(_ path: String, beside file: String) -> String {
         guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
         return String(file[...slash]) + path

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file descriptor with one owner: closed when its owner lets go of it.
+/// A file descriptor with one owner, closed at the end of its lifetime.
 package struct Descriptor: ~Copyable, Sendable {
     package let number: Int32
 
@@ -11,11 +11,11 @@ package struct Descriptor: ~Copyable, Sendable {
     }
 
     deinit {
-        // Linux gives the number back even when close() reports an error, so there is nothing to repeat.
+        // Linux releases the descriptor even if close() reports an error, so it must not be repeated.
         _ = close(number)
     }
 
-    /// Gives the descriptor back without closing it.
+    /// Returns the descriptor without closing it.
     @discardableResult
     package consuming func release() -> Int32 {
         let number = number
@@ -23,22 +23,22 @@ package struct Descriptor: ~Copyable, Sendable {
         return number
     }
 
-    /// Makes calls on this descriptor return at once, `EAGAIN` where they would wait.
+    /// Makes the descriptor non-blocking: calls return `EAGAIN` instead of waiting.
     borrowing func becomeNonBlocking() throws(SystemError) {
         let flags = fcntl(number, F_GETFL)
         guard flags >= 0, fcntl(number, F_SETFL, flags | O_NONBLOCK) == 0 else { throw .last }
     }
 }
 
-/// What became of a call on a non-blocking descriptor.
+/// The result of a call on a non-blocking descriptor.
 enum Transfer {
-    /// This many bytes were moved; 0 on reading: the peer has sent its last.
+    /// The number of bytes; 0 when reading means the end of the input.
     case bytes(Int)
-    /// Nothing now; the poller tells when.
+    /// Nothing was transferred; the poller reports when to repeat the call.
     case wouldBlock
     case failed(SystemError)
 
-    /// Makes `call`, again whenever a signal interrupted it.
+    /// Makes `call`, and repeats it if a signal interrupts it.
     @inline(__always)
     static func of(_ call: () -> Int) -> Transfer {
         while true {

@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
 
-/// An eventfd: a counter that one thread raises to wake another.
+/// An eventfd: a counter that one thread increments to wake another.
 struct EventDescriptor: ~Copyable, Sendable {
     enum Waiting {
         /// For a loop: reading never blocks.
         case byLoop
-        /// For a thread that has nothing else to do: reading blocks until the counter is raised.
+        /// For a dedicated thread: reading blocks until the counter is incremented.
         case byThread
     }
 
@@ -23,14 +23,14 @@ struct EventDescriptor: ~Copyable, Sendable {
         descriptor.number
     }
 
-    /// Wakes whoever waits.
+    /// Wakes the waiting loop or thread.
     borrowing func raise() {
         let result = eventfd_write(number, 1)
-        // The counter holds 2^64 - 2 wake-ups; beyond that the reader is awake anyway.
+        // The counter holds 2^64 - 2 wake-ups; beyond that the reader is already awake.
         precondition(result == 0 || errno == EAGAIN, "an open eventfd takes a wake-up")
     }
 
-    /// Takes all wake-ups so far as one.
+    /// Consumes all wake-ups so far.
     borrowing func lower() {
         var count: eventfd_t = 0
         while unsafe eventfd_read(number, &count) != 0 {

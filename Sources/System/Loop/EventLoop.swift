@@ -1,22 +1,22 @@
 package import Core
 
-/// One thread's loop over its sockets, mailboxes and deadlines.
+/// A thread's loop over its sockets, mailboxes and deadlines.
 ///
 /// A turn is: wait → read every ready socket → drain mailboxes → expire deadlines → ``LoopOwner/endTurn(at:)`` → flush
-/// the networks, once each. Whatever one turn reads is answered in one write per socket.
+/// the networks, once each. All output of a turn is sent in one write per socket.
 ///
-/// A loop belongs to the thread that runs it; other threads reach it through a ``Mailbox``. It owns its handlers and
-/// participants, and they refer back to it without owning it: a network is of no use after its loop.
+/// A loop belongs to the thread that runs it; other threads use a ``Mailbox``. It owns its handlers and participants.
+/// They refer back to it without owning it: a network must not be used after its loop.
 package final class EventLoop {
-    /// The most sockets that one turn reads; the others wait for the next turn, which follows without sleep, or after
-    /// ``LoopOwner/turnInterval``.
+    /// The maximum of sockets that one turn reads. The others are read in the next turn, which follows without sleep,
+    /// or after ``LoopOwner/turnInterval``.
     package static let eventsPerTurn = 256
-    /// The loop turns at least this often, so that whoever watches ``turns`` sees it alive.
+    /// The loop turns at least this often, so that a monitor of ``turns`` can see that it is alive.
     package static let longestSleep = Duration.seconds(10)
 
-    /// When this turn woke up.
+    /// The time at which this turn woke up.
     package private(set) var now = SystemClock.now()
-    /// How many turns have ended.
+    /// The number of completed turns.
     package private(set) var turns: UInt64 = 0
 
     private let poller: Poller
@@ -36,14 +36,14 @@ package final class EventLoop {
         }
     }
 
-    // MARK: Turning
+    // MARK: Turns
 
-    /// Turns until ``stop()``.
+    /// Runs turns until ``stop()``.
     package func run(owner: any LoopOwner) throws(EventLoopError) {
         precondition(!isRunning, "a loop runs once at a time")
         isRunning = true
         defer { isRunning = false }
-        // The first turn does not wait: what was asked for before the loop ran is to be started.
+        // The first turn does not wait, so that work requested before the loop ran can start.
         turnIsRequested = true
         while isRunning {
             try turn(owner)
@@ -55,8 +55,8 @@ package final class EventLoop {
         isRunning = false
     }
 
-    /// Makes the next turn follow without sleep, or after ``LoopOwner/turnInterval``: something happened after
-    /// ``LoopOwner/endTurn(at:)`` that the owner should see.
+    /// Makes the next turn follow without sleep, or after ``LoopOwner/turnInterval``, because of an event after
+    /// ``LoopOwner/endTurn(at:)`` that the owner has to handle.
     package func requestTurn() {
         turnIsRequested = true
     }
@@ -90,7 +90,7 @@ package final class EventLoop {
         return earliest
     }
 
-    /// Rounded up: to wake a moment too late costs less than to turn without anything due.
+    /// Rounded up: waking up slightly late is cheaper than a turn without work.
     private func milliseconds(until deadline: Instant) -> Int32 {
         let instant = SystemClock.instant()
         guard !turnIsRequested, deadline > instant else { return 0 }
@@ -100,7 +100,7 @@ package final class EventLoop {
 
     private func dispatch(_ index: Int) {
         let (key, readiness) = poller.event(index)
-        // Without a handler an earlier one of this turn has deregistered the descriptor.
+        // The handler is missing if an earlier handler of this turn deregistered the descriptor.
         handlers[key]?.ready(readiness, at: now)
     }
 
@@ -111,7 +111,7 @@ package final class EventLoop {
 
     // MARK: Descriptors
 
-    /// Watches a descriptor until ``deregister(_:)``; the descriptor stays the caller's.
+    /// Watches a descriptor until ``deregister(_:)``; the caller keeps owning the descriptor.
     package func register(
         descriptor: Int32, handler: any ReadinessHandler, interest: Readiness
     ) throws(EventLoopError) -> Registration {
@@ -122,7 +122,7 @@ package final class EventLoop {
         }
     }
 
-    /// ``register(descriptor:handler:interest:)`` with the system's own error.
+    /// ``register(descriptor:handler:interest:)`` with the system's error.
     func watch(
         _ descriptor: Int32, _ handler: any ReadinessHandler, _ interest: Readiness
     ) throws(SystemError) -> Registration {
@@ -132,7 +132,7 @@ package final class EventLoop {
         return Registration(descriptor: descriptor, key: lastKey)
     }
 
-    /// Changes what the handler is called for.
+    /// Changes the events for which the handler is called.
     package func update(_ registration: Registration, interest: Readiness) {
         do {
             try poller.modify(registration.descriptor, key: registration.key, interest: interest)
@@ -141,8 +141,8 @@ package final class EventLoop {
         }
     }
 
-    /// Ends a registration, before its descriptor is closed. The handler is not called again, not even for readiness
-    /// that this turn has found already.
+    /// Ends a registration; call it before closing the descriptor. The handler is not called again, not even for an
+    /// event that this turn has already found.
     package func deregister(_ registration: Registration) {
         precondition(handlers.removeValue(forKey: registration.key) != nil, "a registration ends once")
         do {
@@ -154,9 +154,9 @@ package final class EventLoop {
 
     // MARK: Mailboxes
 
-    /// Delivers what is posted to `mailbox`, in order, once per turn, for as long as the loop lives.
+    /// Delivers the messages in `mailbox` in order, once per turn, for the lifetime of the loop.
     ///
-    /// A mailbox has one reader: it is attached once.
+    /// A mailbox has one reader: attach it only once.
     package func attach<Message>(
         _ mailbox: Mailbox<Message>, _ deliver: @escaping (Message) -> Void
     ) throws(EventLoopError) {
@@ -164,7 +164,7 @@ package final class EventLoop {
         _ = try register(descriptor: mailbox.wakeUpDescriptor, handler: inlet, interest: .readable)
     }
 
-    /// Has `inlet` drained after all sockets of this turn were read.
+    /// Drains `inlet` after all sockets of this turn were read.
     func drainLater(_ inlet: any Inlet) {
         fullInlets.append(inlet)
     }
@@ -177,7 +177,7 @@ package final class EventLoop {
 
     // MARK: Participants
 
-    /// Makes `participant` part of every turn, from the next one on.
+    /// Adds `participant` to every turn, from the next one on.
     package func add(_ participant: any LoopParticipant) {
         participants.append(participant)
     }

@@ -1,14 +1,13 @@
 import Core
 
-/// The way into a loop from other threads: messages are posted anywhere and delivered in the loop's turns.
+/// Carries messages from other threads into a loop: any thread posts them, and the loop delivers them in its turns.
 ///
-/// Order is kept for each posting thread, and every message that was taken is delivered once. A batch costs one
-/// wake-up.
+/// The order of each posting thread is kept, and every accepted message is delivered once. A batch costs one wake-up.
 package final class Mailbox<Message: Sendable>: Sendable {
-    /// The default of the most messages that wait at a time.
+    /// The default of ``capacity``.
     package static var defaultCapacity: Int { 65_536 }
 
-    /// The most messages that wait at a time.
+    /// The maximum number of waiting messages.
     package let capacity: Int
     private let wakeUp: EventDescriptor
     private let waiting = Guarded<[Message]>([])
@@ -27,9 +26,9 @@ package final class Mailbox<Message: Sendable>: Sendable {
         wakeUp.number
     }
 
-    /// Leaves a message, on any thread, without waiting.
+    /// Posts a message from any thread, without blocking.
     ///
-    /// - Returns: `false` when ``capacity`` messages wait already: this one was not taken.
+    /// - Returns: `false` if ``capacity`` messages are already waiting: this one was not accepted.
     @discardableResult
     package func post(_ message: Message) -> Bool {
         let count = waiting.withLock { messages -> Int? in
@@ -37,32 +36,32 @@ package final class Mailbox<Message: Sendable>: Sendable {
             messages.append(message)
             return messages.count
         }
-        // Only the first of a batch has to wake the reader; the others are taken along.
+        // Only the first message of a batch wakes the reader.
         if count == 1 { wakeUp.raise() }
         return count != nil
     }
 
-    /// Swaps everything that waits into `messages`, which is empty.
+    /// Swaps all waiting messages into `messages`, which must be empty.
     func take(into messages: inout [Message]) {
-        // In this order: a message posted in between is either taken now or raises the wake-up again.
+        // In this order: a message posted in between is either taken now or triggers another wake-up.
         wakeUp.lower()
         waiting.withLock { swap(&$0, &messages) }
     }
 }
 
-/// A mailbox's end in a loop.
+/// The receiving end of a mailbox.
 protocol Inlet: AnyObject {
     func drain()
 }
 
 final class MailboxInlet<Message: Sendable>: Inlet, ReadinessHandler {
-    /// A burst larger than this gives its memory back.
+    /// After a larger burst the memory is released.
     static var retainedMessages: Int { 1024 }
 
     private let mailbox: Mailbox<Message>
     private unowned let loop: EventLoop
     private let deliver: (Message) -> Void
-    /// Changes places with the mailbox's array, so that a quiet mailbox does not allocate.
+    /// Swapped with the mailbox's array, so that a mailbox with little traffic does not allocate.
     private var messages: [Message] = []
 
     init(mailbox: Mailbox<Message>, loop: EventLoop, deliver: @escaping (Message) -> Void) {

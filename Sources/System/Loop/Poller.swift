@@ -2,16 +2,16 @@ import CLinux
 import Core
 import Glibc
 
-/// An epoll instance: which descriptors have something to do.
+/// An epoll instance: reports which descriptors are ready.
 ///
-/// Level-triggered: what a handler leaves undone is reported again by the next wait.
+/// Level-triggered: the next wait reports remaining readiness again.
 @safe
 struct Poller: ~Copyable {
     private let descriptor: Descriptor
     private let capacity: Int
     private let events: UnsafeMutablePointer<epoll_event>
 
-    /// - Parameter capacity: The most events of one wait.
+    /// - Parameter capacity: The maximum of events of one wait.
     init(capacity: Int) throws(SystemError) {
         let number = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard number >= 0 else { throw .last }
@@ -46,7 +46,7 @@ struct Poller: ~Copyable {
 
     /// Waits for events, at most `milliseconds`.
     ///
-    /// - Returns: How many there are; 0 also when a signal ended the wait.
+    /// - Returns: The number of events; 0 also if a signal interrupted the wait.
     borrowing func wait(milliseconds: Int32) throws(SystemError) -> Int {
         let count = unsafe epoll_wait(descriptor.number, events, Int32(capacity), milliseconds)
         if count >= 0 { return Int(count) }
@@ -54,7 +54,7 @@ struct Poller: ~Copyable {
         return 0
     }
 
-    /// An event of the last wait: the key that its descriptor was added with, and what it is ready for.
+    /// An event of the last wait: the key of its descriptor, and its readiness.
     borrowing func event(_ index: Int) -> (key: UInt64, readiness: Readiness) {
         precondition(index >= 0 && index < capacity, "an event of the last wait")
         let event = unsafe events[index]

@@ -1,7 +1,7 @@
 import CLinux
 package import Core
 
-/// What a descriptor is ready for: epoll's own bits.
+/// The readiness of a descriptor, as epoll's bits.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt32
 
@@ -11,22 +11,22 @@ package struct Readiness: OptionSet, Sendable {
 
     package static let readable = Readiness(rawValue: EPOLLIN.rawValue)
     package static let writable = Readiness(rawValue: EPOLLOUT.rawValue)
-    /// Both directions are shut; reported whether asked for or not.
+    /// Both directions are shut down; always reported.
     package static let hangup = Readiness(rawValue: EPOLLHUP.rawValue)
-    /// The next call on the descriptor says what is wrong; reported whether asked for or not.
+    /// The next call on the descriptor returns the error; always reported.
     package static let error = Readiness(rawValue: EPOLLERR.rawValue)
 }
 
-/// Who is called when a descriptor is ready.
+/// Called when a descriptor is ready.
 package protocol ReadinessHandler: AnyObject {
-    /// Called in the reading phase of a turn. May register and deregister anything, this descriptor included.
+    /// Called in the reading phase of a turn. May register and deregister anything, including this descriptor.
     func ready(_ readiness: Readiness, at now: Moment)
 }
 
-/// A descriptor's place in a loop, from ``EventLoop/register(descriptor:handler:interest:)`` to
+/// A descriptor's registration in a loop, from ``EventLoop/register(descriptor:handler:interest:)`` to
 /// ``EventLoop/deregister(_:)``.
 package struct Registration {
     let descriptor: Int32
-    /// What the poller hands back with an event; no other registration of the loop has it.
+    /// Returned by the poller with an event; unique in the loop.
     let key: UInt64
 }

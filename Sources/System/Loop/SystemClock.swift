@@ -1,9 +1,9 @@
 package import Core
 import Glibc
 
-/// The only place where the system's clocks are read.
+/// Reads the system's clocks; no other code does.
 package enum SystemClock {
-    /// `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, one after the other.
+    /// `CLOCK_MONOTONIC` and `CLOCK_REALTIME`, read in succession.
     package static func now() -> Moment {
         let wall = read(CLOCK_REALTIME)
         return Moment(
@@ -11,19 +11,19 @@ package enum SystemClock {
             wall: WallTime(milliseconds: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000))
     }
 
-    /// `CLOCK_MONOTONIC` alone.
+    /// Only `CLOCK_MONOTONIC`.
     static func instant() -> Instant {
         let time = read(CLOCK_MONOTONIC)
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// `CLOCK_BOOTTIME`, by which the kernel says when a process began.
+    /// `CLOCK_BOOTTIME`, the kernel's clock for the start times of processes.
     package static func sinceBoot() -> Duration {
         let time = read(CLOCK_BOOTTIME)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// Sleeps until a point on `CLOCK_MONOTONIC`, or a little less long when a signal comes.
+    /// Sleeps until a time on `CLOCK_MONOTONIC`, or less if a signal arrives.
     static func sleep(until instant: Instant) {
         var time = timespec(
             tv_sec: Int(instant.nanoseconds / 1_000_000_000), tv_nsec: Int(instant.nanoseconds % 1_000_000_000))

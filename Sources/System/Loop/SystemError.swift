@@ -6,7 +6,7 @@ import Glibc
 struct SystemError: Error, Equatable {
     let number: Int32
 
-    /// The error of the call that this thread made last.
+    /// The error of this thread's last call.
     static var last: SystemError {
         SystemError(number: errno)
     }
@@ -17,27 +17,28 @@ struct SystemError: Error, Equatable {
         return unsafe String(cString: name)
     }
 
-    /// The system's sentence, such as "Connection refused".
+    /// The system's message, such as "Connection refused".
     var explanation: String {
         guard let text = unsafe strerrordesc_np(number) else { return "Unknown error \(number)" }
         return unsafe String(cString: text)
     }
 }
 
-/// What keeps a loop, a thread or a listener from working: always this machine's own limits or set-up.
+/// Why a loop, a thread or a listener does not work: always limits or set-up of this machine.
 package struct EventLoopError: ComponentError {
-    /// The errno constant's name: `EMFILE`, `EADDRINUSE` …
+    /// The name of the errno constant: `EMFILE`, `EADDRINUSE` …
     package typealias Code = ErrorCode<EventLoopError>
 
     package let code: Code
     package let message: String
     package let blame = Blame.local
-    /// Descriptors, memory and ports may be free again later; a wrong address stays wrong.
+    /// Descriptors, memory and ports may become available later; a wrong address is permanent.
     package let isTransient: Bool
 
     private static let transientNumbers: Set<Int32> = [EADDRINUSE, EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC]
 
-    /// For a C library that left the reason in `errno`; 0 means that it gave none, and then memory is what it lacked.
+    /// For a C library that reports its error in `errno`; 0 means that it reported none, and counts as a lack of
+    /// memory.
     package init(_ attempt: String, errno number: Int32) {
         self.init(attempt, SystemError(number: number == 0 ? ENOMEM : number))
     }

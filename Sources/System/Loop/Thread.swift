@@ -2,16 +2,16 @@ import CLinux
 package import Core
 import Glibc
 
-/// A thread of the system with a name and a stack of a chosen size.
+/// A system thread with a name and a stack size.
 package struct Thread: Sendable {
-    /// For a worker: librabbitmq recurses once per level of a nested header table, and this survives the largest frame.
+    /// For a worker: librabbitmq recurses once per level of a nested header table; this suffices for the largest frame.
     package static let workerStackSize = 16 * 1024 * 1024
-    /// Linux cuts a thread's name here, in bytes.
+    /// Linux truncates thread names to this length, in bytes.
     package static let longestName = 15
 
     private let handle: pthread_t
 
-    /// Runs `body` on a new thread. It is to be joined, or else detached.
+    /// Runs `body` on a new thread, which must be joined or detached.
     ///
     /// - Parameter stackSize: In bytes, a multiple of the page size.
     package static func start(
@@ -38,21 +38,21 @@ package struct Thread: Sendable {
         return Thread(handle: handle)
     }
 
-    /// Waits for the thread's end.
+    /// Waits until the thread has ended.
     package func join() {
         let result = pthread_join(handle, nil)
         precondition(result == 0, "a thread is joined once, and not by itself")
     }
 
-    /// Waits for the thread's end, but not beyond a deadline.
+    /// Waits until the thread has ended, at most until a deadline.
     ///
-    /// - Returns: `false` if it has not ended by then: it is still to be joined or detached.
+    /// - Returns: `false` if it has not ended by then: it must still be joined or detached.
     package func join(until deadline: Instant) -> Bool {
-        // By the wall clock, though it may jump: the thread sanitizer does not know of the call that takes another
-        // clock, and holds the thread to be there for ever.
+        // Uses the wall clock, although it may jump: the thread sanitizer does not know the call for another clock, and
+        // would treat the thread as running for ever.
         let now = SystemClock.now()
         let (seconds, attoseconds) = max(.zero, deadline - now.instant).components
-        // Both sums are cut to whole milliseconds, and the deadline must not come early.
+        // Both values are truncated to milliseconds, so 2 ms prevent an early deadline.
         let end = now.wall.milliseconds + seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 2
         var time = timespec(tv_sec: Int(end / 1000), tv_nsec: Int(end % 1000) * 1_000_000)
         let result = unsafe pthread_timedjoin_np(handle, nil, &time)
@@ -60,13 +60,13 @@ package struct Thread: Sendable {
         return result == 0
     }
 
-    /// Lets the thread end by itself.
+    /// Detaches the thread: it is never joined.
     package func detach() {
         let result = pthread_detach(handle)
         precondition(result == 0, "a thread is detached once")
     }
 
-    /// What the new thread is given.
+    /// The arguments of the new thread.
     private final class Start {
         let name: String
         let body: () -> Void
@@ -78,7 +78,7 @@ package struct Thread: Sendable {
 
         func run() {
             let short = String(decoding: name.utf8.prefix(Thread.longestName), as: UTF8.self)
-            // A name only helps whoever looks at the process; a thread without one works as well.
+            // The name is only for diagnostics, so a failure does not matter.
             _ = unsafe pthread_setname_np(pthread_self(), short)
             body()
         }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Programs as a system finds them.
+/// Locates programs.
 package enum Executable {
-    /// Where a program is: a name with a slash is a path, any other is looked for in the folders of `PATH`.
+    /// The path of a program: a name with a slash is a path, any other is searched in the folders of `PATH`.
     ///
-    /// - Returns: `nil` if there is no such file, or it may not be run.
+    /// - Returns: `nil` if the file does not exist or is not executable.
     package static func path(of name: String) -> String? {
         guard !name.contains("/") else { return isExecutable(name) ? name : nil }
         guard let folders = unsafe getenv("PATH") else { return nil }

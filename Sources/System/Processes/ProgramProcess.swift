@@ -2,15 +2,15 @@ import CLinux
 import Core
 import Glibc
 
-/// A process in a group of its own, and the descriptors that lead to it.
+/// A process in a separate process group, and its descriptors.
 struct ProgramProcess: ~Copyable {
     let id: pid_t
-    /// Readable once the process has ended.
+    /// Readable after the process has ended.
     let end: Descriptor
-    /// What it writes to standard error.
+    /// Its standard error.
     let errors: Descriptor
 
-    /// - Parameter socket: becomes our end of its standard input and output.
+    /// - Parameter socket: becomes the parent's end of its standard input and output.
     init(_ program: Program, socket: inout Descriptor?) throws(SystemError) {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         var pair: [Int32] = [-1, -1]
@@ -35,22 +35,22 @@ struct ProgramProcess: ~Copyable {
         socket = consume ours
     }
 
-    /// To the process and all that it started and that has stayed in its group.
+    /// Sends a signal to the process and all descendants in its group.
     static func signal(group: pid_t, _ signal: Int32) {
-        // Fails only where nobody is left.
+        // Fails only if the group is empty.
         _ = kill(-group, signal)
     }
 
-    /// How long the end of what was killed is waited for, in milliseconds: whoever hangs in the kernel is left to init.
+    /// How long to wait for the end of a killed process, in milliseconds. One that hangs in the kernel is left to init.
     private static let killTimeout: Int32 = 100
 
-    /// Waits for the end of a process that has no choice any more.
+    /// Waits for the end of a killed process.
     borrowing func awaitEnd() {
         var watched = pollfd(fd: end.number, events: Int16(POLLIN), revents: 0)
         while unsafe poll(&watched, 1, Self.killTimeout) < 0, errno == EINTR {}
     }
 
-    /// - Returns: how it ended; `nil` while it has not. The process is forgotten by that.
+    /// - Returns: how it ended; `nil` while it is running. This reaps the process.
     static func reap(_ id: pid_t) -> TransportError? {
         var status: Int32 = 0
         guard unsafe waitpid(id, &status, WNOHANG) == id else { return nil }
@@ -63,7 +63,7 @@ struct ProgramProcess: ~Copyable {
         return TransportError(code: .init(rawValue: name), message: "it was ended by \(name)")
     }
 
-    /// What every program has of our environment, unless it is given another value.
+    /// The environment variables that every program inherits, unless they are overridden.
     private static let inheritedNames = ["PATH", "LANG"]
 
     private static func inherited(beside given: [String]) -> [String] {
@@ -90,7 +90,7 @@ struct ProgramProcess: ~Copyable {
         let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
         unsafe posix_spawnattr_setpgroup(&attributes, 0)
-        // Neither what our threads block nor what we ignore is any of its business.
+        // The process must not inherit blocked or ignored signals.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)
@@ -108,7 +108,7 @@ struct ProgramProcess: ~Copyable {
     }
 }
 
-/// Texts as a C function takes them: an array of pointers that ends with a null pointer.
+/// Strings for a C function: an array of pointers terminated by a null pointer.
 @safe
 private final class CStrings {
     fileprivate let list: [UnsafeMutablePointer<CChar>?]

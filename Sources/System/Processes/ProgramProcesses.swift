@@ -1,12 +1,12 @@
 package import Core
 import Glibc
 
-/// Runs programs as processes, on a loop and over its sockets.
+/// Runs programs as processes, on a loop and its sockets.
 ///
-/// Whatever runs when this goes away is killed.
+/// Deinitialization kills all running processes.
 package final class ProgramProcesses: ProgramHost {
-    /// How long what a process has written may go on arriving after its end, and how long a process may live on that
-    /// has closed its output.
+    /// The longest time for a process's output to arrive after its end, and for a process to run after closing its
+    /// output.
     static let aftermath = Duration.seconds(1)
 
     unowned let loop: EventLoop
@@ -14,7 +14,7 @@ package final class ProgramProcesses: ProgramHost {
     private var wanted: [(program: Program, engine: any ProgramEngine)] = []
     private var running: [RunningProgram] = []
 
-    /// Joins the loop of `network`, which owns it from then on.
+    /// Joins the loop of `network`, which then owns it.
     package init(_ network: SocketNetwork) {
         self.network = network
         loop = network.loop

@@ -1,9 +1,9 @@
 import Core
 import Glibc
 
-/// One process from its start to its end: what stands between its engine and its socket.
+/// One process from its start to its end: connects its engine and its socket.
 ///
-/// The end is told once, when the process is gone and all that it wrote has been read.
+/// The engine gets the end once, after the process has ended and all its output was read.
 final class RunningProgram: Engine {
     private let process: ProgramProcess
     private var engine: (any ProgramEngine)?
@@ -12,7 +12,7 @@ final class RunningProgram: Engine {
     private var errorWatch: Registration?
     private var ending: TransportError?
     private var isOutputOver = false
-    /// When it is killed, or what it left behind is not waited for any longer.
+    /// When the process is killed, or the wait for its remaining output ends.
     private(set) var deadline: Instant?
 
     init(_ program: Program, _ engine: any ProgramEngine, _ host: ProgramProcesses) throws(SystemError) {
@@ -70,7 +70,7 @@ final class RunningProgram: Engine {
         }
     }
 
-    /// For when there is no loop any more.
+    /// For use without a running loop.
     func kill() {
         guard ending == nil else { return }
         ProgramProcess.signal(group: process.id, SIGKILL)
@@ -83,7 +83,7 @@ final class RunningProgram: Engine {
         ending = status
         if let endWatch { host.loop.deregister(endWatch) }
         endWatch = nil
-        // What it started would hold its output open.
+        // Its descendants would keep its output open.
         ProgramProcess.signal(group: process.id, SIGKILL)
         deadline = now.instant + ProgramProcesses.aftermath
         finishIfOver(at: now.instant)
@@ -130,7 +130,7 @@ final class RunningProgram: Engine {
 
     func transportClosed(_ failure: TransportError?, at now: Instant) {
         isOutputOver = true
-        // Without its output it is of no use.
+        // A process without output is useless.
         if ending == nil, deadline == nil { deadline = now + ProgramProcesses.aftermath }
         finishIfOver(at: now)
     }

@@ -2,19 +2,18 @@ import CLinux
 package import Core
 import Glibc
 
-/// The service manager that started this process and wants to hear how it fares: one datagram to a Unix socket for each
-/// state.
+/// The service manager that started this process and requested notifications: one datagram to a Unix socket per state.
 ///
 /// Source: sd_notify(3), sd_watchdog_enabled(3).
 package struct ServiceManager: Sendable {
     package enum State: Equatable, Sendable {
-        /// Has started, or has reloaded.
+        /// Started, or reloaded.
         case ready
-        /// Reads its configuration again since a point on `CLOCK_MONOTONIC`; ``ready`` follows.
+        /// Reloading its configuration since a time on `CLOCK_MONOTONIC`; ``ready`` follows.
         case reloading(since: Instant)
-        /// Begins to end.
+        /// Shutting down.
         case stopping
-        /// A sign of life for the watchdog.
+        /// The watchdog's keep-alive.
         case alive
 
         var message: String {
@@ -27,13 +26,13 @@ package struct ServiceManager: Sendable {
         }
     }
 
-    /// After how long without ``State/alive`` it restarts the process; `nil` if it does not.
+    /// The time without ``State/alive`` after which it restarts the process; `nil` if it does not.
     package let watchdog: Duration?
     private let address: SocketAddress
 
-    /// - Parameter environment: the value of a variable, `nil` if it is not set.
-    /// - Returns: `nil` where nobody wants to hear anything: `NOTIFY_SOCKET` is not set, or is no path and no abstract
-    ///   name (`@…`) of a Unix socket.
+    /// - Parameter environment: returns the value of a variable, `nil` if it is not set.
+    /// - Returns: `nil` without a receiver: `NOTIFY_SOCKET` is not set, or is neither a path nor an abstract name
+    ///   (`@…`) of a Unix socket.
     package init?(
         environment: (String) -> String? = { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
     ) {
@@ -44,7 +43,7 @@ package struct ServiceManager: Sendable {
         watchdog = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// - Throws: what the system says where nobody receives it.
+    /// - Throws: the system's error if the notification cannot be sent.
     package func tell(_ state: State) throws(EventLoopError) {
         do throws(SystemError) {
             try send(Array(state.message.utf8))
@@ -68,11 +67,11 @@ package struct ServiceManager: Sendable {
 }
 
 extension SocketAddress {
-    /// Where the path begins in `sockaddr_un`.
+    /// The offset of the path in `sockaddr_un`.
     private static let pathOffset = MemoryLayout<sa_family_t>.size
 
-    /// - Parameter name: an absolute path, or `@` and an abstract name; `nil` for anything else, and for what is longer
-    ///   than `sockaddr_un` has room for.
+    /// - Parameter name: an absolute path, or `@` and an abstract name; `nil` for anything else, and for names longer
+    ///   than `sockaddr_un` can hold.
     init?(unixSocket name: String) {
         var path = Array(name.utf8)
         guard let first = path.first, path.count > 1, path.count < MemoryLayout<sockaddr_un>.size - Self.pathOffset

@@ -4,15 +4,15 @@ import Glibc
 
 /// Signals as events of a loop, by signalfd.
 ///
-/// A signal reaches the source only while every thread blocks it: call ``block(_:)`` before the first thread starts;
-/// threads inherit it.
+/// Every thread must block a signal for the source to receive it. Call ``block(_:)`` before the first thread starts;
+/// threads inherit the mask.
 package final class SignalSource: ReadinessHandler {
     private let descriptor: Descriptor
     private let handler: (Int32) -> Void
 
-    /// Delivers `signals` to `handler` for as long as the loop lives, and blocks them on this thread.
+    /// Delivers `signals` to `handler` for the lifetime of the loop, and blocks them on this thread.
     ///
-    /// A signal that is raised again before the loop has seen it is delivered once: signals do not queue.
+    /// A signal that is raised again before the loop has read it is delivered once: signals are not queued.
     package init(loop: EventLoop, signals: [Int32], handler: @escaping (_ signal: Int32) -> Void) throws(EventLoopError)
     {
         Self.block(signals)
@@ -24,14 +24,14 @@ package final class SignalSource: ReadinessHandler {
         _ = try loop.register(descriptor: number, handler: self, interest: .readable)
     }
 
-    /// Keeps `signals` from interrupting this thread and those it starts.
+    /// Blocks `signals` in this thread and the threads that it starts.
     package static func block(_ signals: [Int32]) {
         var set = set(of: signals)
         let result = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
         precondition(result == 0, "blocking signals takes valid arguments")
     }
 
-    /// Keeps a write to a closed socket or pipe from ending the process; the write fails with `EPIPE` instead.
+    /// Ignores SIGPIPE: a write to a closed socket or pipe fails with `EPIPE` instead of ending the process.
     package static func ignoreBrokenPipes() {
         _ = signal(SIGPIPE, SIG_IGN)
     }

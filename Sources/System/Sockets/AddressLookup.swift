@@ -2,18 +2,18 @@ import CLinux
 package import Core
 import Glibc
 
-/// getaddrinfo, in Swift's words.
+/// A Swift interface to getaddrinfo.
 package enum AddressLookup {
-    /// An answer of the resolver: at least one address, or why there is none.
+    /// The result of a lookup: at least one address, or the error.
     package typealias Answer = Result<[SocketAddress], TransportError>
 
-    /// Asks the system's resolver; may block for as long as its configuration allows (`resolv.conf`).
+    /// Asks the system's resolver; may block as long as its configuration permits (`resolv.conf`).
     package static func system(_ endpoint: Endpoint) -> Answer {
-        // Addresses of a family that this host has none of would only cost an attempt each.
+        // Omits addresses of a family that this host does not have: each would cost a failed attempt.
         look(up: endpoint, flags: AI_ADDRCONFIG | AI_NUMERICSERV)
     }
 
-    /// The address that stands in `endpoint` already; `nil` when its host is a name. Never blocks.
+    /// The address in `endpoint`; `nil` if its host is a name. Never blocks.
     static func numeric(_ endpoint: Endpoint) -> SocketAddress? {
         guard case .success(let addresses) = look(up: endpoint, flags: AI_NUMERICHOST | AI_NUMERICSERV) else {
             return nil
@@ -21,10 +21,10 @@ package enum AddressLookup {
         return addresses.first
     }
 
-    /// The address that stands in `endpoint`, where nothing but an address may stand.
+    /// The address in `endpoint`, whose host must not be a name.
     static func digits(_ endpoint: Endpoint) throws(SystemError) -> SocketAddress {
         if let address = numeric(endpoint) { return address }
-        // The zone of a link-local address (`fe80::1%eth0`) is looked up through a socket.
+        // Parsing the zone of a link-local address (`fe80::1%eth0`) requires a socket.
         throw shortage(0) ?? SystemError(number: EINVAL)
     }
 
@@ -54,10 +54,10 @@ package enum AddressLookup {
         return addresses.isEmpty ? .failure(.notResolved(endpoint, EAI_NONAME)) : .success(addresses)
     }
 
-    /// Whether a look-up failed for want of descriptors: glibc then says `EAI_NONAME`, as for a name that does not
-    /// exist, because it could open neither `/etc/hosts` nor a socket.
+    /// Whether a lookup failed because of a lack of descriptors. glibc then reports `EAI_NONAME`, as for an unknown
+    /// name, because it can open neither `/etc/hosts` nor a socket.
     ///
-    /// - Parameter number: what the look-up left in `errno`, which is not always the error that made it fail.
+    /// - Parameter number: `errno` after the lookup, which is not always the cause of the failure.
     private static func shortage(_ number: Int32) -> SystemError? {
         if number == EMFILE || number == ENFILE { return SystemError(number: number) }
         do throws(SystemError) {

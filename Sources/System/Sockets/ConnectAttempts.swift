@@ -1,9 +1,9 @@
 import Core
 
-/// Which addresses a connect tries, and how long it waits for each.
+/// The addresses that a connect tries, and the time for each.
 ///
-/// The time that is left is shared among the addresses that are left, and none but the last one gets more than
-/// ``longest``: a dead one does not use up all of it, and is not waited for where there are others.
+/// The remaining time is divided among the remaining addresses. All but the last one get at most ``longest``, so an
+/// unreachable address does not use up the time.
 struct ConnectAttempts {
     struct Attempt {
         let address: SocketAddress
@@ -11,26 +11,26 @@ struct ConnectAttempts {
         let deadline: Instant
     }
 
-    /// The most addresses of a name that are tried.
+    /// The maximum of addresses tried per name.
     static let maximumAddresses = 8
-    /// A share is not made shorter than this, lest many addresses leave too little time for any of them.
+    /// The minimum time per address, so that many addresses do not make all attempts too short.
     static let shortest = Duration.milliseconds(250)
-    /// The most for an address that others follow: time for Linux's second SYN, sent after one second, to be answered.
+    /// The maximum time if other addresses follow: enough for a reply to Linux's second SYN, sent after one second.
     static let longest = Duration.seconds(3)
 
-    /// When the whole connect ends.
+    /// The end of the whole connect.
     let deadline: Instant
     private var untried: ArraySlice<SocketAddress>
     private(set) var current: Attempt?
 
-    /// - Parameter addresses: In the order in which they are to be tried.
+    /// - Parameter addresses: In the order of the attempts.
     init(_ addresses: [SocketAddress], deadline: Instant) {
         untried = addresses.prefix(Self.maximumAddresses)
         self.deadline = deadline
     }
 
-    /// The addresses of `shuffled` with the families in turn, the first one's first: where a whole family leads
-    /// nowhere, the second attempt is another's. Source: RFC 8305, section 4.
+    /// The addresses of `shuffled` with alternating families, starting with the first one's: if a whole family is
+    /// unreachable, the second attempt uses the other. Source: RFC 8305, section 4.
     static func alternatingFamilies(_ shuffled: [SocketAddress]) -> [SocketAddress] {
         guard let first = shuffled.first else { return [] }
         let same = shuffled.filter { $0.family == first.family }
@@ -39,7 +39,7 @@ struct ConnectAttempts {
         return pairs + same.dropFirst(other.count) + other.dropFirst(same.count)
     }
 
-    /// Begins the next attempt; `nil` when no address or no time is left.
+    /// Starts the next attempt; `nil` if no address or no time is left.
     mutating func next(at now: Instant) -> Attempt? {
         guard now < deadline, !untried.isEmpty else { return nil }
         let left = deadline - now

@@ -1,13 +1,13 @@
 import Core
 
-/// The addresses that lately led to no connection: other connects of this process try their name's other addresses
+/// The addresses to which connects failed recently: other connects of this process try the other addresses of a name
 /// first.
 ///
-/// All loops of a process share it, by their resolver.
+/// All loops of a process share it through their resolver.
 package final class FailedAddresses: Sendable {
-    /// How long a failure counts.
+    /// How long a failure is remembered.
     package static let memory = Duration.seconds(60)
-    /// The most addresses that are remembered; the oldest one makes room.
+    /// The maximum number of addresses; above it, the oldest is removed.
     package static let maximum = 256
 
     private let failures = Guarded<[Endpoint: Instant]>([:])
@@ -33,7 +33,7 @@ package final class FailedAddresses: Sendable {
         }
     }
 
-    /// Those of `addresses` that did not fail lately, then those that did, each in the order given.
+    /// The `addresses` without a recent failure, then the others, each in the given order.
     func last(_ addresses: [SocketAddress], at now: Instant) -> [SocketAddress] {
         let endpoints = addresses.map(\.endpoint)
         let hasFailed = failures.withLock { failures in

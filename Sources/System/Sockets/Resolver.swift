@@ -1,23 +1,23 @@
 package import Core
 
-/// Finds the addresses of host names on threads of its own: getaddrinfo is the only call that may block.
+/// Resolves host names on separate threads: getaddrinfo is the only call that may block.
 ///
-/// All loops of a process share one resolver. Nothing is cached: Apple asks for a DNS query before each connection, and
-/// the system's resolver may cache as it is configured to. As many look-ups as there are threads are done at a time, so
-/// that a name whose servers are silent does not delay the others'; each is dropped once its deadline has passed.
+/// All loops of a process share one resolver. It does not cache: Apple requires a DNS query before each connection, and
+/// the system's resolver may cache. Each thread does one lookup at a time, so a name with unresponsive servers does not
+/// delay the others. A lookup is dropped after its deadline.
 package final class Resolver: Sendable {
-    /// The most look-ups that wait at a time; more fail with `EAI_AGAIN`.
+    /// The maximum of waiting lookups; further ones fail with `EAI_AGAIN`.
     package static let maximumWaiting = 1024
-    /// The most look-ups at a time.
+    /// The maximum of concurrent lookups.
     package static let threads = 4
     /// Of each thread, in bytes; enough for glibc's modules.
     package static let stackSize = 1024 * 1024
 
-    /// What the connects of this process have learnt about addresses.
+    /// The recently failed addresses of this process.
     let failedAddresses = FailedAddresses()
     private let queue: ResolverQueue
 
-    /// - Parameter lookUp: What answers; it runs on the resolver's threads and may block.
+    /// - Parameter lookUp: Resolves an endpoint; runs on the resolver's threads and may block.
     package init(
         lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
     ) throws(EventLoopError) {
@@ -35,12 +35,12 @@ package final class Resolver: Sendable {
         }
     }
 
-    /// The threads end by themselves, after the look-ups that they are busy with.
+    /// The threads end after their current lookups.
     deinit {
         queue.close()
     }
 
-    /// Has `query` answered through its mailbox, unless its deadline passes first.
+    /// Answers `query` through its mailbox, unless its deadline passes first.
     func ask(_ query: ResolverQuery) {
         guard queue.append(query) else {
             query.reply { .failure(.resolverFull($0, waiting: Self.maximumWaiting)) }
@@ -49,18 +49,18 @@ package final class Resolver: Sendable {
     }
 }
 
-/// One look-up, and where its answer goes.
+/// One lookup and the destination of its answer.
 struct ResolverQuery: Sendable {
-    /// The asking network's number for it.
+    /// The number that the network uses for it.
     let number: UInt64
     let endpoint: Endpoint
-    /// Nobody waits for the answer any more after this.
+    /// The answer is not needed after this.
     let deadline: Instant
     let mailbox: Mailbox<ResolverReply>
 
     func reply(_ lookUp: (Endpoint) -> AddressLookup.Answer) {
         guard SystemClock.instant() < deadline else { return }
-        // Should the mailbox be full, the deadline ends the wait.
+        // If the mailbox is full, the deadline ends the wait.
         mailbox.post(ResolverReply(number: number, answer: lookUp(endpoint)))
     }
 }
@@ -84,7 +84,7 @@ private final class ResolverQueue: Sendable {
         wakeUp = try EventDescriptor(.byThread)
     }
 
-    /// - Returns: `false` when the queue is full.
+    /// - Returns: `false` if the queue is full.
     func append(_ query: ResolverQuery) -> Bool {
         let isTaken = state.withLock { state in
             guard state.waiting.count < Resolver.maximumWaiting else { return false }
@@ -100,7 +100,7 @@ private final class ResolverQueue: Sendable {
         wakeUp.raise()
     }
 
-    /// Waits for the next query; `nil` once the queue is closed.
+    /// Waits for the next query; `nil` after the queue was closed.
     func next() -> ResolverQuery? {
         while true {
             let (query, isClosed, hasMore) = state.withLock { state -> (ResolverQuery?, Bool, Bool) in
@@ -108,7 +108,7 @@ private final class ResolverQueue: Sendable {
                 let query = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
                 return (query, false, !state.waiting.isEmpty)
             }
-            // What was raised more than once wakes one thread: it passes that on.
+            // Several increments wake only one thread, which then wakes the next.
             if hasMore { wakeUp.raise() }
             if isClosed { return nil }
             if let query { return query }

@@ -2,7 +2,7 @@ import CLinux
 import Core
 import Glibc
 
-/// The calls on TCP sockets; every socket is non-blocking and closed on exec.
+/// Calls on TCP sockets; every socket is non-blocking and close-on-exec.
 extension Descriptor {
     /// A TCP socket for an address of `family`.
     static func socket(family: Int32) throws(SystemError) -> Descriptor {
@@ -12,25 +12,26 @@ extension Descriptor {
         return Descriptor(adopting: number)
     }
 
-    /// Begins to connect; readiness for writing tells the end, ``connectError()`` which one.
+    /// Starts to connect; the socket becomes writable at the end, and ``connectError()`` returns the result.
     borrowing func connect(to address: SocketAddress) throws(SystemError) {
         let number = self.number
         let result = unsafe address.withPointer { unsafe Glibc.connect(number, $0, $1) }
         guard result == 0 || errno == EINPROGRESS || errno == EINTR else { throw .last }
     }
 
-    /// What became of ``connect(to:)``, once the socket is ready; `nil`: it is connected.
+    /// The result of ``connect(to:)`` after the socket became ready; `nil` if it is connected.
     borrowing func connectError() -> SystemError? {
         var value: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
         guard unsafe getsockopt(number, SOL_SOCKET, SO_ERROR, &value, &size) == 0 else { return .last }
         if value != 0 { return SystemError(number: value) }
-        // A port that nobody listens at may become our own by chance, and TCP connects such a socket to itself.
+        // A connect to an unused local port may choose that port as its source, and TCP then connects the socket to
+        // itself.
         let isConnectedToItself = SocketAddress(ofSocket: self)?.endpoint == SocketAddress(ofPeer: self)?.endpoint
         return isConnectedToItself ? SystemError(number: ECONNREFUSED) : nil
     }
 
-    /// Sets an option that is a number.
+    /// Sets an integer option.
     borrowing func set(_ option: Int32, of level: Int32, to value: Int32) throws(SystemError) {
         var value = value
         let size = socklen_t(MemoryLayout<Int32>.size)
@@ -46,7 +47,7 @@ extension Descriptor {
         guard Glibc.listen(number, backlog) == 0 else { throw .last }
     }
 
-    /// Takes the next connection that waits at a listening socket.
+    /// Accepts the next waiting connection of a listening socket.
     borrowing func accept() throws(SystemError) -> Descriptor {
         let flags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let accepted = accept4(number, nil, nil, flags)
@@ -54,7 +55,7 @@ extension Descriptor {
         return Descriptor(adopting: accepted)
     }
 
-    /// Sends as much as the socket takes now.
+    /// Sends as much as the socket accepts now.
     borrowing func send(_ bytes: Span<UInt8>) -> Transfer {
         let number = self.number
         return unsafe bytes.withUnsafeBufferPointer { buffer in
@@ -62,14 +63,14 @@ extension Descriptor {
         }
     }
 
-    /// Tells the peer that nothing more comes; reading goes on.
+    /// Ends the output; reading continues.
     borrowing func endOutput() {
-        // Fails only on a socket whose connection is gone already, which reading reports.
+        // Fails only if the connection is already lost, which reading reports.
         _ = shutdown(number, Int32(SHUT_WR))
     }
 }
 
-/// The memory that all connections of a network read into, one after the other.
+/// The memory into which all connections of a network read, one at a time.
 @safe
 final class ReadBuffer {
     let size: Int
@@ -84,13 +85,13 @@ final class ReadBuffer {
         unsafe base.deallocate()
     }
 
-    /// Reads once; what arrived stays in the buffer until the next read.
+    /// Reads once; the bytes stay in the buffer until the next read.
     func fill(from descriptor: borrowing Descriptor) -> Transfer {
         let number = descriptor.number
         return Transfer.of { unsafe recv(number, base, size, 0) }
     }
 
-    /// The same for what is no socket.
+    /// The same for descriptors other than sockets.
     func read(from descriptor: borrowing Descriptor) -> Transfer {
         let number = descriptor.number
         return Transfer.of { unsafe Glibc.read(number, base, size) }

@@ -1,12 +1,12 @@
 package import Core
 import Glibc
 
-/// An IPv4 or IPv6 address with a port, as the socket calls take it.
+/// An IPv4 or IPv6 address with a port, in the form of the socket calls.
 package struct SocketAddress: Sendable {
     private var storage: sockaddr_storage
     private let length: socklen_t
 
-    /// Copies an address that a system call has left behind.
+    /// Copies an address from a system call.
     init(storage: sockaddr_storage, length: socklen_t) {
         self.storage = storage
         self.length = length
@@ -23,12 +23,12 @@ package struct SocketAddress: Sendable {
         }
     }
 
-    /// The address that a socket is bound to; `nil` for sockets that are not of the internet.
+    /// The address that a socket is bound to; `nil` for sockets of other families than IPv4 and IPv6.
     init?(ofSocket descriptor: borrowing Descriptor) {
         unsafe self.init(descriptor) { unsafe getsockname($0, $1, $2) }
     }
 
-    /// The address of a socket's peer; `nil` for sockets that have none.
+    /// The address of a socket's peer; `nil` if there is none.
     package init?(ofPeer descriptor: borrowing Descriptor) {
         unsafe self.init(descriptor) { unsafe getpeername($0, $1, $2) }
     }
@@ -60,7 +60,7 @@ package struct SocketAddress: Sendable {
         }
     }
 
-    /// The address in digits.
+    /// The numeric address.
     package var endpoint: Endpoint {
         var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         var service = [CChar](repeating: 0, count: Int(NI_MAXSERV))

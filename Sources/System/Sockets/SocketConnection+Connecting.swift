@@ -1,9 +1,9 @@
 import Core
 import Glibc
 
-/// The way to an open socket.
+/// From the request for a connection to an open socket.
 extension SocketConnection {
-    /// Resolves, connects or takes over, as it was asked for.
+    /// Resolves, connects or adopts a socket, as requested.
     func begin(at now: Moment) {
         if let socket = socket.take() { return adopt(socket, at: now) }
         let deadline = now.instant + timeout
@@ -17,7 +17,7 @@ extension SocketConnection {
         }
     }
 
-    /// Takes the resolver's answer.
+    /// Handles the resolver's answer.
     func resolved(_ answer: AddressLookup.Answer, at now: Moment) {
         precondition(phase == .resolving, "only a resolving connection has asked")
         query = nil
@@ -32,7 +32,7 @@ extension SocketConnection {
         }
     }
 
-    /// Tries the next address; after the last one, the last failure is the connect's.
+    /// Tries the next address; after the last one, its failure is the result.
     private func connectNext(after failure: TransportError? = nil, at now: Moment) {
         var failure = failure
         while let attempt = attempts.next(at: now.instant) {
@@ -82,7 +82,7 @@ extension SocketConnection {
     private func adopt(_ socket: consuming Descriptor, at now: Moment) {
         do {
             try socket.becomeNonBlocking()
-            // A pair of sockets within this machine has none of TCP's options.
+            // TCP's options do not apply to a socket pair.
             if SocketAddress(ofSocket: socket) != nil { try network.options.apply(to: socket) }
             try watch(socket, .readable)
         } catch {

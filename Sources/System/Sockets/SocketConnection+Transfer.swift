@@ -1,6 +1,6 @@
 import Core
 
-/// Bytes in, bytes out.
+/// Reading and writing.
 extension SocketConnection: ReadinessHandler {
     func ready(_ readiness: Readiness, at now: Moment) {
         network.wake(self)
@@ -9,25 +9,25 @@ extension SocketConnection: ReadinessHandler {
         case .lingering: discard()
         case .open:
             if readiness.contains(.writable) { isWritable = true }
-            // Reading also reports what is wrong with the socket.
+            // Reading also reports errors of the socket.
             if !readiness.isDisjoint(with: [.readable, .hangup, .error]) { read(at: now) }
         case .wanted, .resolving, .closed: preconditionFailure("only a connection with a socket is watched")
         }
     }
 
-    /// - Parameter writeFailure: What made writing impossible; what arrived before is still read.
+    /// - Parameter writeFailure: the reason why writing failed; input from before is still read.
     private func read(at now: Moment, after writeFailure: SystemError? = nil) {
         let buffer = network.buffer
         var budget = SocketNetwork.readBudget
-        // What it receives may have the engine's owner disconnect it.
+        // The engine's owner may disconnect it because of the input.
         while budget > 0, phase == .open, let engine {
             switch receive() {
             case .bytes(0):
-                // Nothing is drained first: what the engine has not handed out by now was certainly never sent.
+                // The engine is not drained first: output that it has not handed out was provably never sent.
                 return finish(writeFailure.map { .lost(endpoint, $0) }, at: now)
             case .bytes(let count):
                 buffer.withBytes(count) { engine.receive($0, at: now.instant) }
-                // A short read emptied the socket; asking again would only cost the call.
+                // A short read emptied the socket; another read would be wasted.
                 if count < buffer.size { return }
                 budget -= count
             case .wouldBlock:
@@ -64,7 +64,7 @@ extension SocketConnection: ReadinessHandler {
             if phase == .open, !unsent.isEmpty { write(at: now) }
             guard phase == .open else { return }
             if !mayDrain, isWritable {
-                // The socket took everything at once, and nothing else would make the engine speak.
+                // The socket accepted everything, and no other event would drain the engine.
                 return network.wake(self)
             }
         }
@@ -80,12 +80,12 @@ extension SocketConnection: ReadinessHandler {
         switch unsent.withBytes({ socket!.send($0) }) {
         case .bytes(let count):
             unsent.consume(count)
-            // A short write filled the socket; asking again would only cost the call.
+            // A short write filled the socket; another write would be wasted.
             isWritable = unsent.isEmpty
         case .wouldBlock:
             isWritable = false
         case .failed(let error):
-            // What the peer sent before it left may say why: it is read first.
+            // Input that the peer sent before closing may contain the reason: it is read first.
             read(at: now, after: error)
             if phase == .open { finish(.lost(endpoint, error), at: now) }
             return

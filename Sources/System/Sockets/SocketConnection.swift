@@ -1,53 +1,53 @@
 import Core
 import Glibc
 
-/// One engine's connection, from the wish for it to the end of its socket.
+/// One engine's connection, from the request to the end of its socket.
 ///
 /// ```
 /// wanted ──▶ resolving ──▶ connecting ──▶ open ──▶ lingering ──▶ closed
 /// ```
 ///
-/// A numeric address skips `resolving`, an adopted descriptor `connecting` too; every phase may go to `closed`. The
-/// engine is told the end once, and let go at that moment.
+/// A numeric address skips `resolving`, an adopted descriptor also `connecting`; every phase may change to `closed`.
+/// The engine gets the end once, and is then released.
 final class SocketConnection {
     enum Phase {
-        /// Begins at the end of the turn in which it was asked for.
+        /// Starts at the end of the turn in which it was requested.
         case wanted
         case resolving
         case connecting
         case open
-        /// All is said. What the peer still sends is read and dropped: closing a socket with unread bytes resets the
+        /// All output was sent. Further input is read and discarded: closing a socket with unread bytes resets the
         /// connection, and a reset destroys what the peer has not read yet.
         case lingering
         case closed
     }
 
     var phase = Phase.wanted
-    /// `nil` once it was told the end.
+    /// `nil` after it got the end.
     var engine: (any Engine)?
-    /// What the resolver was asked, while the answer is awaited.
+    /// The pending query to the resolver.
     var query: UInt64?
-    /// Its network's name for it; another connection's after it closed.
+    /// Its number in the network; reused after it closed.
     var number = 0
     let endpoint: Endpoint
     unowned let network: SocketNetwork
     var socket: Descriptor?
     var registration: Registration?
 
-    /// How long resolving and connecting may take together.
+    /// The longest time for resolving and connecting.
     let timeout: Duration
     var attempts: ConnectAttempts
 
-    /// Drained from the engine, not yet taken by the socket.
+    /// Drained from the engine, not yet accepted by the socket.
     var unsent = ByteQueue()
-    /// Whether the socket takes bytes, as far as is known.
+    /// Whether the socket accepts bytes, as far as known.
     var isWritable = true
-    /// Whether the loop tells when it takes bytes again.
+    /// Whether the loop reports when it accepts bytes again.
     var watchesWriting = false
-    /// When an engine's wish to disconnect, or a lingering socket, is ended by force.
+    /// When the connection is closed by force, after the engine's request to disconnect or while lingering.
     var farewellDeadline: Instant?
 
-    /// A connection to be made to `endpoint`.
+    /// A connection to be opened to `endpoint`.
     init(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration, in network: SocketNetwork) {
         self.engine = engine
         self.endpoint = endpoint
@@ -56,7 +56,7 @@ final class SocketConnection {
         attempts = ConnectAttempts([], deadline: .distantFuture)
     }
 
-    /// A connection that exists already.
+    /// An existing connection.
     init(_ engine: any Engine, over socket: consuming Descriptor, in network: SocketNetwork) {
         self.engine = engine
         endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has left", port: 0)
@@ -66,7 +66,7 @@ final class SocketConnection {
         self.socket = consume socket
     }
 
-    // MARK: What the network asks
+    // MARK: Calls from the network
 
     var nextDeadline: Instant? {
         switch phase {
@@ -96,7 +96,7 @@ final class SocketConnection {
         }
     }
 
-    /// Begins what was asked for in this turn, or sends what the engine has to say.
+    /// Starts the connection if it was requested in this turn, or sends the engine's output.
     func flush(at now: Moment) {
         switch phase {
         case .wanted: begin(at: now)
@@ -105,7 +105,7 @@ final class SocketConnection {
         }
     }
 
-    /// Closes the socket at once; the engine, if there still is one, hears nothing more.
+    /// Closes the socket at once, without notifying the engine.
     func close() {
         precondition(phase != .closed, "a connection closes once")
         if phase == .open { judgeAddress() }
@@ -115,7 +115,7 @@ final class SocketConnection {
         network.remove(self)
     }
 
-    /// Closes the socket and tells the engine.
+    /// Closes the socket and notifies the engine.
     func finish(_ failure: TransportError?, at now: Moment) {
         let engine = engine
         close()
@@ -124,11 +124,11 @@ final class SocketConnection {
 
     func tell(_ engine: (any Engine)?, _ failure: TransportError?, at now: Moment) {
         engine?.transportClosed(failure, at: now.instant)
-        // The owner may have had its part of this turn already.
+        // The owner may have finished its part of this turn already.
         network.loop.requestTurn()
     }
 
-    /// Remembers an address behind which something takes connections and then does not speak the engine's protocol.
+    /// Remembers an address whose peer accepts connections but does not speak the engine's protocol.
     func judgeAddress() {
         guard let engine, !engine.isEstablished, let attempt = attempts.current else { return }
         network.failedAddresses.failed(attempt.address, at: network.loop.now.instant)

@@ -4,20 +4,20 @@ import Glibc
 
 /// A listening TCP socket, as a part of a loop.
 ///
-/// When the process is out of descriptors or memory, a connection that waits cannot be accepted and keeps the socket
-/// readable: a loop would spin on it. The listener then stops watching for ``pauseTime``. Connections wait in the
-/// backlog meanwhile, and are accepted as soon as there are descriptors again.
+/// If the process has no free descriptors or memory, a waiting connection cannot be accepted and keeps the socket
+/// readable, so a loop would spin. The listener then stops watching for ``pauseTime``. Connections wait in the backlog
+/// until descriptors are available again.
 package final class SocketListener {
-    /// The most connections that one turn accepts: the sockets get their turn.
+    /// The maximum of accepted connections per turn, so that the other sockets are served.
     package static let acceptsPerTurn = 64
-    /// How long nothing is accepted after the system refused.
+    /// How long the listener pauses after a failure.
     package static let pauseTime = Duration.milliseconds(100)
-    /// Connections that the kernel completes ahead of being accepted.
+    /// The maximum of completed connections that wait to be accepted.
     package static let defaultBacklog: Int32 = 512
 
     /// The port that the socket is bound to.
     package let port: UInt16
-    /// How often accepting had to pause.
+    /// The number of pauses.
     package private(set) var pauses = 0
 
     private unowned let loop: EventLoop
@@ -29,9 +29,9 @@ package final class SocketListener {
     /// Listens until ``close()``.
     ///
     /// - Parameters:
-    ///   - address: An IPv4 or IPv6 address in digits.
-    ///   - port: 0 takes any free one.
-    ///   - onAccept: Takes a non-blocking socket, and closes it by letting go of it.
+    ///   - address: A numeric IPv4 or IPv6 address.
+    ///   - port: 0 for any free one.
+    ///   - onAccept: Receives a non-blocking socket, which closes when it is released.
     package init(
         loop: EventLoop, address: String, port: UInt16, backlog: Int32 = SocketListener.defaultBacklog,
         onAccept: @escaping (consuming Descriptor) -> Void
@@ -54,14 +54,14 @@ package final class SocketListener {
 
     private static func listen(at address: SocketAddress, backlog: Int32) throws(SystemError) -> Descriptor {
         let socket = try Descriptor.socket(family: address.family)
-        // A restarted process gets its port back while old connections linger in TIME_WAIT.
+        // A restarted process gets its port back although old connections are in TIME_WAIT.
         try socket.set(SO_REUSEADDR, of: SOL_SOCKET, to: 1)
         try socket.bind(to: address)
         try socket.listen(backlog: backlog)
         return socket
     }
 
-    /// Stops listening and frees the port; accepted connections stay.
+    /// Stops listening and releases the port; accepted connections stay.
     package func close() {
         guard let registration else { return }
         loop.deregister(registration)
@@ -75,7 +75,7 @@ package final class SocketListener {
 extension SocketListener: ReadinessHandler, LoopParticipant {
     package func ready(_ readiness: Readiness, at now: Moment) {
         for _ in 0..<Self.acceptsPerTurn {
-            // Whoever is given a connection may close the listener.
+            // The receiver of a connection may close the listener.
             guard registration != nil else { return }
             do {
                 onAccept(try socket!.accept())
@@ -87,7 +87,7 @@ extension SocketListener: ReadinessHandler, LoopParticipant {
         }
     }
 
-    /// Whether only the connection that was to be accepted is at fault. Source: accept(2), "Error handling".
+    /// Whether the error concerns only the connection to be accepted. Source: accept(2), "Error handling".
     private static func isOver(_ error: SystemError) -> Bool {
         switch error.number {
         case EINTR, ECONNABORTED, ENETDOWN, EPROTO, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP,

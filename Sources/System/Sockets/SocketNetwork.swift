@@ -3,20 +3,20 @@ import Glibc
 
 /// Drives engines over TCP sockets, as a part of a loop.
 ///
-/// In a turn each ready socket is read, and each engine drained once that was called or tells nobody when its owner
-/// calls it (``Engine/announceChanges(to:)``); what an engine says leaves in one write. All calls are made on the
-/// loop's thread, engines may be connected and disconnected at any time, and an engine is told the end of its transport
-/// exactly once (unless ``disconnect(_:)`` ended it).
+/// In a turn each ready socket is read. Each engine is drained once if it was called, or if it does not announce
+/// changes (``Engine/announceChanges(to:)``); its output is sent in one write. All calls are made on the loop's thread,
+/// and engines may be connected and disconnected at any time. An engine gets the end of its transport exactly once,
+/// unless ``disconnect(_:)`` ended it.
 package final class SocketNetwork: Network {
-    /// Bytes of one read; all connections share one buffer of this size.
+    /// The size of one read, in bytes; all connections share one buffer.
     package static let readSize = 64 * 1024
-    /// The most bytes that one turn reads from one socket: the others get their turn.
+    /// The maximum of bytes that one turn reads from one socket, so that the others are served.
     package static let readBudget = 256 * 1024
     /// An engine is not drained while more bytes than this wait for its socket.
     ///
-    /// So a connection holds at most this and one drain more, however slow its peer reads.
+    /// A connection thus holds at most this and one drain more, even if its peer reads slowly.
     package static let unsentLimit = 256 * 1024
-    /// How long a peer may take to accept the last bytes, and then to close its end.
+    /// The longest time for a peer to accept the last bytes, and then to close its end.
     package static let farewellTime = Duration.seconds(5)
 
     unowned let loop: EventLoop
@@ -30,17 +30,17 @@ package final class SocketNetwork: Network {
     private var members: [SocketConnection?] = []
     private var freeNumbers: [Int] = []
     private var agenda = Agenda()
-    /// Those that this turn flushes.
+    /// The connections that this turn flushes.
     private var flushed: [Int] = []
-    /// Connections whose engines are asked in every turn.
+    /// Connections whose engines do not announce changes, flushed in every turn.
     private var asked: [Int] = []
     private var lastQuery: UInt64 = 0
 
-    /// Joins `loop`, which owns the network from then on.
+    /// Joins `loop`, which then owns the network.
     ///
     /// - Parameters:
-    ///   - options: Of every socket. A loop may have several networks, each with its own.
-    ///   - random: Chooses the order in which a name's addresses are tried.
+    ///   - options: Of every socket. A loop may have several networks with different options.
+    ///   - random: Determines the order of a name's addresses.
     package init<Random: RandomNumberGenerator>(
         loop: EventLoop, resolver: Resolver, options: SocketOptions = SocketOptions(),
         random: Random = SystemRandomNumberGenerator()
@@ -65,13 +65,13 @@ package final class SocketNetwork: Network {
         }
     }
 
-    /// Connections that are open, in either direction.
+    /// Open connections in either direction.
     package var openConnections: Int {
         connections.count { $0.phase == .open }
     }
 
-    /// Everything that has a descriptor or is on the way to one: open connections, connects under way, and closed
-    /// connections whose peer has not closed its end yet.
+    /// Connections with a descriptor or about to have one: open, being opened, and lingering until the peer has closed
+    /// its end.
     package var connectionCount: Int {
         members.count - freeNumbers.count
     }
@@ -85,7 +85,7 @@ package final class SocketNetwork: Network {
 
     /// Drives `engine` over a connected socket, such as an accepted one.
     ///
-    /// As with ``connect(_:to:timeout:)``, the engine hears of it after this call has returned.
+    /// As with ``connect(_:to:timeout:)``, the engine is called only after this call has returned.
     package func adopt(_ socket: consuming Descriptor, _ engine: any Engine) {
         precondition(connection(of: engine) == nil, "an engine has one connection")
         insert(SocketConnection(engine, over: socket, in: self))
@@ -116,12 +116,12 @@ package final class SocketNetwork: Network {
         loop.requestTurn()
     }
 
-    /// The connection has something to do at the end of this turn; at the end of the next one if this has ended.
+    /// Schedules the connection for the flush of this turn, or of the next one.
     func wake(_ connection: SocketConnection) {
         agenda.wake(connection.number)
     }
 
-    /// Forgets a closed connection.
+    /// Removes a closed connection.
     func remove(_ connection: SocketConnection) {
         let number = connection.number
         members[number] = nil
@@ -136,7 +136,7 @@ package final class SocketNetwork: Network {
 
     // MARK: Resolving
 
-    /// Asks for addresses; the answer goes to the connection that waits for the query of the number returned.
+    /// Requests the addresses of a name; the answer goes to the connection with the returned query number.
     func resolve(_ endpoint: Endpoint, before deadline: Instant) -> UInt64 {
         lastQuery += 1
         resolver.ask(ResolverQuery(number: lastQuery, endpoint: endpoint, deadline: deadline, mailbox: replies))
@@ -144,14 +144,14 @@ package final class SocketNetwork: Network {
     }
 
     private func resolved(_ reply: ResolverReply) {
-        // One that gave up, or whose engine was disconnected, does not wait any more.
+        // Connections that timed out or were disconnected no longer wait.
         guard let connection = connections.first(where: { $0.query == reply.number }) else { return }
         wake(connection)
         connection.resolved(reply.answer, at: loop.now)
     }
 
-    /// A name's addresses in the order in which they are to be tried: by chance, with the families in turn, and those
-    /// that failed lately last.
+    /// A name's addresses in the order of the attempts: random, with alternating families, and those with a recent
+    /// failure last.
     func ordered(_ addresses: [SocketAddress], at now: Instant) -> [SocketAddress] {
         let usable = addresses.filter { localAddress == nil || $0.family == localAddress?.family }
         return failedAddresses.last(ConnectAttempts.alternatingFamilies(shuffle(usable)), at: now)
@@ -171,7 +171,7 @@ extension SocketNetwork: LoopParticipant {
         for number in asked { agenda.wake(number) }
         agenda.takeWoken(into: &flushed)
         for number in flushed {
-            // Flushing one connection may close another, and open one in its place.
+            // Flushing one connection may close another, and reuse its number.
             guard let connection = members[number] else { continue }
             connection.flush(at: now)
             if connection.phase != .closed { agenda.schedule(number, at: connection.nextDeadline) }

@@ -3,9 +3,9 @@ import Core
 import Glibc
 
 extension TransportError {
-    /// No connection came about.
+    /// A connect failed.
     ///
-    /// - Parameter address: Which of the endpoint's addresses was tried.
+    /// - Parameter address: The address of the endpoint that was tried.
     static func notConnected(
         _ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError, _ options: SocketOptions
     ) -> TransportError {
@@ -15,7 +15,7 @@ extension TransportError {
             message: "cannot connect to \(name(endpoint, at: address))\(origin): \(error.explanation)")
     }
 
-    /// None of a name's addresses can be reached from the address that connections go out from.
+    /// A name has no address of the local address's family.
     static func noAddressOfFamily(_ endpoint: Endpoint, _ options: SocketOptions) -> TransportError {
         TransportError(
             code: Code(rawValue: "EAFNOSUPPORT"),
@@ -23,7 +23,7 @@ extension TransportError {
                 + "it has no address of that family")
     }
 
-    /// A connection did not come about in time.
+    /// A connect timed out.
     static func connectTimedOut(_ endpoint: Endpoint, _ address: SocketAddress, after time: Duration) -> TransportError
     {
         TransportError(
@@ -37,7 +37,7 @@ extension TransportError {
             code: Code(rawValue: error.name), message: "lost the connection to \(endpoint): \(error.explanation)")
     }
 
-    /// The peer does not take the last bytes of a connection that is to be closed.
+    /// The peer did not accept the last bytes of a connection that is being closed.
     static func farewellTimedOut(_ endpoint: Endpoint, unsent: Int, after time: Duration) -> TransportError {
         TransportError(
             code: Code(rawValue: "ETIMEDOUT"),
@@ -51,7 +51,7 @@ extension TransportError {
             message: "cannot use the connection from \(endpoint): \(error.explanation)")
     }
 
-    /// The addresses came too late for an attempt.
+    /// No time was left to connect after resolving.
     static func noTimeToConnect(_ endpoint: Endpoint, after time: Duration) -> TransportError {
         TransportError(
             code: Code(rawValue: "ETIMEDOUT"),
@@ -60,20 +60,20 @@ extension TransportError {
 
     /// getaddrinfo failed.
     ///
-    /// - Parameter result: What it returned, one of the `EAI_` numbers except `EAI_SYSTEM`.
+    /// - Parameter result: Its return value, one of the `EAI_` numbers except `EAI_SYSTEM`.
     static func notResolved(_ endpoint: Endpoint, _ result: Int32) -> TransportError {
         let explanation = unsafe String(cString: gai_strerror(result))
         return TransportError(
             code: Code(rawValue: addressInfoName(result)), message: "cannot resolve \(endpoint.host): \(explanation)")
     }
 
-    /// getaddrinfo failed because a system call did.
+    /// getaddrinfo failed because of a system call.
     static func notResolved(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
         TransportError(
             code: Code(rawValue: error.name), message: "cannot resolve \(endpoint.host): \(error.explanation)")
     }
 
-    /// The resolver did not answer in time, or has too much to do.
+    /// The resolver did not answer in time.
     static func resolverTimedOut(_ endpoint: Endpoint, after time: Duration) -> TransportError {
         TransportError(
             code: Code(rawValue: "EAI_AGAIN"), message: "cannot resolve \(endpoint.host): no answer within \(time)")

@@ -12,17 +12,17 @@ package final class ArchiveImport: Run {
         case failed(String)
     }
 
-    /// Messages of the archive by how their publish ended.
+    /// Messages of the archive by the result of their publish.
     package struct Tally: Sendable {
         package fileprivate(set) var confirmed = 0
-        /// Messages that the broker refused, or that no queue took.
+        /// Messages that the broker refused or could not route.
         package private(set) var refused = 0
-        /// Messages whose confirm was lost: the queue may have them.
+        /// Messages whose confirm was lost: they may be in the queue.
         package fileprivate(set) var uncertain = 0
-        /// Why the first of the refused messages was refused.
+        /// The reason for the first refusal.
         package private(set) var complaint: String?
 
-        /// Nothing was published.
+        /// An empty tally.
         package init() {}
 
         fileprivate mutating func refuse(_ text: String) {
@@ -35,7 +35,7 @@ package final class ArchiveImport: Run {
 
     /// Publishes that wait for their confirm.
     private static let window = 200
-    /// How long the broker may leave anything without an answer.
+    /// The timeout for an answer of the broker.
     private static let patience = Duration.seconds(30)
     private static let lastWait = Duration.seconds(10)
 
@@ -55,7 +55,7 @@ package final class ArchiveImport: Run {
     private var isClosing = false
 
     /// - Parameters:
-    ///   - count: how many messages there are, for ``progress``.
+    ///   - count: the number of messages, for ``progress``.
     ///   - rate: messages per second; `nil` for no limit.
     ///   - next: the next message; `nil` after the last one.
     package init(

@@ -2,12 +2,12 @@ package import AMQP
 import Core
 import Pipeline
 
-/// What is wrong with a line of an archive.
+/// An error in a line of an archive.
 package struct ArchiveFailure: Error, Equatable, CustomStringConvertible {
     package let description: String
 }
 
-/// A message as a line of an archive has it. Source: ``ArchiveWriter``.
+/// A message from a line of an archive. Source: ``ArchiveWriter``.
 package struct ArchivedMessage: Sendable, Equatable {
     package var properties = MessageProperties()
     package var body: [UInt8] = []
@@ -19,12 +19,13 @@ package struct ArchivedMessage: Sendable, Equatable {
         properties.headers = try members.takeIfPresent("headers") { node throws(ArchiveFailure) in
             try Self.table(node, depth: 1)
         }
-        // Where it was tells people something; it is published anew.
+        // The origin is for information only; the message is published again.
         for name in ["queue", "exchange", "routing-key"] { members.drop(name) }
         try members.end()
     }
 
-    /// As a publish to a queue. What would make the broker refuse or reroute it moves into headers of ours.
+    /// As a publish to a queue. Properties that would make the broker refuse or reroute it move into `harebell-*`
+    /// headers.
     package func publication(to queue: String) throws(AMQPError) -> Publication {
         var properties = properties
         Republishing.makePublishable(&properties)

@@ -2,14 +2,14 @@ package import AMQP
 package import Core
 import Decoding
 
-/// Writes a message as one line of JSON from which it can be made again, byte by byte.
+/// Writes a message as one line of JSON that preserves every byte.
 ///
-/// A text that is UTF-8 stands as a string, other bytes as `{"base64": …}`. A header says its type, because AMQP has
-/// more of them than JSON; 64-bit integers are strings of digits and floating-point numbers their bits in hexadecimal,
-/// so that no program in between rounds them.
+/// UTF-8 text is a string, other bytes are `{"base64": …}`. Headers include their type, because AMQP has more types
+/// than JSON. 64-bit integers are strings of digits and floating-point numbers are hexadecimal bits, so that no program
+/// rounds them.
 package enum ArchiveWriter {
-    /// - Returns: the line without its end.
-    /// - Throws: if the properties cannot be read whole, as where headers are nested too deeply.
+    /// - Returns: the line without a newline.
+    /// - Throws: if the properties cannot be decoded completely, for example because headers are nested too deeply.
     package static func line(_ delivery: Delivery, from queue: String) throws(AMQPError) -> [UInt8] {
         let properties = try MessageProperties(decoding: delivery.rawProperties)
         var members: [(String, JSONAnswer)] = [
@@ -40,7 +40,7 @@ package enum ArchiveWriter {
         .array(table.entries.map { .object([("name", bytes($0.name[...]))] + members(of: $0.value)) })
     }
 
-    /// Its type and its value.
+    /// The type and the value of a header.
     private static func members(of value: FieldValue) -> [(String, JSONAnswer)] {
         let (type, json): (String, JSONAnswer) =
             switch value {
@@ -68,9 +68,9 @@ package enum ArchiveWriter {
     }
 }
 
-/// What both directions of an archive know of AMQP's fields.
+/// The AMQP fields that both reading and writing an archive use.
 enum ArchiveField {
-    /// The properties that are short strings, by AMQP's names.
+    /// The properties that are short strings, with their AMQP names.
     static var texts: [(StaticString, WritableKeyPath<MessageProperties, [UInt8]?>)] {
         [
             ("content-type", \.contentType), ("content-encoding", \.contentEncoding),

@@ -1,18 +1,18 @@
 import Core
 import Decoding
 
-/// JSON as a tree, for what is read seldom.
+/// JSON as a tree, for rare use.
 indirect enum JSONNode {
     case null
     case boolean(Bool)
     case integer(Int64)
-    /// Its text, as UTF-8.
+    /// Unescaped, as UTF-8.
     case string(ArraySlice<UInt8>)
     case array([JSONNode])
-    /// In their order; a key may stand twice.
+    /// In order; keys may repeat.
     case object([(key: String, node: JSONNode)])
 
-    /// Reads one value and nothing behind it; numbers are integers.
+    /// Reads exactly one value; numbers must be integers.
     init(_ text: ArraySlice<UInt8>) throws(ArchiveFailure) {
         do throws(JSONFailure) {
             var scanner = JSONScanner()
@@ -24,7 +24,7 @@ indirect enum JSONNode {
         }
     }
 
-    /// - Parameter value: was found by a scanner of `text`, so that its depth has a limit.
+    /// - Parameter value: from a scanner of `text`, which has limited its depth.
     private static func node(_ value: JSONValue, in text: ArraySlice<UInt8>) throws(JSONFailure) -> JSONNode {
         let bytes = text.span
         var scanner = JSONScanner(at: value.range.lowerBound)

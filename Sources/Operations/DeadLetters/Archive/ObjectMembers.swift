@@ -1,4 +1,4 @@
-/// The members of an object, of which each is expected once.
+/// The members of an object, each expected once.
 struct ObjectMembers {
     private var rest: [(key: String, node: JSONNode)]
     private let place: String
@@ -29,14 +29,14 @@ struct ObjectMembers {
         }
     }
 
-    /// - Returns: `nil` for a member that is missing.
+    /// - Returns: `nil` for a missing member.
     mutating func takeIfPresent<Value>(
         _ name: String, _ read: (JSONNode) throws(ArchiveFailure) -> Value
     ) throws(ArchiveFailure) -> Value? {
         rest.contains { $0.key == name } ? try take(name, read) : nil
     }
 
-    /// Nothing may be left: it would be lost.
+    /// Fails if any member is left, because its content would be lost.
     func end() throws(ArchiveFailure) {
         guard let member = rest.first else { return }
         throw ArchiveFailure(description: "\(place): \"\(member.key.prefix(64))\" is not known")

@@ -26,7 +26,8 @@ extension DeadLetterRun {
         backlog = Backlog()
     }
 
-    /// Waits for what is under way, makes sure of the acknowledgements, then gives the rest back.
+    /// Waits for pending publishes, flushes the acknowledgements, then closes the connections; the broker requeues the
+    /// rest.
     func close() {
         guard !shutdown.isClosing else { return }
         let consumer = connections.consumer
@@ -40,8 +41,7 @@ extension DeadLetterRun {
         for connection in connections.all { connection.close(at: now) }
     }
 
-    /// Takes no more: what comes after the last one that is looked at, copies of this run among it, is to stay where it
-    /// is.
+    /// Stops consuming: later messages, including copies by this run, stay in the queue.
     func stopTaking() {
         guard shutdown.departure == .taking else { return }
         shutdown.departure = .stopping

@@ -21,7 +21,7 @@ extension DeadLetterRun {
         }
     }
 
-    /// What is neither chosen nor retained is simply not acknowledged.
+    /// A message that is neither chosen nor retained stays unacknowledged.
     func received(_ delivery: Delivery, isWhole: Bool) {
         inspection.lastDelivery = now
         guard end == nil, tally.seen < tally.atStart, tally.chosen < settings.limit else { return }
@@ -66,7 +66,7 @@ extension DeadLetterRun {
     }
 
     func retain(_ item: Item) {
-        // Of what has no body here, or could not be copied, nothing is to be done: it stays unacknowledged.
+        // A message without its body, or one that cannot be copied, stays unacknowledged.
         guard item.isWhole, !item.isRenewal, end == nil else { return }
         backlog.retain(item, settings, at: now)
     }
@@ -101,7 +101,7 @@ extension DeadLetterRun {
         }
     }
 
-    /// Waits until nothing else is outstanding.
+    /// Waits until no other publish is outstanding.
     private func publishSuspect() {
         guard mayPublish, publishes.inFlight.isEmpty, limiter?.take(at: now) ?? true else { return }
         let item = publishes.suspects.removeFirst()
@@ -127,7 +127,7 @@ extension DeadLetterRun {
             publishes.inFlight[sequence] = item
             timeout.restart(at: now)
         } catch {
-            // A copy would lose something: it stays where it is.
+            // A copy would lose headers, so the original stays in the queue.
             retain(item)
         }
     }
@@ -187,9 +187,9 @@ extension DeadLetterRun {
         }
     }
 
-    /// A close does not say which publish caused it. So each publish that was outstanding is repeated alone on the next
-    /// connection. The broker does not take the one that is alone at ``closesUntilRefusal`` closes. A pipeline finds
-    /// the culprit in the same way, see ``SuspectPublishes``.
+    /// A close does not name the publish that caused it. Each outstanding publish is therefore repeated alone on the
+    /// next connection. A publish is skipped after ``closesUntilRefusal`` closes alone. A pipeline finds the cause in
+    /// the same way, see ``SuspectPublishes``.
     func publisherLost(_ error: AMQPError) {
         let items = publishes.takeUnconfirmed()
         guard end == nil, error.isAboutPublish, !items.isEmpty, publishes.closes < settings.closesInARow else {
@@ -210,7 +210,7 @@ extension DeadLetterRun {
                 + "to queue \"\(target(of: item))\": \(error.message)")
     }
 
-    /// Counts messages that were published and not confirmed.
+    /// Counts published messages without a confirm.
     func giveUp(_ items: inout [Item]) {
         tally.uncertain += items.count
         items = []

@@ -6,15 +6,15 @@ extension DeadLetterRun {
     struct Item {
         let delivery: Delivery
         let letter: DeadLetter
-        /// Whether its body is here.
+        /// Whether its body was received.
         let isWhole: Bool
         /// When it was retained.
         var since = Instant(nanoseconds: 0)
-        /// Whether it goes to the end of the queue, and not to where it was before.
+        /// Whether it is copied to the end of its queue instead of being replayed.
         var isRenewal = false
-        /// Whether it was published before, on a connection that the broker closed: there may be two copies.
+        /// Whether it was published before on a connection that the broker closed: there may be two copies.
         var isRepeated = false
-        /// How often the broker closed the connection while this message alone was outstanding.
+        /// How often the broker closed the connection while only this message was outstanding.
         var closes = 0
     }
 
@@ -26,22 +26,22 @@ extension DeadLetterRun {
 
         var all: [AMQPConnection] { [consumer, publisher, control] }
 
-        /// When one of them has something to do though nothing has happened; `nil` for never.
+        /// The earliest deadline of the connections; `nil` for none.
         var nextDeadline: Instant? { all.compactMap(\.nextDeadline).min() }
     }
 
     /// Messages that the run holds and has not sent or acknowledged.
     struct Backlog {
-        /// Chosen by the filter, the oldest first.
+        /// Selected by the filter, oldest first.
         var chosen = Deque<Item>()
         /// To be copied to the end of the queue.
         var renewals = Deque<Item>()
-        /// They return to their places at the end. The first has been held for longest.
+        /// Requeued in their order at the end; the first has been held longest.
         private(set) var retained: [Item] = []
 
         var isIdle: Bool { chosen.isEmpty && renewals.isEmpty }
 
-        /// Holds a message unacknowledged, or has it copied if that is due or so many are held already.
+        /// Holds a message unacknowledged, or schedules a copy if it was delivered often or too many are held.
         mutating func retain(_ item: Item, _ settings: Settings, at now: Instant) {
             var item = item
             item.since = now
@@ -50,7 +50,7 @@ extension DeadLetterRun {
             if item.isRenewal { renewals.append(item) } else { retained.append(item) }
         }
 
-        /// Has everything copied that is held.
+        /// Schedules copies of all held messages.
         mutating func renewRetained() {
             for item in retained {
                 var item = item
@@ -61,20 +61,20 @@ extension DeadLetterRun {
         }
     }
 
-    /// Messages that were published and have no confirm yet.
+    /// Published messages without a confirm.
     struct Publishes {
-        /// By the number that the confirm will carry.
+        /// By the sequence number of the confirm.
         var inFlight: [UInt64: Item] = [:]
-        /// Not confirmed when the publishing connection ended. The cause is reported after them.
+        /// Unconfirmed when the publishing connection ended. The close reason is reported after them.
         var unconfirmed: [Item] = []
-        /// The broker closed the connection over one of these. Each is published again alone, the first one next.
+        /// The broker closed the connection over one of these. Each is published again alone, in order.
         var suspects: [Item] = []
         /// Closes over a publish since the last confirm.
         var closes = 0
 
         var isIdle: Bool { suspects.isEmpty && inFlight.isEmpty }
 
-        /// Copies for the end of the queue that may be in it already.
+        /// Copies for the end of the queue that may have arrived already.
         var renewalCount: Int { (inFlight.values + suspects).count(where: \.isRenewal) }
 
         mutating func takeUnconfirmed() -> [Item] {
@@ -84,7 +84,7 @@ extension DeadLetterRun {
 
         /// The broker closed the connection over one of these messages: each is published again alone.
         ///
-        /// - Returns: The message that is not published again, because the broker closed the connection over it alone
+        /// - Returns: The message to skip, because the broker closed the connection over it alone
         ///   ``DeadLetterRun/closesUntilRefusal`` times.
         mutating func suspect(_ items: [Item]) -> Item? {
             closes += 1
@@ -102,31 +102,31 @@ extension DeadLetterRun {
         }
     }
 
-    /// What the run asks the broker about the queue.
+    /// The run's questions to the broker about the queue.
     struct Inspection {
         enum Question {
             case lock, length, watch
-            /// Whether there is really none: RabbitMQ also says that a quorum queue has 0 messages if the queue does
-            /// not answer within 250 ms. Source: rabbit_quorum_queue.erl, `stat/2`.
+            /// Verifies a length of 0: RabbitMQ also reports 0 if a quorum queue does not answer within 250 ms. Source:
+            /// rabbit_quorum_queue.erl, `stat/2`.
             case emptiness
         }
 
-        /// The question without an answer yet.
+        /// The pending question.
         var question: Question?
-        /// When the length is asked next.
+        /// When the length is requested next.
         var nextWatch = Instant.distantFuture
-        /// When the queue last showed that it has a message.
+        /// When the queue last proved that it contains a message.
         var lastDelivery: Instant
     }
 
-    /// How far the run is with its end.
+    /// The state of the run's shutdown.
     struct Shutdown {
-        /// On the way from the last delivery to the end of the consumer.
+        /// The stages of ending the consumer.
         enum Departure { case taking, stopping, stopped }
 
         var departure = Departure.taking
         var flush: AcknowledgementFlush?
-        /// When the connections are closed, whatever is under way.
+        /// When the connections close regardless of pending work.
         var deadline = Instant.distantFuture
         /// Whether the connections are being closed.
         var isClosing = false

@@ -2,7 +2,7 @@ import Core
 package import Decoding
 
 extension DeadLetterRun.End {
-    /// For programs.
+    /// The machine-readable name.
     package var name: String {
         switch self {
         case .complete: "complete"
@@ -15,7 +15,7 @@ extension DeadLetterRun.End {
 }
 
 extension DeadLetterRun {
-    /// Why it has ended, for a person.
+    /// The reason for the end, for operators.
     package var explanation: String {
         switch end {
         case .complete, nil: "complete"
@@ -31,8 +31,8 @@ extension DeadLetterRun {
 }
 
 extension DeadLetterRun.Settings {
-    /// For fresh copies of what a scan of a queue found delivered too often; what is nearly as far goes along, so that
-    /// they stay together.
+    /// Settings to renew messages that a scan found delivered too often. Messages close to that number are included, so
+    /// that they stay together.
     package static func renewing(_ queue: String) -> Self {
         var settings = Self(queue: queue)
         settings.mostDeliveries -= 2
@@ -41,9 +41,9 @@ extension DeadLetterRun.Settings {
 }
 
 extension DeadLetterTally {
-    /// As members of an object for programs.
+    /// As JSON members.
     ///
-    /// - Parameter verb: names what was done.
+    /// - Parameter verb: the name of the count of completed messages.
     package func members(_ verb: String) -> [(String, JSONAnswer)] {
         [
             ("messages", .integer(atStart)), ("seen", .integer(seen)), ("chosen", .integer(chosen)),
@@ -55,9 +55,9 @@ extension DeadLetterTally {
 }
 
 extension DeadLetterGroups {
-    /// As members of an object for programs.
+    /// As JSON members.
     ///
-    /// - Parameter target: where each group would go; `nil` leaves that out.
+    /// - Parameter target: the destination of each group; `nil` omits it.
     package func members(target: ((Key) -> String?)? = nil) -> [(String, JSONAnswer)] {
         let objects = sorted.map { key, group in
             let members: [(String, JSONAnswer)] = [

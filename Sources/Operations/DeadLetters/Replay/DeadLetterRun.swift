@@ -1,21 +1,21 @@
 package import AMQP
 package import Core
 
-/// Takes dead letters out of their queue: to replay them, to discard them, or because they are safe elsewhere.
+/// Removes dead letters from their queue: to replay them, to discard them, or after an export.
 ///
-/// Sans-IO like a worker. It looks at as many messages as lay there at the start. What is chosen is done first and
-/// acknowledged then, so that a crash leaves a message twice at worst. All others stay unacknowledged and return to
-/// their places at the end; beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they go to the end of
-/// the queue as copies, confirmed before the original is acknowledged. A lost connection ends the run: the queue is its
-/// state, and another run goes on. If the broker closes the connection over a publish, the run skips that message and
-/// goes on, see ``publisherLost(_:)``.
+/// Sans-IO like a worker. It processes as many messages as the queue contained at the start. A chosen message is
+/// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged and
+/// are requeued at the end. Beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they are copied to the
+/// end of the queue; each copy is confirmed before the original is acknowledged. A lost connection ends the run;
+/// another run continues from the queue. If the broker closes the connection over a publish, the run skips that
+/// message, see ``publisherLost(_:)``.
 package final class DeadLetterRun: Run {
     package enum Action {
         case replay(to: ReplayTarget)
         case discard
-        /// Called with lines of ``ArchiveWriter`` that have to be safe when it returns.
+        /// Called with lines of ``ArchiveWriter``; they must be safe when it returns.
         case export(([[UInt8]]) throws -> Void)
-        /// Nothing but what is due anyhow: fresh copies of what was delivered too often.
+        /// Only renews messages that were delivered too often.
         case renew
     }
 
@@ -23,27 +23,27 @@ package final class DeadLetterRun: Run {
         /// The dead-letter queue.
         package var queue: String
         package var filter = DeadLetterFilter()
-        /// At most so many are chosen.
+        /// The maximum number of chosen messages.
         package var limit = Int.max
         /// Messages per second; `nil` for no limit.
         package var rate: Int?
-        /// Ends a replay when more than this share of what was replayed arrived in the queue again, in percent; `nil`
+        /// Ends a replay if more than this share of the replayed messages arrived in the queue again, in percent; `nil`
         /// for never.
         package var abortAbove: Int?
-        /// Unacknowledged messages, those that are held for later included.
+        /// The maximum of unacknowledged messages, including held ones.
         package var prefetch: UInt16 = 1200
-        /// Messages that return to their places at the end.
+        /// The maximum of held messages, which are requeued in their order.
         package var held = 1000
         /// Far below the broker's consumer timeout, 30 minutes.
         package var longestHold = Duration.seconds(600)
-        /// A message that was delivered so often gets a fresh copy before a delivery limit (20 in RabbitMQ 4) drops it.
+        /// A message with this number of deliveries is copied before a delivery limit (20 in RabbitMQ 4) drops it.
         package var mostDeliveries = 10
-        /// Publishes that wait for their confirm.
+        /// The maximum of unconfirmed publishes.
         package var window = 200
-        /// How long the broker may leave anything without an answer.
+        /// The timeout for an answer of the broker.
         package var patience = Duration.seconds(30)
-        /// The run ends when the broker has closed the publishing connection over so many publishes without a confirm
-        /// in between: then it does not take anything, and the cause is not a single message.
+        /// Ends the run after this number of closes over publishes without a confirm in between: the cause is then not
+        /// a single message.
         package var closesInARow = 100
 
         package init(queue: String) {
@@ -52,41 +52,41 @@ package final class DeadLetterRun: Run {
     }
 
     package enum End: Equatable, Sendable {
-        /// Everything that lay there at the start was looked at.
+        /// All messages from the start were processed.
         case complete
         /// ``stop(at:)`` was called.
         case stopped
-        /// Another run has the queue.
+        /// Another run holds the lock of the queue.
         case locked
-        /// Too many came back.
+        /// Too many replayed messages returned.
         case aborted
         /// The export could not be written.
         case unwritable(String)
         case failed(String)
     }
 
-    /// Of fewer than these nobody can say whether too many came back.
+    /// Below this count the return rate is not meaningful.
     package static let smallestSample = 20
     static let watchInterval = Duration.seconds(1)
-    /// Without a delivery for as long, an empty queue means that others hold the rest.
+    /// If no delivery arrives for this time and the queue is empty, other consumers hold the rest.
     static let quiet = Duration.seconds(2)
-    /// A message is skipped when the broker has closed the connection so often while that message alone was
+    /// A message is skipped after the broker has closed the connection this often while only that message was
     /// outstanding.
     static let closesUntilRefusal = 2
-    /// What is under way at the end is waited for no longer than this.
+    /// The longest wait for pending publishes at the end.
     static let lastWait = Duration.seconds(10)
 
     package let settings: Settings
     package internal(set) var tally = DeadLetterTally()
     package internal(set) var end: End?
-    /// Stands in each message that this run replays.
+    /// Included in each message that this run replays.
     package let id: String
 
     let action: Action
     let reader: RequestReader
     let connections: Connections
     var inspection: Inspection
-    /// Whether the queue's length is known and its messages are taken.
+    /// Whether the queue's length is known and its messages are consumed.
     var isReading = false
     var backlog = Backlog()
     var publishes = Publishes()
@@ -96,7 +96,7 @@ package final class DeadLetterRun: Run {
     var shutdown = Shutdown()
 
     /// - Parameters:
-    ///   - id: of this run and no other.
+    ///   - id: unique to this run.
     ///   - connect: makes the connection for a role.
     package init(
         _ action: Action, _ settings: Settings, reader: RequestReader, id: String, at now: Instant,
@@ -117,7 +117,7 @@ package final class DeadLetterRun: Run {
         control.start(at: now)
     }
 
-    /// Only its holder may take messages out of the queue: exclusive, and gone with the connection.
+    /// An exclusive queue as a lock: only its holder may remove messages. It disappears with the connection.
     package static func lockName(of queue: String) -> String {
         "\(queue).replay.lock"
     }
@@ -129,7 +129,7 @@ package final class DeadLetterRun: Run {
         }
         var earliest = min(retries, timeout.deadline, inspection.nextWatch)
         if let since = backlog.retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
-        // A suspect goes alone: what is in flight has to end first.
+        // A suspect is published alone: all publishes in flight have to end first.
         let isPublishDue = publishes.suspects.isEmpty ? !backlog.chosen.isEmpty : publishes.inFlight.isEmpty
         if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) {
             earliest = min(earliest, permit)
@@ -147,7 +147,7 @@ package final class DeadLetterRun: Run {
         if end == nil { judge() }
         guard end != nil else { return }
         close()
-        // A connection that was not open ends at once, and nothing else wakes anybody for that.
+        // A connection that was not open closes immediately, and no other event would trigger a step.
         takeEvents()
     }
 
@@ -157,7 +157,7 @@ package final class DeadLetterRun: Run {
         takeConfirms()
     }
 
-    /// Ends it in order: what was not sent stays.
+    /// Ends the run in order: messages that were not sent stay in the queue.
     package func stop(at moment: Moment) {
         now = moment.instant
         finish(.stopped)
@@ -167,7 +167,7 @@ package final class DeadLetterRun: Run {
         shutdown.isClosing && connections.all.allSatisfy(\.isClosed)
     }
 
-    // MARK: The lock and the length
+    // MARK: Lock and length
 
     func takeControlEvents() {
         while let event = connections.control.nextEvent(at: now) {
@@ -183,7 +183,7 @@ package final class DeadLetterRun: Run {
     }
 
     func ask(_ question: Inspection.Question) {
-        // Its loss has not been told yet.
+        // The connection was lost, and the event is not processed yet.
         let control = connections.control
         guard control.isOpen else { return }
         inspection.question = question
@@ -203,7 +203,7 @@ package final class DeadLetterRun: Run {
         if !isReading { timeout.restart(at: now) }
         switch (asked, reply) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
-        // A queue with a single active consumer gives nothing to anybody else: its count has to do.
+        // A queue with a single active consumer gives no messages to others: its count has to suffice.
         case (.emptiness, .refused(let error)) where error.code == .resourceLocked: finish(.complete)
         case (_, .refused(let error)): finish(.failed(error.message))
         case (.lock, _): ask(.length)
@@ -227,7 +227,7 @@ package final class DeadLetterRun: Run {
         if let rate = settings.rate { limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now) }
     }
 
-    /// What the queue's length says: how many came back, and whether anything is left to wait for.
+    /// Evaluates the queue's length: how many messages returned, and whether to keep waiting.
     func watched(ready: Int) {
         inspection.nextWatch = now + Self.watchInterval
         let expected = tally.atStart - tally.done

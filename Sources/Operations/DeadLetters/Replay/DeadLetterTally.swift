@@ -1,40 +1,39 @@
-/// What became of the messages that a run looked at.
+/// The results of the messages that a run processed.
 ///
-/// Of those that lay in the queue at the start, what was replayed, discarded or exported is gone, and all others are
-/// left.
+/// Of the messages at the start, those replayed, discarded or exported are gone; all others are left.
 package struct DeadLetterTally: Sendable, Equatable {
-    /// In the queue at the start: as many are looked at.
+    /// Messages in the queue at the start; the run processes this number.
     package internal(set) var atStart = 0
     package internal(set) var seen = 0
-    /// What the filter chose, up to the limit.
+    /// Messages that the filter selected, up to the limit.
     package internal(set) var chosen = 0
-    /// Done with: confirmed where it went, and acknowledged.
+    /// Confirmed at their destination and acknowledged.
     package internal(set) var done = 0
-    /// Chosen, and left because it could not be done.
+    /// Selected, but left in the queue because of a failure.
     package internal(set) var refused = 0
     private var reasons: [Complaint] = []
     /// Copied to the end of the queue and acknowledged.
     package internal(set) var renewed = 0
-    /// Perhaps there twice: sent, but the broker did not say so, or the acknowledgement could not be sent any more.
+    /// Possibly duplicated: sent without a confirm, or without an acknowledgement of the original.
     package internal(set) var uncertain = 0
-    /// Messages that came into the queue since the start, as far as its length tells.
+    /// Messages that arrived in the queue since the start, according to its length.
     package internal(set) var arrivals = 0
 
-    /// More different complaints are counted only.
+    /// The maximum of stored complaints; further ones are only counted.
     package static let maximumComplaints = 10
 
     private struct Complaint: Equatable {
         let text: String
-        /// The first message that it is about.
+        /// The first message with this complaint.
         let name: String?
     }
 
     package init() {}
 
-    /// What lay there at the start and still does.
+    /// Messages from the start that are still in the queue.
     package var left: Int { max(0, atStart - done) }
 
-    /// Why some were refused, in the order in which each reason came up first; ``maximumComplaints`` of them.
+    /// The reasons for refusals, in order of their first occurrence; at most ``maximumComplaints``.
     package var complaints: [String] {
         reasons.map { reason in reason.name.map { "\(reason.text) (first: \($0))" } ?? reason.text }
     }

@@ -2,21 +2,21 @@ package import AMQP
 package import Core
 import Pipeline
 
-/// Writes the copies of a dead letter: the request that is tried again, and the same dead letter anew.
+/// Writes copies of a dead letter: the request for a replay, or the same dead letter again.
 package enum ReplayEncoder {
-    /// What became of the request before; a worker that replays it starts afresh.
+    /// Headers about the failure; a replay starts without them.
     private static let fate = [
         "harebell-outcome", "harebell-status", "harebell-reason", "harebell-detail", "harebell-result",
         "harebell-attempts", "harebell-failed-at", "harebell-worker", "harebell-decoder",
-        // Of a copy that the broker took out of a retry queue.
+        // Left from a copy in a retry queue.
         "harebell-parked", "harebell-deferred", "harebell-processed", "harebell-expires-at",
     ]
 
-    /// The request as it was, with its origin, so that its `apns-id` stays the same.
+    /// The original request with its origin, so that its `apns-id` stays the same.
     ///
     /// - Parameters:
-    ///   - queue: where it goes.
-    ///   - id: the run's.
+    ///   - queue: the destination.
+    ///   - id: the ID of the run.
     /// - Throws: if a name is too long for AMQP.
     package static func replay(
         _ delivery: Delivery, _ letter: DeadLetter, to queue: String, id: String
@@ -34,7 +34,7 @@ package enum ReplayEncoder {
 
     /// The dead letter itself, for the end of its queue.
     ///
-    /// - Throws: if its headers cannot be read, so that a copy would lose some.
+    /// - Throws: if its headers cannot be decoded, so that a copy would lose some.
     package static func renewal(
         _ delivery: Delivery, _ letter: DeadLetter, in queue: String
     ) throws(AMQPError) -> Publication {
@@ -47,7 +47,7 @@ package enum ReplayEncoder {
             routingKey: ArraySlice(queue.utf8), properties: try PublicationProperties(properties), body: delivery.body)
     }
 
-    /// What only `x-death` says, which brokers do not keep on a copy.
+    /// Adds the origin if only `x-death` contains it, because brokers do not keep that header on a copy.
     private static func markOrigin(_ letter: DeadLetter, in headers: inout FieldTable) {
         for (name, value) in [
             ("harebell-queue", letter.queue.map { ArraySlice($0.utf8) }), ("harebell-exchange", letter.exchange),

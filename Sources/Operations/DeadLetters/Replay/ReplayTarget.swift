@@ -1,17 +1,17 @@
 package import Configuration
 
-/// Where a replay sends dead letters.
+/// The destination of a replay.
 package enum ReplayTarget: Sendable, Equatable {
-    /// Back to the queue that each was in before, if it is one of these.
+    /// The queue that each letter came from, if it is one of these.
     ///
     /// A producer may have written the letter's headers, and RabbitMQ checks no permissions on the default exchange.
     /// Without this limit, a header would give access to every queue of the virtual host.
     case origin(among: Set<String>)
-    /// All to the queue that an operator names.
+    /// One queue for all letters, chosen by an operator.
     case queue(String)
 
-    /// - Parameter origin: the queue that the letter was in before.
-    /// - Returns: `nil` if the letter must not go anywhere.
+    /// - Parameter origin: the queue that the letter came from.
+    /// - Returns: `nil` if the letter must not be replayed.
     package func queue(from origin: String?) -> String? {
         switch self {
         case .origin(let queues): origin.flatMap { queues.contains($0) ? $0 : nil }
@@ -21,7 +21,7 @@ package enum ReplayTarget: Sendable, Equatable {
 }
 
 extension ReplayTarget {
-    /// Back into the request queues of a configuration.
+    /// The request queues of a configuration.
     package init(_ configuration: Configuration) {
         self = .origin(among: Set(configuration.queues.map(\.name)))
     }

@@ -1,16 +1,16 @@
 import Core
 
-/// What an operator asks for over HTTP.
+/// An operator's order over HTTP.
 struct DeadLetterOrder: Sendable {
     enum Verb: String, Sendable {
-        /// Count, and change nothing.
+        /// Count without changing anything.
         case look
         case replay
     }
 
     static let defaultRate = 500
     static let rates = 1...1_000_000
-    /// A replay ends when more than this share of it came back, in percent.
+    /// Ends a replay if more than this share of the messages returned, in percent.
     static let abortAbove = 50
 
     let verb: Verb
@@ -19,8 +19,8 @@ struct DeadLetterOrder: Sendable {
     /// Messages per second.
     let rate: Int
 
-    /// - Parameter body: an object in which everything may be missing: `outcomes`, `reasons`, `topic`,
-    ///   `environment`, `origin`, `since`, `until`, `limit`; and for a replay `rate` and `dry_run`.
+    /// - Parameter body: an object with optional members: `outcomes`, `reasons`, `topic`, `environment`, `origin`,
+    ///   `since`, `until`, `limit`; and for a replay `rate` and `dry_run`.
     init(_ body: [UInt8], replays: Bool, at now: WallTime) throws(ArchiveFailure) {
         var members = try ObjectMembers(JSONNode(body[...]), in: "the body")
         var filter = DeadLetterFilter()
@@ -84,7 +84,7 @@ struct DeadLetterOrder: Sendable {
 }
 
 extension ObjectMembers {
-    /// What is missing, or null, is `nil`.
+    /// `nil` for a missing or null member.
     fileprivate mutating func takeAny<Value>(
         _ name: String, _ read: (JSONNode) throws(ArchiveFailure) -> Value
     ) throws(ArchiveFailure) -> Value? {

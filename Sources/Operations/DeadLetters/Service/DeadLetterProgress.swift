@@ -1,16 +1,16 @@
 import Configuration
 import Decoding
 
-/// How far an order is, and what came of it.
+/// The progress and the result of an order.
 struct DeadLetterProgress: Sendable {
     let queue: String
     let verb: DeadLetterOrder.Verb
-    /// `nil` while it goes on: `complete`, `interrupted`, `aborted`, `locked` or `failed`.
+    /// `nil` while it is running: `complete`, `interrupted`, `aborted`, `locked` or `failed`.
     var end: String?
-    /// Why it has ended otherwise than complete, for a person.
+    /// The reason for any end other than complete, for operators.
     var detail: String?
     var tally = DeadLetterTally()
-    /// Of a look: what there is.
+    /// The groups that a scan found.
     var groups: DeadLetterGroups?
 
     private let target: ReplayTarget
@@ -21,7 +21,7 @@ struct DeadLetterProgress: Sendable {
         self.verb = verb
     }
 
-    /// What `/dead-letters/run` says.
+    /// The members of `/dead-letters/run`.
     var members: [(String, JSONAnswer)] {
         [
             ("order", .text(verb.rawValue)), ("queue", .text(queue)), ("running", .boolean(end == nil)),

@@ -3,9 +3,9 @@ import Core
 import Monitoring
 import System
 
-/// Takes an operator's orders about dead letters, one at a time, and knows what became of the last one.
+/// Runs an operator's dead-letter orders, one at a time, and keeps the result of the last one.
 ///
-/// Belongs to the control thread; the work is done on a thread of its own, see ``DeadLetterThread``.
+/// Belongs to the control thread; the work runs on a separate thread, see ``DeadLetterThread``.
 final class DeadLetterService {
     private(set) var progress: DeadLetterProgress?
     private(set) var orders = DeadLetterOrderTally()
@@ -17,7 +17,7 @@ final class DeadLetterService {
         reports = try Mailbox()
     }
 
-    /// Whether an order is under way.
+    /// Whether an order is running.
     var isBusy: Bool { thread != nil }
 
     func start(
@@ -32,13 +32,13 @@ final class DeadLetterService {
         progress = DeadLetterProgress(configuration, verb: order.verb)
     }
 
-    /// An operator wants what is under way to end, if anything is.
+    /// Handles an operator's request to stop the running order, if any.
     func obeyStop() {
         orders.add("stop", "complete")
         stop()
     }
 
-    /// Ends what is under way in order: what was not sent stays.
+    /// Stops the running order: messages that were not sent stay in the queue.
     func stop() {
         commands?.post(.stop)
     }
@@ -47,12 +47,12 @@ final class DeadLetterService {
         self.progress = progress
         guard let end = progress.end else { return }
         orders.add(progress.verb.rawValue, end)
-        // That report was the last thing that it did.
+        // That report was the thread's last action.
         thread?.join()
         forget()
     }
 
-    /// Waits no longer than that; what is under way is given up then, which leaves a message twice at worst.
+    /// Waits until the deadline, then abandons the order, which at worst leaves a duplicate.
     ///
     /// - Returns: whether it had ended.
     func end(until deadline: Instant) -> Bool {

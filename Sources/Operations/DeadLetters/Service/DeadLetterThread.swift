@@ -4,12 +4,12 @@ import Core
 import Runtime
 import System
 
-/// Carries out one order about dead letters, on a thread with a loop and connections of its own: far from the message
-/// path, with the machinery of `harebell dead-letters`, and with a worker's stack, which survives headers nested as
-/// deep as a frame goes.
+/// Runs one dead-letter order on a separate thread with its event loop and connections, away from the message path. It
+/// uses the code of `harebell dead-letters` and a worker's stack size, which suffices for headers nested as deeply as a
+/// frame permits.
 final class DeadLetterThread: LoopOwner {
     enum Command: Sendable {
-        /// End in order: what was not sent stays.
+        /// End in order: messages that were not sent stay in the queue.
         case stop
     }
 
@@ -21,13 +21,13 @@ final class DeadLetterThread: LoopOwner {
         let reports: Mailbox<DeadLetterProgress>
     }
 
-    /// How far apart reports are while it goes on.
+    /// The interval of reports while the order is running.
     static let reportInterval = Duration.milliseconds(250)
 
     private enum Work {
         case look(DeadLetterScan)
         case replay(DeadLetterRun)
-        /// What a look leaves to be done: fresh copies of what was delivered too often.
+        /// Follows a scan: renews messages that were delivered too often.
         case renewal(DeadLetterRun)
 
         var run: any Run {
@@ -95,9 +95,9 @@ final class DeadLetterThread: LoopOwner {
         return settings
     }
 
-    // MARK: Works
+    // MARK: Work
 
-    /// Looks at as many messages as one connection holds.
+    /// Scans as many messages as one connection holds.
     private func look() throws -> DeadLetterScan {
         var looked = 0
         let (order, reader) = (task.order, reader)
@@ -142,7 +142,7 @@ final class DeadLetterThread: LoopOwner {
         }
     }
 
-    /// What follows the end of a work.
+    /// The work that follows, if any.
     private func next(after work: Work) throws -> Work? {
         guard case .look(let scan) = work, scan.end == .complete, scan.worn > 0, !isStopped else { return nil }
         return .renewal(try makeRun(.renew, .renewing(progress.queue)))
@@ -154,7 +154,7 @@ final class DeadLetterThread: LoopOwner {
         work?.run.nextDeadline
     }
 
-    /// The end of the turn does what is due.
+    /// The end of the turn does the due work.
     func expire(at now: Moment) {}
 
     func endTurn(at now: Moment) {
