@@ -18,7 +18,7 @@ struct SecureTests {
             identity: .pemText(certificates: certificate.certificatePEM, privateKey: certificate.privateKeyPEM))
     }
 
-    @Test("Messages pass in both directions under TLS, however the bytes are split", arguments: [1, 100, 5000, Int.max])
+    @Test("Messages pass both ways under TLS, however the bytes are split", arguments: [1, 100, 5000, Int.max])
     func secure(chunk: Int) throws {
         let broker = Broker()
         broker.declare("q")
