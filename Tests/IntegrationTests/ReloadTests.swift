@@ -109,7 +109,7 @@ extension ProcessTests {
                 worker.text(.errors).split(separator: "\n").count { $0.contains("key=queues") } == 2 ? true : nil
             }
             try stage.write(.init(more: "\(more)log: { level: debug }\nnonsense: 1"))
-            // At level error, notices are no longer logged, but errors are.
+            // At level error, errors are logged, and notices are not.
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) { $0.contains("stays as it is") }
             worker.signal(SIGTERM)

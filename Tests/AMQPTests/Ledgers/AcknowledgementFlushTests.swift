@@ -25,7 +25,7 @@ struct AcknowledgementFlushTests {
         #expect(setup.broker.queues["a"]?.consumerCount == 0)
     }
 
-    @Test("A flush registers consumers of its own queues only")
+    @Test("A flush registers consumers on its queues only")
     func flushOfOne() throws {
         let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
         for queue in ["a", "b"] { setup.broker.declare(queue) }

@@ -65,7 +65,7 @@ extension ProcessTests {
             #expect(try run(["help", "check"]).exit == .exited(0))
         }
 
-        @Test("a usage error shows the usage of its own command, whichever layer reports it")
+        @Test("a usage error shows the command's usage, whichever layer reports it")
         func usage() throws {
             let file = try configuration()
             for (arguments, usage) in [

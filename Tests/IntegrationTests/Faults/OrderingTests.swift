@@ -126,7 +126,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "is lost for requests from a retry queue, which come late, or with one attempt not at all",
+            "is lost for requests from a retry queue, which are late, or never sent with one attempt",
             arguments: [6, 1])
         func parked(attempts: Int) throws {
             var topology = try Topology(script: "attempt 1, after 100 requests on server: 503 ServiceUnavailable")

@@ -147,7 +147,7 @@ struct ReplaySkippingTests {
 
     // MARK: Targets outside the configuration
 
-    @Test("A queue outside the configuration gets nothing, whoever wrote its name into a dead letter")
+    @Test("A queue outside the configuration gets nothing, even if a dead letter names it")
     func foreign() throws {
         world.broker.declare("victim.payments")
         let death = DeadLetterSamples.deaths(DeadLetterSamples.death("victim.payments", "rejected"))

@@ -162,7 +162,7 @@ struct HandmadeRequestTests {
         }
     }
 
-    @Test("It is encoded in each of our own formats")
+    @Test("It is encoded in each built-in format")
     func forms() {
         for decoder in ["auto", "apns-json", "apns-headers"] {
             #expect(HandmadeRequest.Form(decoder: decoder) != nil, "\(decoder)")
