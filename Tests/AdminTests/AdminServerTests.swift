@@ -162,7 +162,7 @@ struct AdminServerTests {
         #expect(try rig.ask("DELETE", "/open").status == 405)
     }
 
-    @Test("Where any Host is allowed, that needs no token")
+    @Test("An admin server that accepts any Host requires no token for that")
     func anyHost() throws {
         #expect(try Rig().ask("GET", "/page", host: "simulator:8025").status == 403)
         #expect(try Rig(anyHost: true).ask("GET", "/page", host: "simulator:8025").status == 200)

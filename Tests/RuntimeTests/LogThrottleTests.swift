@@ -25,7 +25,7 @@ struct LogThrottleTests {
         lines.all.compactMap { $0.metadata["suppressed"]?.description }
     }
 
-    @Test("Of one message 30 lines a minute pass, and then one line reports the suppressed ones")
+    @Test("Each message has 30 lines a minute, and then one line reports the suppressed ones")
     func limit() {
         for number in 0..<20_000 { log.warning("flood", metadata: ["number": "\(number)"]) }
         #expect(lines.all.count == 30)

@@ -22,7 +22,7 @@ struct ServiceManagerTests {
         #expect(socket.messages() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=12345678", "WATCHDOG=1", "STOPPING=1"])
     }
 
-    @Test("Without a reachable socket by name there is none")
+    @Test("Without a valid NOTIFY_SOCKET there is no service manager")
     func absent() {
         #expect(makeManager([:]) == nil)
         for name in ["", "/", "@", "run/notify", "vsock:2:1234", "/" + String(repeating: "x", count: 107)] {

@@ -50,7 +50,7 @@ struct ProviderExtensionsTests {
         #expect(try Certificate(pem: issued.certificatePEM).extensions.environments == [environment])
     }
 
-    @Test("Without a list the subject's user ID is the topic, and without that there is none")
+    @Test("Without a list the subject's user ID is the topic; without a user ID there is no topic")
     func noList() throws {
         let mdm = Pair.authority.issueProvider(bundleID: "com.apple.mgmt.External.0f1e", environments: [.production])
         let certificate = try Certificate(pem: mdm.certificatePEM)

@@ -130,7 +130,7 @@ struct YAMLParserTests {
         }
         #expect(problem(text)?.hasPrefix("6:") == true)
         #expect(problem(text)?.hasSuffix(" nodes: more than 200000 values, those behind aliases included") == true)
-        // Of `[x, …]` the list and its elements count, and the limit itself is still valid.
+        // The list `[x, …]` and its elements count, and exactly the limit is still valid.
         let list = Array(repeating: "x", count: YAMLParser.maximumNodes - 1)
         #expect(try parse("[" + list.joined(separator: ",") + "]").all.count == YAMLParser.maximumNodes)
         #expect(problem("[" + (list + ["x"]).joined(separator: ",") + "]")?.contains(" nodes: ") == true)

@@ -122,7 +122,7 @@ struct PoolRefusalTests {
             world.pool.statistics(at: world.now.instant).counters[.resends] == 0, "APNs processed them all")
     }
 
-    @Test("Of several connections in use, only the refusing ones are replaced, by a single fresh one at first")
+    @Test("If several connections are in use, only the refusing ones are replaced, first by a single fresh one")
     func oneOfSeveral() throws {
         let world = try World(tokens: Fixture.tokens()) { $0.connections = 3...4 }
         world.pass(.seconds(1))

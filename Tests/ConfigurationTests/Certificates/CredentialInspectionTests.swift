@@ -113,7 +113,7 @@ struct CredentialInspectionTests {
             .map { $0.description.replacing(folder.path + "/", with: "") }
     }
 
-    @Test("Where the file is wrong, the files it names are checked in the same run, with warnings")
+    @Test("If the file is wrong, the files it names are still checked in the same run, with warnings")
     func everythingAtOnce() throws {
         let other = authority.issueProvider(bundleID: "com.example.other")
         let lines = try everything(

@@ -111,7 +111,7 @@ struct DecodingLineTests {
     }
 
     @Test(
-        "However often a program fails, each message ends once, and only the causes of failures are blamed",
+        "Each message ends once however often a program fails, and only the causes of failures are blamed",
         arguments: 0..<40)
     func conservation(seed: UInt64) {
         var random = SplitMix64(seed: seed)

@@ -70,7 +70,7 @@ struct AppTableTests {
     }
 
     @Test(
-        "Of all pairs of push type and suffix, only a type with its own suffix is valid",
+        "A push type with a suffix is valid only if the suffix is its own",
         arguments: PushType.allCases.filter { $0 != .mdm })
     func pairs(type: PushType) throws {
         let own = "com.example.app\(type.topicSuffix)"
@@ -145,7 +145,7 @@ struct AppTableTests {
                 == "environment: no app \"com.example.other\" is configured for development")
     }
 
-    @Test("Of a thousand apps only those with the topic are searched")
+    @Test("Only the apps with the topic are searched, even among a thousand")
     func manyApps() throws {
         let table = AppTable(
             (0..<1000).map { number in

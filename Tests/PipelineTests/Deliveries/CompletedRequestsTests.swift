@@ -87,7 +87,7 @@ struct CompletedRequestsTests {
         #expect(!completed.hasSuspects)
     }
 
-    @Test("Of unacknowledged completions, a bounded number of look-alikes is remembered, for ten minutes")
+    @Test("A bounded number of look-alikes of unacknowledged completions is remembered, for ten minutes")
     func boundedLooks() {
         var completed = CompletedRequests(prefetch: 2)
         completed.connectionLost(at: Self.start)

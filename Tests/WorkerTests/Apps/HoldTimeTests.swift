@@ -199,7 +199,7 @@ struct HoldTimeTests {
         #expect(!worker.isSuspended && Self.consumers(world) == 1)
     }
 
-    @Test("However long nothing can be sent, no message of any queue is delivered often")
+    @Test("No message of any queue is delivered often, however long nothing can be sent")
     func deliveryCounts() throws {
         let others = ["push.other", "push.third"]
         let world = try World(script: "topic *: 403 InvalidProviderToken", declares: World.queues + others) {
