@@ -221,7 +221,7 @@ extension ProcessTests {
             #expect(page.status == 200)
             #expect(page.body.hasPrefix("<!doctype html>"))
             #expect(!page.body.contains("sesame"))
-            // The port that the worker has found.
+            // The port that the worker was assigned.
             settings.admin = "{ listen: \"0.0.0.0:\(port)\", token_file: \(file) }"
             let probe = ["ready", "--config", try stage.write(settings, to: "probe.yaml")]
             let ready = try ChildProcess.run(stage.binary, probe)

@@ -137,7 +137,7 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_limiter_wait_seconds_count") == 2)
     }
 
-    @Test("A token that open connections took or refused is counted, and its end shows")
+    @Test("A renewed token is counted as accepted or refused, and its remaining time shows")
     func secrets() throws {
         let world = try World()
         try world.start()
@@ -152,7 +152,7 @@ struct MetricsPageTests {
         seen.passwordExpiresIn = 12
         let page = try PrometheusPage(seen)
         #expect(page.sum("harebell_broker_secret_expiry_seconds") == 12)
-        // The connections that consume and publish; the others are not open.
+        // The consuming and the publishing connection; the others are not open.
         #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "renewed"]) == 2)
         #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "refused"]) == 2)
         #expect(world.broker.engines.isEmpty)

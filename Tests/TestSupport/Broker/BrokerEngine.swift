@@ -55,9 +55,9 @@ package final class BrokerEngine: Engine {
     /// `connection_name` and other client properties, as raw field-table content.
     package internal(set) var clientProperties: [UInt8] = []
     package internal(set) var heartbeat: Duration = .zero
-    /// Who logged in.
+    /// The user who logged in.
     var user = ""
-    /// The passwords that `connection.update-secret` brought, right or wrong.
+    /// The passwords received by `connection.update-secret`, right or wrong.
     package internal(set) var secrets: [String] = []
     /// Tags of publishes that wait to be confirmed.
     package internal(set) var heldConfirms: [UInt64] = []
