@@ -5,7 +5,7 @@ import Testing
 @Suite("AMQPError")
 struct AMQPErrorTests {
     @Test(
-        "The consumer timeout is read where the broker says it, and only there",
+        "The consumer timeout is read only from the broker's own message about it",
         arguments: [
             ("timed out. Timeout value used: 60000 ms. This timeout value can be configured", 60_000),
             ("timed out. Timeout value used: 1800000 ms", 1_800_000), ("timed out. Timeout value used: 0 ms.", nil),

@@ -18,7 +18,7 @@ struct ConnectionMachineTests {
         ("close-ok", { $0.closeOkReceived() }),
     ]
 
-    /// A machine in every state, by the way that leads there.
+    /// A machine in each state, with the inputs that lead there.
     static func machines(confirms: Bool) -> [Machine] {
         var machine = Machine(confirms: confirms)
         var machines = [machine]
@@ -34,7 +34,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(
-        "Each word of the broker is right in one state, ignored at the end and refused elsewhere",
+        "Each broker input is valid in one state, ignored at the end and refused elsewhere",
         arguments: [false, true])
     func everyStateAndInput(confirms: Bool) {
         for machine in Self.machines(confirms: confirms) {
@@ -62,7 +62,7 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test("A close is asked for once the broker can answer it, and before that the transport just ends")
+    @Test("A close is sent once the broker can reply to it; before that, the transport is closed")
     func close() {
         for machine in Self.machines(confirms: true) {
             var next = machine
@@ -98,7 +98,7 @@ struct ConnectionMachineTests {
 
     static let chart: StateChart = {
         let states = machines(confirms: true)
-        // Blocked or not is no state: it comes and goes in all of them.
+        // Blocked is not a state of its machine: it can change in all of them.
         let ends: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
             ("we close", { $0.close() }), ("close", { $0.closeReceived() }),
             (
@@ -117,7 +117,7 @@ struct ConnectionMachineTests {
         }
     }()
 
-    @Test("The page of states has each state with its inputs and exits, as a table and as a drawing")
+    @Test("The page of states lists each state with its inputs and exits, as a table and as a diagram")
     func page() throws {
         let page = try DocumentationPage("internals/states.md")
         for lines in [Self.chart.table, Self.chart.drawing] {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Connection")
 struct ConnectionTests {
-    /// A connection, its network and a broker; hosts in `down` refuse.
+    /// A connection, its network and a broker; hosts in `down` refuse connections.
     final class Setup {
         let broker = Broker()
         let network: MemoryNetwork
@@ -64,7 +64,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A broken connection comes back in a new epoch, and an old tag settles nothing there")
+    @Test("A broken connection reconnects in a new epoch, in which an old tag settles nothing")
     func epochs() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
         for number: UInt8 in 0..<2 { try setup.broker.put([number], into: "work") }
@@ -87,7 +87,7 @@ struct ConnectionTests {
         #expect(setup.broker.violations.isEmpty)
     }
 
-    @Test("Publishes are numbered through all epochs, and each ends once")
+    @Test("Publishes are numbered across all epochs, and each ends once")
     func sequences() throws {
         let setup = Setup(.publisher)
         setup.broker.declare("q")
@@ -114,7 +114,7 @@ struct ConnectionTests {
         #expect(ends.map(\.1) == [.lost, .lost, .acked])
     }
 
-    @Test("When a broker is down the others are tried at once, each in turn")
+    @Test("When a broker is down, the others are tried at once in turn")
     func failover() {
         for seed: UInt64 in 0..<20 {
             let setup = Setup(.publisher, hosts: ["a", "b", "c"], seed: seed)
@@ -126,13 +126,13 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Attempts get rarer while all brokers are down, and stop when the connection is closed")
+    @Test("Reconnects back off while all brokers are down, and stop when the connection is closed")
     func backoff() {
         let setup = Setup(.publisher)
         setup.down = ["a"]
         setup.start()
         setup.advance(by: .seconds(600))
-        // 2 s at most and 1 s on average, after a quick start.
+        // At most 2 s, on average 1 s, after a fast start.
         #expect((500...700).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
         for case .disconnected(_, let error, _) in setup.takeEvents() {
             #expect(error.code == .transport)
@@ -148,7 +148,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("However long a broker was down, it is in use again two seconds after it is back")
+    @Test("A broker is used again two seconds after it is back, however long it was down")
     func comesBack() {
         for seed: UInt64 in 0..<20 {
             let setup = Setup(.publisher, seed: seed)
@@ -162,17 +162,17 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A login that is refused is tried ever more seldom")
+    @Test("A refused login is retried with growing backoff")
     func refusedLogin() {
         let setup = Setup(.publisher)
         setup.broker.users = [:]
         setup.start()
         setup.advance(by: .seconds(600))
-        // 30 s at most and 15 s on average, after a quick start.
+        // At most 30 s, on average 15 s, after a fast start.
         #expect((25...70).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
     }
 
-    @Test("A queue that is missing is asked for ever more seldom, over one connection, and the others are consumed")
+    @Test("A missing queue is retried with growing backoff on one connection, and the others are consumed")
     func missingQueue() throws {
         let queues = ["missing", "work"].map { ConsumerQueue(name: $0, prefetch: 1) }
         let setup = Setup(.consumer(queues))
@@ -185,20 +185,20 @@ struct ConnectionTests {
         #expect(held.map(\.queue) == [1])
         setup.advance(by: .seconds(600))
         for case .engine(.channelClosed(0, let error)) in setup.takeEvents() { errors.append(error) }
-        // After 2 s, 4, 8, 16 and then every 30 s.
+        // After 2, 4, 8 and 16 s, then every 30 s.
         #expect((20...25).contains(errors.count), "\(errors.count) attempts")
         #expect(setup.network.attempts == 1)
         setup.broker.declare("missing")
         setup.advance(by: .seconds(31))
         #expect(setup.broker.queues["missing"]?.consumerCount == 1)
-        // What the other queue delivered long ago can be settled.
+        // An old delivery of the other queue can still be settled.
         #expect(setup.connection.ack(epoch: 1, queue: 1, tag: 1, at: setup.network.now))
         setup.settle()
         #expect(setup.takeDeliveries().map { Array($0.body) } == [[1]])
         #expect(setup.broker.violations.isEmpty)
     }
 
-    @Test("A closed channel takes its own queue's deliveries with it, and an old tag settles nothing on the next one")
+    @Test("A closed channel drops its queue's deliveries, and an old tag settles nothing on the next channel")
     func closedChannel() throws {
         let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
         for number: UInt8 in 0..<2 {
@@ -232,7 +232,7 @@ struct ConnectionTests {
         #expect(setup.broker.violations.isEmpty)
     }
 
-    @Test("A consumer that gets nothing while messages wait gets a new connection, and one of an empty queue does not")
+    @Test("A consumer without deliveries while messages are ready gets a new connection, unless the queue is empty")
     func stalled() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
         setup.broker.declare("work")
@@ -253,18 +253,18 @@ struct ConnectionTests {
         #expect(setup.broker.violations.isEmpty)
     }
 
-    @Test("A consumer that was given something between two questions is not stalled")
+    @Test("A consumer that got a delivery between two queue-depth checks is not stalled")
     func givenSomethingBetweenQuestions() {
         func at(_ seconds: Int) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
         var watch = StallWatch(patience: .seconds(30), at: at(0))
         func isStalled(at seconds: Int) -> Bool { watch.answered(messages: 5, at: at(seconds)) }
         watch.asked(at: at(30))
-        // The broker delivered a message before it answered, so this answer does not count.
+        // The broker sent a delivery before this reply, so the reply does not count.
         watch.delivered(at: at(31))
         #expect(!isStalled(at: 32))
         watch.asked(at: at(62))
         #expect(!isStalled(at: 63))
-        // That answer counted as the first of two; the next delivery resets the count.
+        // That reply counted as the first of two; the next delivery resets the count.
         watch.delivered(at: at(64))
         watch.asked(at: at(94))
         #expect(!isStalled(at: 95))
@@ -272,7 +272,7 @@ struct ConnectionTests {
         #expect(isStalled(at: 126))
     }
 
-    @Test("Where a new connection gets nothing either, as behind a single active consumer, they get ever rarer")
+    @Test("Reconnects back off if a new connection gets no deliveries either, as behind a single active consumer")
     func behindActiveConsumer() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 1)]))
         setup.broker.declare("work")
@@ -284,11 +284,11 @@ struct ConnectionTests {
         try setup.broker.put([1], into: "work")
         setup.start()
         setup.advance(by: .seconds(6 * 3600))
-        // After 1 minute, 2, 4, 8, 16, 32, and then every hour.
+        // After 1, 2, 4, 8, 16 and 32 minutes, then every hour.
         #expect((9...13).contains(setup.network.attempts), "\(setup.network.attempts) attempts")
     }
 
-    @Test("Who is not the active one of a queue that has a single active consumer is not stalled")
+    @Test("A consumer that is not active on a single-active-consumer queue is not stalled")
     func singleActive() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 1, isSingleActive: true)]))
         setup.broker.declare("work")
@@ -299,21 +299,21 @@ struct ConnectionTests {
         #expect(setup.network.attempts == 1)
     }
 
-    @Test("A connection that is closing has nothing to do for a queue whose channel was closed")
+    @Test("A closing connection does not reopen a queue's closed channel")
     func closingWithoutChannel() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "missing", prefetch: 1)]))
         setup.start()
         let link = try #require(setup.network.links.first)
         link.isFrozen = true
         setup.connection.close(at: setup.network.now)
-        // Its answer does not come, and the channel would be due to be opened again.
+        // The close is not answered, and the channel's reopening would be due.
         setup.advance(by: .seconds(9))
         #expect(!setup.connection.isClosed)
         setup.advance(by: .seconds(2))
         #expect(setup.connection.isClosed)
     }
 
-    @Test("A consumer that holds all that it may is not stalled")
+    @Test("A consumer with a full prefetch is not stalled")
     func busy() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 2)]))
         for number: UInt8 in 0..<3 { try setup.broker.put([number], into: "work") }
@@ -323,7 +323,7 @@ struct ConnectionTests {
         #expect(setup.takeDeliveries().count == 2)
     }
 
-    @Test("Consumers that were paused stay so in the next epoch")
+    @Test("Paused consumers stay paused in the next epoch")
     func paused() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
         setup.broker.declare("work")
@@ -362,7 +362,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Closing sends the acks that are due, gives the rest back and ends")
+    @Test("Closing sends the due acks, requeues the rest and ends")
     func close() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "work", prefetch: 5)]))
         for number: UInt8 in 0..<3 { try setup.broker.put([number], into: "work") }

@@ -9,7 +9,7 @@ struct ConsumerMachineTests {
     typealias Machine = ConsumerMachine
     static let later = Instant(nanoseconds: 10_000_000_000)
 
-    /// Each state by a way that leads there.
+    /// A machine in each state, with the inputs that lead there.
     static let states: [(name: String, machine: Machine)] = {
         let opening = Machine()
         func after(_ machine: Machine, _ inputs: (inout Machine) -> Void) -> Machine {
@@ -62,7 +62,7 @@ struct ConsumerMachineTests {
         #expect(page.has(lines), "docs/internals/states.md lacks\n\(lines.joined(separator: "\n"))")
     }
 
-    @Test("It waits until its deadline, and has none in other states")
+    @Test("It has a deadline only in the state in which it waits")
     func deadline() {
         for (name, machine) in Self.states {
             let waits = name == "waiting" || name == "closed"
@@ -73,7 +73,7 @@ struct ConsumerMachineTests {
         }
     }
 
-    @Test("A consumer that is to end before its consume-ok is cancelled after it, and not announced")
+    @Test("A consumer that ends before its consume-ok is cancelled after it, and not announced")
     func endsBeforeConsumeOk() {
         for next in [Machine.Next.stop, .subscribe] {
             var machine = Machine()
@@ -86,7 +86,7 @@ struct ConsumerMachineTests {
         }
     }
 
-    @Test("A channel that opens while nothing is to be consumed stays without a consumer")
+    @Test("A channel that opens while nothing is consumed stays without a consumer")
     func unwanted() {
         var machine = Machine()
         let action = machine.channelOpened(isWanted: false)

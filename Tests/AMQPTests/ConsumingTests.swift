@@ -20,7 +20,7 @@ struct ConsumingTests {
         ]
     }
 
-    @Test("A message arrives with every property and every type of header, however its bytes are cut")
+    @Test("A message arrives with every property and header type, however its bytes are split")
     func everyProperty() throws {
         var properties = MessageProperties()
         properties.contentType = bytes("application/json")
@@ -72,9 +72,9 @@ struct ConsumingTests {
         }
     }
 
-    @Test("The stream may be cut at every byte")
+    @Test("The stream may be split at every byte")
     func everyCut() throws {
-        // What the broker sends once, replayed into fresh engines with one cut at every place.
+        // The broker's output of one session, replayed into fresh engines, each with one split.
         let broker = Broker()
         broker.declare("work")
         try broker.put(pattern(40), into: "work")
@@ -103,7 +103,7 @@ struct ConsumingTests {
     }
 
     @Test(
-        "Bodies around the frame's size arrive whole",
+        "Bodies around the frame size arrive intact",
         arguments: [0, 1, 4087, 4088, 4089, 8176, 131_064, 131_065, 262_128])
     func bodySizes(size: Int) throws {
         for frameMax: UInt32 in [4096, 131_072] {
@@ -116,7 +116,7 @@ struct ConsumingTests {
         }
     }
 
-    @Test("A body of 10 MiB is skipped and told, and the connection lives on")
+    @Test("A body of 10 MiB is skipped and reported, and the connection stays open")
     func oversize() throws {
         let broker = Broker()
         var properties = MessageProperties()
@@ -143,7 +143,7 @@ struct ConsumingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("Headers that are nested too deeply arrive, and only their decoding is refused")
+    @Test("Headers nested too deeply arrive, and only decoding them fails")
     func nested() throws {
         var value = FieldValue.void
         for _ in 0..<100 { value = .array([value]) }
@@ -157,7 +157,7 @@ struct ConsumingTests {
         #expect(error?.code == .badTable)
     }
 
-    @Test("Prefetch limits what is in flight, and acks let more come")
+    @Test("Prefetch limits what is in flight, and acks admit more")
     func prefetch() throws {
         let broker = Broker()
         for number in 0..<100 { try broker.put([UInt8(number)], into: "work") }
@@ -179,7 +179,7 @@ struct ConsumingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("What goes back comes again as redelivered, what is rejected does not")
+    @Test("A requeued message is redelivered, a rejected one is not")
     func nack() throws {
         let broker = Broker()
         for number: UInt8 in 0..<3 { try broker.put([number], into: "work") }
@@ -197,7 +197,7 @@ struct ConsumingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("What was held when the connection broke comes again, and its old tag settles nothing")
+    @Test("Unsettled deliveries of a broken connection are redelivered, and their old tags settle nothing")
     func epochs() throws {
         let broker = Broker()
         try broker.put([1], into: "work")
@@ -215,7 +215,7 @@ struct ConsumingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("A consumer that the broker cancels settles what it holds and comes back when it can")
+    @Test("A consumer that the broker cancels settles its deliveries and resumes when it can")
     func serverCancel() throws {
         let broker = Broker()
         try broker.put([1], into: "work")
@@ -237,7 +237,7 @@ struct ConsumingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("A drained consumer gets nothing new, can still settle, and resumes")
+    @Test("A drained consumer gets no new deliveries, can still settle, and resumes")
     func cancelAndResume() throws {
         let broker = Broker()
         try broker.put([1], into: "work")
@@ -259,7 +259,7 @@ struct ConsumingTests {
         #expect(pair.takeDeliveries().map { Array($0.body) } == [[2]])
     }
 
-    @Test("A new prefetch is used by a new registration")
+    @Test("A new prefetch applies from the next registration")
     func changedPrefetch() throws {
         let broker = Broker()
         for number: UInt8 in 0..<20 { try broker.put([number], into: "work") }
@@ -270,7 +270,7 @@ struct ConsumingTests {
         #expect(pair.takeDeliveries().count == 8)
     }
 
-    @Test("Acks wait for company for 5 ms, and not when nothing else is held")
+    @Test("Acks are batched for 5 ms, but not when nothing else is unsettled")
     func acknowledgementDelay() throws {
         let broker = Broker()
         for number: UInt8 in 0..<3 { try broker.put([number], into: "work") }
@@ -291,7 +291,7 @@ struct ConsumingTests {
     }
 }
 
-/// A broker's end that keeps what it sent.
+/// A broker engine that records its output.
 final class Recorder: Engine {
     private let inner: BrokerEngine
     private(set) var sent: [UInt8] = []

@@ -36,7 +36,7 @@ struct ControlTests {
         #expect(pair.broker.violations.isEmpty)
     }
 
-    @Test("Messages are got one by one and settled like deliveries")
+    @Test("Messages are fetched one by one and settled like deliveries")
     func get() throws {
         let broker = Broker()
         for number: UInt8 in 0..<3 { try broker.put([number], into: "q") }
@@ -61,7 +61,7 @@ struct ControlTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("A refusal while a message is held ends the connection: its tag would mean nothing on a new channel")
+    @Test("A refusal while a message is unsettled ends the connection: its tag would be invalid on a new channel")
     func refusalWhileHeld() throws {
         let broker = Broker()
         try broker.put([1], into: "q")

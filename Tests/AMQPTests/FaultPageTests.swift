@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-@Suite("The page of the broker's faults")
+@Suite("The page of broker faults")
 struct FaultPageTests {
-    @Test("Each test that it names is there")
+    @Test("Each test that the page names exists")
     func tests() throws {
         let named = try NamedTests(of: "internals/broker-faults.md")
         #expect(named.all.count > 60)

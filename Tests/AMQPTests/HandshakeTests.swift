@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Handshake")
 struct HandshakeTests {
-    @Test("Each role opens, and the client says who it is")
+    @Test("Each role opens, and the client identifies itself")
     func opens() {
         let broker = Broker()
         broker.declare("work")
@@ -35,7 +35,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "The lower heartbeat is agreed on, and a broker without a wish takes ours",
+        "The lower heartbeat is agreed on, and a broker without one takes ours",
         arguments: [(60, 15), (1, 1), (0, 15)])
     func heartbeat(offered: Int, agreed: Int) {
         let broker = Broker()
@@ -44,7 +44,7 @@ struct HandshakeTests {
         #expect(pair.server.heartbeat == .seconds(agreed))
     }
 
-    @Test("A refused login says so; one that the broker hangs up at may do better soon", arguments: [false, true])
+    @Test("A refused login is reported; one at which the broker hangs up may succeed soon", arguments: [false, true])
     func refusedLogin(hangsUp: Bool) throws {
         let broker = Broker()
         broker.users = ["guest": "secret"]
@@ -80,7 +80,7 @@ struct HandshakeTests {
         #expect(pair.engine.isOpen)
     }
 
-    @Test("A broker that allows one channel is enough for one queue, and too little for two")
+    @Test("One channel is enough for one queue, and too few for two")
     func channelMax() throws {
         let broker = Broker()
         broker.channelMax = 1
@@ -95,7 +95,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "The smaller frame size is agreed on, and one below AMQP's minimum refused",
+        "The smaller frame size is agreed on, and one below AMQP's minimum is refused",
         arguments: [0, 4096, 8192, 1 << 20])
     func frameMax(offered: UInt32) throws {
         let broker = Broker()
@@ -113,7 +113,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "A peer that speaks something else is recognised",
+        "A peer with another protocol is recognised",
         arguments: [
             bytes("HTTP/1.1 400 Bad Request\r\n\r\n"), bytes("AMQP") + [0, 1, 0, 0], [21, 3, 3, 0, 2, 2, 40, 0],
         ])
@@ -135,7 +135,7 @@ struct HandshakeTests {
         #expect(engine.wantsDisconnect)
     }
 
-    @Test("A silent peer runs into the handshake's deadline")
+    @Test("A silent peer fails at the handshake deadline")
     func silence() throws {
         let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
         let engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
@@ -167,7 +167,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "The broker's end is transient, an operator's mistake is not",
+        "A stopped broker is a transient failure, an operator's mistake is not",
         arguments: [(320, true), (541, true), (501, false)])
     func closeCodes(code: Int, isTransient: Bool) throws {
         let pair = Pair(.publisher)

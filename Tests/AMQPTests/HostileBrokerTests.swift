@@ -4,7 +4,7 @@ import System
 import TestSupport
 import Testing
 
-/// Brokers that are slow, die in the middle of a word, or say what nobody asked for.
+/// Brokers that are slow, disconnect in the middle of a frame, or send unsolicited methods.
 @Suite("Hostile brokers")
 struct HostileBrokerTests {
     private static let endpoint = Endpoint(host: "broker", port: 5672)
@@ -15,7 +15,7 @@ struct HostileBrokerTests {
             role: .consumer(queues.map { ConsumerQueue(name: $0, prefetch: 5) }))
     }
 
-    /// All that a broker says to a consumer of a queue with two messages.
+    /// The broker's output to a consumer of a queue with two messages.
     private static func stream() throws -> [UInt8] {
         let broker = Broker()
         for size in [40, 5000] { try broker.put(pattern(size), into: "work") }
@@ -27,7 +27,7 @@ struct HostileBrokerTests {
     }
 
     @Test(
-        "A connection that ends anywhere, inside a body too, gives whole messages and one end, and no error of its own")
+        "A connection cut anywhere, even inside a body, yields complete messages and one end without an error")
     func cutAnywhere() throws {
         let stream = try Self.stream()
         let now = Instant(nanoseconds: 0)
@@ -52,7 +52,7 @@ struct HostileBrokerTests {
         }
     }
 
-    @Test("A broker that sends a byte a second through the handshake is given up in time")
+    @Test("A broker that sends one byte a second in the handshake is given up at the deadline")
     func slowHandshake() throws {
         let network = MemoryNetwork { _ in SlowServer(Broker()) }
         let engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
@@ -67,7 +67,7 @@ struct HostileBrokerTests {
         #expect(error.isTransient)
     }
 
-    @Test("A broker that sends a byte a second of a message is given up when it delivers nothing for so long")
+    @Test("A broker that sends one byte of a message a second is given up when it delivers nothing for that long")
     func slowBody() throws {
         let broker = Broker()
         broker.declare("work")
@@ -93,12 +93,12 @@ struct HostileBrokerTests {
     }
 
     @Test(
-        "A method that AMQP 0-9-1 does not know, or that no broker sends, ends the connection",
+        "A method that AMQP 0-9-1 does not define, or that no broker sends, ends the connection",
         arguments: [(60, 99), (77, 10), (10, 70), (60, 40), (85, 10), (0, 0)])
     func unknownMethod(classID: Int, methodID: Int) throws {
         let pair = ConsumingTests.consumer(Broker())
         let method = [UInt8(classID >> 8), UInt8(classID & 255), UInt8(methodID >> 8), UInt8(methodID & 255)]
-        // Arguments of zeros, enough for any.
+        // Zero bytes as arguments, enough for any method.
         let payload = method + [UInt8](repeating: 0, count: 32)
         pair.server.send(raw: [1, 0, 1, 0, 0, 0, UInt8(payload.count)] + payload + [0xCE])
         pair.settle()
@@ -108,7 +108,7 @@ struct HostileBrokerTests {
     }
 
     @Test(
-        "Frames without an end, larger than agreed, or with half a method end the connection",
+        "Frames that are unterminated, oversized or hold half a method end the connection",
         arguments: [
             [8, 0, 0, 0, 0, 0, 0, 0xCD], [3, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0],
             [1, 0, 1, 0, 0, 0, 2, 0, 60, 0xCE],
@@ -121,20 +121,20 @@ struct HostileBrokerTests {
         #expect([.badData, .protocolMismatch, .unexpectedFrame].contains(error.code))
     }
 
-    @Test("26,000 nested arrays, as deep as a frame goes, end nothing: their message is delivered")
+    @Test("26,000 nested arrays, the most that a frame holds, end nothing: their message is delivered")
     func deepHeaders() throws {
-        // A table with one entry: an array in an array in an array …
+        // A table with one entry: nested arrays.
         let depth = 26_000
         var value: [UInt8] = []
         for level in 0..<depth {
-            // Each level: the type 'A' and the length of what is inside.
+            // Each level has the type 'A' and the length of its content.
             let inside = UInt32((depth - 1 - level) * 5)
             value += [UInt8(ascii: "A")] + withBytes(inside)
         }
         let entry = [1, UInt8(ascii: "d")] + value
         let properties: [UInt8] = [0x20, 0x00] + withBytes(UInt32(entry.count)) + entry
         let header: [UInt8] = [0, 60, 0, 0] + [UInt8](repeating: 0, count: 8) + properties
-        // On a stack as a worker's thread has.
+        // With the stack size of a worker's thread.
         let isDelivered = Guarded(false)
         let thread = try Thread.start(name: "deep", stackSize: Thread.workerStackSize) {
             let pair = ConsumingTests.consumer(Broker())
@@ -159,7 +159,7 @@ private func frame(_ type: UInt8, _ payload: [UInt8]) -> [UInt8] {
     [type, 0, 1] + withBytes(UInt32(payload.count)) + payload + [0xCE]
 }
 
-/// A broker's end that sends a byte a second.
+/// A broker engine that sends one byte a second.
 private final class SlowServer: Engine {
     private let inner: BrokerEngine
     private var waiting: [UInt8] = []

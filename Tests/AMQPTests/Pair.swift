@@ -2,7 +2,7 @@ import AMQP
 import Core
 import TestSupport
 
-/// One of our engines and a broker in memory, joined.
+/// A client engine and an in-memory broker, connected.
 final class Pair {
     let broker: Broker
     let network: MemoryNetwork
@@ -61,7 +61,7 @@ final class Pair {
         takeEvents().compactMap { if case .replied(let reply) = $0 { reply } else { nil } }
     }
 
-    /// The error that ended the connection; nil while it is open or when it ended in order.
+    /// The error that ended the connection; nil while it is open or after an orderly close.
     func takeError() -> AMQPError? {
         for case .closed(let error) in takeEvents() { return error }
         return nil
@@ -80,7 +80,7 @@ final class Pair {
 }
 
 extension [AMQPEngine.Event] {
-    /// Their names, in order, without repetition next to each other.
+    /// Event names in order, without adjacent repetitions.
     var names: [String] {
         var names: [String] = []
         for event in self {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Publishing")
 struct PublishingTests {
-    @Test("A message reaches its queue as it was, and is confirmed once")
+    @Test("A message reaches its queue unchanged, and is confirmed once")
     func publish() throws {
         let broker = Broker()
         broker.declare("results")
@@ -39,7 +39,7 @@ struct PublishingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("Bodies around the frame's size are cut right", arguments: [0, 1, 4087, 4088, 4089, 8176, 12_264])
+    @Test("Bodies around the frame size are split correctly", arguments: [0, 1, 4087, 4088, 4089, 8176, 12_264])
     func bodySizes(size: Int) throws {
         let broker = Broker()
         broker.frameMax = 4096
@@ -52,7 +52,7 @@ struct PublishingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("Confirms in any order and for several at once end each publish once")
+    @Test("Confirms in any order, and multiple ones, end each publish once")
     func confirms() throws {
         let broker = Broker()
         broker.declare("results")
@@ -73,7 +73,7 @@ struct PublishingTests {
         #expect(pair.engine.unconfirmed == 1)
     }
 
-    @Test("A message that no queue takes is returned and ends once, the others are not touched")
+    @Test("An unroutable message is returned and ends once, and the others are not affected")
     func returned() throws {
         let broker = Broker()
         broker.declare("results")
@@ -90,7 +90,7 @@ struct PublishingTests {
         #expect(confirmations.map(\.1) == [.acked, noRoute, .acked, .acked, noRoute])
     }
 
-    @Test("What is returned is told from what waits for its confirm, without message ids as well")
+    @Test("A returned publish is matched among the unconfirmed ones, even without message ids")
     func returnedWithoutMessageID() throws {
         let broker = Broker()
         broker.declare("dead")
@@ -107,7 +107,7 @@ struct PublishingTests {
             pair.takeConfirmations().map(\.1) == [.acked, AMQP.Confirmation.returned(code: 312, text: "NO_ROUTE")])
     }
 
-    @Test("A full queue's nack is told")
+    @Test("A full queue's nack is reported")
     func nacked() throws {
         let broker = Broker()
         broker.declare("results").rejectsPublishes = true
@@ -117,7 +117,7 @@ struct PublishingTests {
         #expect(pair.takeConfirmations().map(\.1) == [.nacked])
     }
 
-    @Test("A blocked broker stops publishing until it is free again")
+    @Test("A blocked broker stops publishing until it is unblocked")
     func blocked() throws {
         let broker = Broker()
         broker.declare("results")
@@ -141,7 +141,7 @@ struct PublishingTests {
         }
     }
 
-    @Test("Unconfirmed publishes have a limit")
+    @Test("The number of unconfirmed publishes is limited")
     func limit() throws {
         let broker = Broker()
         broker.declare("results")
@@ -192,7 +192,7 @@ struct PublishingTests {
         #expect(pair.takeConfirmations().map(\.1) == [.acked])
     }
 
-    @Test("What waits for its confirm when the connection ends is lost, and that comes before the end")
+    @Test("Unconfirmed publishes are lost when the connection ends, and are reported before the end")
     func lost() throws {
         let broker = Broker()
         broker.declare("results")
@@ -209,7 +209,7 @@ struct PublishingTests {
         #expect(pair.engine.unconfirmed == 0)
     }
 
-    @Test("A missing exchange ends the channel, and with it the connection")
+    @Test("A missing exchange closes the channel and the connection")
     func missingExchange() throws {
         let pair = Pair(.publisher)
         _ = try pair.engine.publish(Publication(exchange: bytes("none")[...], routingKey: [], body: []))

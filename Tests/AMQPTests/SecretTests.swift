@@ -4,16 +4,16 @@ import Testing
 
 @testable import AMQP
 
-@Suite("Passwords that are replaced")
+@Suite("Password updates")
 struct SecretTests {
-    @Test("The broker takes a new password on the open connection, which goes on", arguments: [1, 3, 11, Int.max])
+    @Test("The broker accepts a new password on the open connection, which continues", arguments: [1, 3, 11, Int.max])
     func taken(chunk: Int) throws {
         let broker = Broker()
         broker.declare("q")
         let pair = Pair(.publisher, broker: broker, chunk: chunk)
         broker.users["guest"] = "token 2"
         pair.engine.updateSecret("token 2", at: pair.now)
-        // Its confirm comes with the answer in one read.
+        // Its confirm and the reply arrive in one read.
         try pair.publish(bytes("first"), to: "q")
         pair.settle()
         broker.users["guest"] = "token 3"
@@ -27,7 +27,7 @@ struct SecretTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("A consumer gets large messages after an answer as before it")
+    @Test("A consumer gets large messages after the reply as before it")
     func consuming() throws {
         let broker = Broker()
         broker.declare("work")
@@ -50,12 +50,12 @@ struct SecretTests {
         #expect(!"\(error)".contains("wrong"))
     }
 
-    @Test("One that no frame takes is refused before it is sent")
+    @Test("A password too long for a frame is refused before it is sent")
     func tooLong() throws {
         let broker = Broker()
         broker.frameMax = 4096
         let pair = Pair(.publisher, broker: broker)
-        // 13 bytes of reason with 1 of its length, 8 before the secret, 8 of the frame: one more than there is.
+        // 13 bytes of reason with 1 of its length, 8 before the secret, 8 of the frame: one byte too many.
         pair.engine.updateSecret(String(repeating: "x", count: 4096 - 29), at: pair.now)
         #expect(!pair.engine.isOpen)
         pair.settle()
@@ -64,7 +64,7 @@ struct SecretTests {
         #expect(pair.server.secrets.isEmpty)
     }
 
-    @Test("An answer to nothing, and one on another channel, end the connection")
+    @Test("A reply without a request, and one on another channel, end the connection")
     func unexpected() throws {
         for channel: UInt8 in 0...1 {
             let pair = Pair(.publisher)
@@ -89,13 +89,13 @@ struct SecretTests {
         }
         #expect(codes.first == .secretRefused && codes.count > 1)
         #expect(codes.dropFirst().allSatisfy { $0 == .accessRefused })
-        // The right one is tried at once.
+        // The right password is tried at once.
         setup.connection.setPassword("good", expires: true, at: setup.network.now)
         setup.settle()
         #expect(setup.connection.isOpen)
     }
 
-    @Test("A token that is replaced during the handshake follows it; another password is for the next login")
+    @Test("A token replaced during the handshake is sent after it; another password is used at the next login")
     func handshake() throws {
         for expires in [true, false] {
             let setup = ConnectionTests.Setup(.publisher)

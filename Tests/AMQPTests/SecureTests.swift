@@ -18,7 +18,7 @@ struct SecureTests {
             identity: .pemText(certificates: certificate.certificatePEM, privateKey: certificate.privateKeyPEM))
     }
 
-    @Test("Messages go both ways under TLS, however the bytes are cut", arguments: [1, 100, 5000, Int.max])
+    @Test("Messages pass both ways under TLS, however the bytes are split", arguments: [1, 100, 5000, Int.max])
     func secure(chunk: Int) throws {
         let broker = Broker()
         broker.declare("q")
@@ -70,7 +70,7 @@ struct SecureTests {
         #expect(!error.isTransient)
     }
 
-    @Test("A broker without TLS at that port is recognised")
+    @Test("A broker without TLS on that port is recognised")
     func plainBroker() throws {
         var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
         address.usesTLS = true
@@ -89,7 +89,7 @@ struct SecureTests {
     }
 }
 
-/// A broker's end behind TLS.
+/// A broker engine behind TLS.
 private final class SecureServer: Engine {
     private let inner: BrokerEngine
     private let session: TLSSession

@@ -5,10 +5,10 @@ import TLS
 import TestSupport
 import Testing
 
-/// Our engine and the simulator's, which were written apart, about broadcasts and channels.
+/// Our engine and the independently written simulator, with broadcasts and channels.
 @Suite("Broadcasts and channels, with the simulator")
 struct ChannelPairTests {
-    /// A pool, and an APNs that has its own reading of Apple's text.
+    /// A pool, and an APNs written separately from Apple's documentation.
     private final class Pair {
         private static let authority = CertificateAuthority(commonName: "A test authority", now: Fixture.start.wall)
         private static let server = authority.issue(names: [Fixture.endpoint.host], usage: .server)
@@ -47,7 +47,7 @@ struct ChannelPairTests {
                 tokens: Fixture.tokens(), network: network, random: SplitMix64(seed: 1), at: network.now)
         }
 
-        /// What becomes of one request.
+        /// The outcome of one request.
         func ask(_ request: APNsRequest) throws -> APNsReply {
             handles = handles.advanced(by: 1)
             pool.submit(request, handle: handles, at: network.now)
@@ -81,12 +81,12 @@ struct ChannelPairTests {
         ArraySlice(text.utf8)
     }
 
-    /// Status and reason, as Apple's tables write them.
+    /// Status and reason, as in Apple's tables.
     private func text(_ reply: APNsReply) -> String {
         "\(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
     }
 
-    @Test("Each operation does what it says, and each answer repeats the request's id")
+    @Test("Each operation works, and each response repeats the request's id")
     func operations() throws {
         let pair = try Pair()
         let created = try pair.manage(.create(.none))
@@ -111,7 +111,7 @@ struct ChannelPairTests {
     }
 
     @Test(
-        "A channel that Apple would not create has Apple's reason",
+        "A channel that APNs would not create is refused with Apple's reason",
         arguments: [
             ("", "400 PayloadEmpty"), ("colour", "400 BadRequestPayload"), ("[]", "400 BadRequestPayload"),
             ("{}", "400 MissingPushType"),
@@ -127,7 +127,7 @@ struct ChannelPairTests {
     }
 
     @Test(
-        "A request about channels that names no app or no channel has Apple's reason",
+        "A channel request without an app or a channel is refused with Apple's reason",
         arguments: [
             (ChannelOperation.read([]), "com.example.app", "400 MissingChannelId"),
             (.delete([]), "com.example.app", "400 MissingChannelId"),
@@ -145,7 +145,7 @@ struct ChannelPairTests {
         #expect(text(try pair.manage(operation, topic: topic)) == answer)
     }
 
-    @Test("An app has a limited number of channels, and a deleted one makes room")
+    @Test("The number of an app's channels is limited, and deleting one frees a place")
     func limit() throws {
         let pair = try Pair { $0.maximumChannels = 2 }
         let first = try pair.create()
@@ -158,7 +158,7 @@ struct ChannelPairTests {
         #expect(SimulatorConfiguration().maximumChannels == ChannelOperation.maximumChannels)
     }
 
-    /// A broadcast as the pipeline makes it.
+    /// A broadcast as the pipeline builds it.
     private func broadcast(_ channelID: ArraySlice<UInt8>, _ edit: (inout APNsRequest) -> Void = { _ in })
         -> APNsRequest
     {
@@ -170,7 +170,7 @@ struct ChannelPairTests {
         return request
     }
 
-    @Test("A broadcast to a channel is accepted and named; one that expires later needs a channel that stores")
+    @Test("A broadcast to a channel is accepted and named; one that expires later needs a storing channel")
     func broadcasts() throws {
         let pair = try Pair()
         let latest = try pair.create(.latest)
@@ -185,7 +185,7 @@ struct ChannelPairTests {
         #expect(text(try pair.ask(broadcast(latest))) == "400 ChannelNotRegistered")
     }
 
-    @Test("A broadcast that breaks a rule has Apple's reason")
+    @Test("A broadcast that breaks a rule is refused with Apple's reason")
     func badBroadcasts() throws {
         let pair = try Pair { $0.topics = ["com.example.app"] }
         let id = try pair.create()

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-@Suite("The page of APNs's faults")
+@Suite("The page of APNs faults")
 struct FaultPageTests {
-    @Test("Each test that it names is there")
+    @Test("Each test that the page names exists")
     func tests() throws {
         let named = try NamedTests(of: "internals/apns-faults.md")
         #expect(named.all.count > 60)

@@ -22,14 +22,14 @@ struct PlacementTests {
         #expect(placement.lanes.map(\.inFlight) == [3, 3, 4])
     }
 
-    @Test("Ties go round")
+    @Test("Ties rotate")
     func ties() {
         var placement = placement(
             .init(repeating: .init(freeStreams: 9, permits: 9, window: 1000, inFlight: 0), count: 3))
         #expect((0..<6).map { _ in placement.place(size: 1) } == [0, 1, 2, 0, 1, 2])
     }
 
-    @Test("A connection without a stream, a permit or room in its window takes nothing")
+    @Test("A connection without a stream, a permit or window space takes nothing")
     func obstacles() {
         var placement = placement([
             .init(freeStreams: 0, permits: 9, window: 1000, inFlight: 0),
@@ -39,13 +39,13 @@ struct PlacementTests {
         #expect(placement.place(size: 1) == nil)
     }
 
-    @Test("A closed window does not keep out the only request, for its body is what opens it")
+    @Test("A closed window does not block the only request: its body opens the window")
     func closedWindow() {
         var placement = placement([.init(freeStreams: 9, permits: 9, window: 0, inFlight: 0)])
         #expect((0..<2).map { _ in placement.place(size: 100) } == [0, nil])
     }
 
-    @Test("Through a random walk no lane gives more than it has")
+    @Test("In random walks no lane gives more than it has")
     func randomWalk() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
@@ -67,7 +67,7 @@ struct PlacementTests {
 
 @Suite("Dialer")
 struct DialerTests {
-    @Test("There are never more attempts in a minute than allowed, however fast one asks")
+    @Test("Connection attempts never exceed the limit per minute, however fast they are requested")
     func perMinute() {
         var dialer = Dialer(maximumPerMinute: 5, backoff: Backoff())
         var attempts: [Instant] = []
@@ -83,7 +83,7 @@ struct DialerTests {
         }
     }
 
-    @Test("Half of a minute's attempts are free, the others are spread over it, and so it goes on")
+    @Test("Half of a minute's attempts are immediate, the others are spread over it, minute after minute")
     func spread() {
         var dialer = Dialer(maximumPerMinute: 6, backoff: Backoff())
         var attempts: [Instant] = []
@@ -100,7 +100,7 @@ struct DialerTests {
         #expect(attempts[19] - attempts[0] <= .seconds(190))
     }
 
-    @Test("However attempts are used up, the next one is never further away than two that are spread over a minute")
+    @Test("The next attempt is never later than the gap between two attempts spread over a minute")
     func gap() {
         for maximum in [2, 5, 30, 100] {
             var dialer = Dialer(maximumPerMinute: maximum, backoff: Backoff())
@@ -117,7 +117,7 @@ struct DialerTests {
     }
 
     @Test(
-        "While the breaker is closed, connections that end early put the next attempt off by 5 seconds at most"
+        "While the breaker is closed, connections that end early delay the next attempt by at most 5 seconds"
     )
     func earlyEnds() {
         let seed = UInt64.random(in: 0...UInt64.max)
@@ -134,7 +134,7 @@ struct DialerTests {
         #expect(dialer.isBreakerOpen && dialer.nextAttempt == .seconds(130))
     }
 
-    @Test("Failures put the next attempt off, a success forgets them")
+    @Test("Failures delay the next attempt, a success resets the delay")
     func backoff() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
@@ -156,7 +156,7 @@ struct LivenessTests {
         Liveness(idleLimit: .seconds(3600), stallLimit: .seconds(10), pongLimit: .seconds(5), at: .seconds(0))
     }
 
-    @Test("A silent connection is asked after the limit that holds, and given up when it does not answer")
+    @Test("A silent connection gets a PING after the limit in force, and is given up when it does not respond")
     func silence() {
         for (isBusy, limit) in [(true, 10.0), (false, 3600.0)] {
             var liveness = liveness()
@@ -167,7 +167,7 @@ struct LivenessTests {
         }
     }
 
-    @Test("Any byte is an answer")
+    @Test("Any byte counts as a response")
     func answer() {
         var liveness = liveness()
         _ = liveness.check(isBusy: true, at: .seconds(10))
@@ -186,7 +186,7 @@ struct LivenessTests {
 @Suite("ReplyBody")
 struct ReplyBodyTests {
     @Test(
-        "The reason and the timestamp are found wherever they stand",
+        "The reason and the timestamp are found at any position",
         arguments: [
             (#"{"reason":"BadDeviceToken"}"#, "BadDeviceToken", nil),
             (#" { "reason" : "Unregistered" , "timestamp" : 1795300000000 } "#, "Unregistered", 1_795_300_000_000),
@@ -202,7 +202,7 @@ struct ReplyBodyTests {
     }
 
     @Test(
-        "What is not such a dictionary gives neither",
+        "Anything but such a dictionary gives neither",
         arguments: [
             "", "{}", "[]", "null", "<html>", "{", #"{"reason""#, #"{"reason":"#, #"{"reason":"Bad"#,
             #"{"reason":"Bad""#,
@@ -218,7 +218,7 @@ struct ReplyBodyTests {
         #expect(body.reason == nil && body.timestamp == nil)
     }
 
-    @Test("Every beginning of an answer is safe to read")
+    @Test("Every prefix of a response is safe to parse")
     func beginnings() {
         let text = Array(#"{"a":[{"b":"\\\""}],"reason":"Unregistered","timestamp":1795300000000}"#.utf8)
         for count in 0..<text.count { #expect(ReplyBody(Array(text.prefix(count))).reason == nil) }

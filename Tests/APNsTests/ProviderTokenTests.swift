@@ -11,7 +11,7 @@ struct ProviderTokenSourceTests {
             wall: WallTime(milliseconds: Fixture.start.wall.milliseconds + Int64(minutes * 60_000)))
     }
 
-    @Test("The token is what RFC 7519 and Apple ask for")
+    @Test("The token meets RFC 7519 and Apple's requirements")
     func shape() throws {
         let key = SigningKey.generate()
         let publicKey = key.publicKeyPEM
@@ -40,7 +40,7 @@ struct ProviderTokenSourceTests {
         #expect(second.generation == first.generation + 1 && second != first)
     }
 
-    @Test("A token that expired is replaced once, whoever and however often it is told")
+    @Test("An expired token is renewed once, however often its expiry is reported")
     func expired() {
         let tokens = Fixture.tokens()
         let first = tokens.token(at: moment(0))
@@ -51,7 +51,7 @@ struct ProviderTokenSourceTests {
         #expect(tokens.token(at: moment(51)) == second)
     }
 
-    @Test("A token that came too soon gives way to the one before it, until that one is old")
+    @Test("A token that came too soon gives way to the previous one, until that one is old")
     func refusedAsUpdate() {
         let tokens = Fixture.tokens()
         let first = tokens.token(at: moment(0))
@@ -65,7 +65,7 @@ struct ProviderTokenSourceTests {
         #expect(tokens.token(at: moment(100)).generation == second.generation + 1)
     }
 
-    @Test("An older token that APNs calls expired is given up for the newest")
+    @Test("An older token that APNs calls expired is replaced by the newest")
     func olderExpired() {
         let tokens = Fixture.tokens()
         let first = tokens.token(at: moment(0))

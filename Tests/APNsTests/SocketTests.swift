@@ -5,8 +5,7 @@ import System
 import TestSupport
 import Testing
 
-/// The kernel's part: real sockets with a relay that spoils what goes through. All limits are small, to be seen in
-/// time.
+/// Real sockets, and a relay that injects faults. All limits are small to keep the tests short.
 @Suite("A pool over sockets")
 struct SocketTests {
     private static func impatient(_ configuration: inout APNsPool.Configuration) {
@@ -15,7 +14,7 @@ struct SocketTests {
     }
 
     @Test(
-        "requests are answered through a relay, and a connection that was reset is replaced with a resumed TLS session")
+        "requests are answered through a relay, and a reset connection is replaced with a resumed TLS session")
     func reset() throws {
         let rig = try SocketRig()
         try rig.run { rig.connects == 1 }
@@ -28,7 +27,7 @@ struct SocketTests {
         #expect(rig.server.ledger.statistics.resumedConnections == 1)
     }
 
-    @Test("a request that was under way when the connection was reset may have been processed")
+    @Test("a request in flight when the connection was reset may have been processed")
     func lostRequest() throws {
         let rig = try SocketRig(script: "token *: silence")
         try rig.run { rig.connects == 1 }
@@ -53,7 +52,7 @@ struct SocketTests {
         #expect(rig.server.ledger.failures.isEmpty)
     }
 
-    @Test("a delay each way costs time and nothing else")
+    @Test("latency in each direction costs only time")
     func delay() throws {
         var conduct = FaultRelay.Conduct()
         conduct.delayToTarget = .milliseconds(30)
@@ -66,7 +65,7 @@ struct SocketTests {
     }
 
     @Test(
-        "where bytes vanish while requests wait, a PING notices, the requests end as unknown, a new connection serves"
+        "when bytes vanish, a PING detects it, the waiting requests end as unknown, and a new connection takes over"
     )
     func blackHole() throws {
         let rig = try SocketRig(configure: Self.impatient)
@@ -82,7 +81,7 @@ struct SocketTests {
         try rig.ask()
     }
 
-    @Test("a half-open connection that nobody uses is found by the PING of an idle one, and replaced")
+    @Test("an unused half-open connection is detected by the idle PING, and replaced")
     func halfOpen() throws {
         let rig = try SocketRig {
             $0.engine.pingIdle = .milliseconds(300)
@@ -95,7 +94,7 @@ struct SocketTests {
         try rig.ask()
     }
 
-    @Test("an APNs that takes connections and says nothing is given up at the handshake's limit, at a measured pace")
+    @Test("an APNs that accepts connections and stays silent is given up at the handshake limit, at a limited rate")
     func silent() throws {
         var conduct = FaultRelay.Conduct()
         conduct.isBlackHole = true
@@ -114,7 +113,7 @@ struct SocketTests {
         #expect(rig.losses[handle] == nil && rig.replies[handle] == nil, "it waits")
     }
 
-    @Test("refused connects never exceed the cap, and what waits is served once there is somebody again")
+    @Test("refused connects never exceed the cap, and queued requests are sent once the server is back")
     func refused() throws {
         let rig = try SocketRig {
             $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))

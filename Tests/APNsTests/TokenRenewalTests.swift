@@ -16,7 +16,7 @@ struct TokenRenewalTests {
 
     // MARK: Every state and every event
 
-    /// What a source may be in, with the moment at which the event comes.
+    /// A source's state, and the time of the event.
     enum State: CaseIterable {
         case empty, young, ripe, due
         case youngExpired, youngAhead, ripeAhead
@@ -59,7 +59,7 @@ struct TokenRenewalTests {
 
     struct Row: Sendable {
         let state: State
-        /// What is sent after nothing happened, the newest expired, the older expired, the newest came too soon.
+        /// The token sent after: no event, newest expired, older expired, newest came too soon.
         let wanted, newestExpired, olderExpired, refusedAsUpdate: TokenRenewal.Choice
 
         init(
@@ -90,7 +90,7 @@ struct TokenRenewalTests {
         Row(.backToFirstAhead, .newest, .newest, .newest, .newest),
     ]
 
-    @Test("Every state answers every event as the table says", arguments: table)
+    @Test("Every state handles every event as in the table", arguments: table)
     func everyRow(row: Row) {
         func choice(after event: (inout TokenRenewal, Moment) -> Void) -> TokenRenewal.Choice {
             var (renewal, now) = row.state.make()
@@ -111,7 +111,7 @@ struct TokenRenewalTests {
     // MARK: Ages
 
     @Test(
-        "Unasked, a token is renewed at 50 minutes and not before", arguments: [(49.99, false), (50, true), (60, true)])
+        "A token is renewed at 50 minutes and not before", arguments: [(49.99, false), (50, true), (60, true)])
     func age(minutes: Double, isDue: Bool) {
         var renewal = TokenRenewal()
         let first = renewal.choose(at: moment(0))
@@ -119,7 +119,7 @@ struct TokenRenewalTests {
         #expect(first == .sign && (second == .sign) == isDue)
     }
 
-    @Test("A token that expired is renewed at 20 minutes and not before", arguments: [(19.99, false), (20, true)])
+    @Test("An expired token is renewed at 20 minutes and not before", arguments: [(19.99, false), (20, true)])
     func expired(minutes: Double, isDue: Bool) {
         var renewal = TokenRenewal()
         _ = renewal.choose(at: moment(0))
@@ -130,7 +130,7 @@ struct TokenRenewalTests {
         #expect((third == .sign) != isDue, "the refusal of one token does not renew the next one")
     }
 
-    @Test("After a suspended machine wakes, the wall clock alone says that the token is old")
+    @Test("After a suspended machine wakes, the wall clock alone shows that the token is old")
     func suspended() {
         var renewal = TokenRenewal()
         _ = renewal.choose(at: moment(0))
@@ -148,7 +148,7 @@ struct TokenRenewalTests {
         #expect((choice == .sign) == isDue)
     }
 
-    @Test("Through clock jumps of up to two hours no token is used after 60 minutes, and none is made within 20")
+    @Test("Across clock jumps of up to two hours no token is used after 60 minutes, and none is made within 20")
     func randomWalk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
@@ -156,7 +156,7 @@ struct TokenRenewalTests {
             var renewal = TokenRenewal()
             var minutes = 0.0
             var wall = 0.0
-            /// When each token was signed, the newest last.
+            /// The signing time of each token, the newest last.
             var signed: [(minutes: Double, wall: Double)] = []
             for _ in 0..<500 {
                 let step = Double.random(in: 0...8, using: &random)

@@ -6,7 +6,7 @@ import Testing
 struct AdminConnectionsTests {
     private let start = Instant(nanoseconds: 5)
 
-    @Test("Of too many from one address the oldest of that address goes, of too many at all the oldest")
+    @Test("Beyond the limit per address its oldest connection is closed, beyond the total limit the oldest of all")
     func limits() {
         var connections = AdminConnections()
         #expect(connections.opened(1000, from: "other", at: start) == nil)
@@ -22,7 +22,7 @@ struct AdminConnectionsTests {
         #expect(connections.opened(3001, from: "last", at: start) == 2)
     }
 
-    @Test("What was closed makes room, and is not told to go")
+    @Test("A closed connection frees its place, and is not asked to close")
     func closing() {
         var connections = AdminConnections()
         for handle in 0..<UInt32(AdminConnections.maximumPerAddress) {
@@ -37,7 +37,7 @@ struct AdminConnectionsTests {
         #expect(connections.opened(104, from: "one", at: start) == 4)
     }
 
-    @Test("Each has its time, and is told once")
+    @Test("Each connection has its own deadline, and is reported once")
     func time() {
         var connections = AdminConnections()
         #expect(connections.nextDeadline == nil)

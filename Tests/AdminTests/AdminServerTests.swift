@@ -3,18 +3,18 @@ import Core
 import System
 import Testing
 
-/// A server with a loop, visitors on the same loop, and a way to run it until something is true.
+/// A server and clients on one loop, which runs until a condition holds.
 private final class Rig: LoopOwner, AdminPages {
     let loop: EventLoop
     let network: SocketNetwork
     private(set) var server: AdminServer!
     private(set) var visitors: [Visitor] = []
-    /// Whether `/slow` has what it shows.
+    /// Whether `/slow` has its content.
     var isSlowReady = false
     private(set) var asked: [Bool] = []
     private(set) var peers: [String] = []
     private(set) var queries: [[String]] = []
-    /// What ``pages``' command was told.
+    /// The inputs of the command of ``pages``.
     private(set) var commands: [String] = []
     private var condition: () -> Bool = { true }
     private var isLate = false
@@ -66,7 +66,7 @@ private final class Rig: LoopOwner, AdminPages {
         #expect(!isLate, "within \(time)", sourceLocation: sourceLocation)
     }
 
-    /// Connects, and says something as soon as it may.
+    /// Connects, and sends the text once connected.
     @discardableResult
     func visit(_ text: String) -> Visitor {
         let visitor = Visitor(text)
@@ -75,7 +75,7 @@ private final class Rig: LoopOwner, AdminPages {
         return visitor
     }
 
-    /// What a whole request is answered with.
+    /// The response to a whole request.
     func ask(
         _ method: String, _ path: String, _ headers: String = "", host: String = "localhost", body: String = "",
         sourceLocation: SourceLocation = #_sourceLocation
@@ -85,22 +85,22 @@ private final class Rig: LoopOwner, AdminPages {
         return visitor
     }
 
-    /// Whether it still answers.
+    /// Whether the server still responds.
     func checkService(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let visitor = try ask("GET", "/page", sourceLocation: sourceLocation)
         #expect(visitor.status == 200, sourceLocation: sourceLocation)
     }
 }
 
-/// A client that says what it is given to say.
+/// A client that sends a given text.
 private final class Visitor: Engine {
     private(set) var received: [UInt8] = []
     private(set) var isOpen = false
     private(set) var hasEnded = false
-    /// What is said next, at most so much at once.
+    /// The remaining text, and the most bytes sent at once.
     var output: [UInt8]
     var atOnce = Int.max
-    /// How long it waits before it says more.
+    /// The pause between two parts.
     var interval = Duration.zero
     private var due = Instant.distantPast
     let wantsDisconnect = false
@@ -133,7 +133,7 @@ private final class Visitor: Engine {
 
 @Suite("The admin server")
 struct AdminServerTests {
-    @Test("It shows a page, once for each connection, and lets nobody keep it")
+    @Test("It serves a page, one request a connection, and forbids caching")
     func pages() throws {
         let rig = try Rig()
         let visitor = try rig.ask("GET", "/page?with=query")
@@ -144,14 +144,14 @@ struct AdminServerTests {
         }
     }
 
-    @Test("A page gets the parameters behind its path, decoded, in their order")
+    @Test("A page gets the parameters of its query, decoded, in their order")
     func query() throws {
         let rig = try Rig()
         _ = try rig.ask("GET", "/page?b=x%20y%26z&a=&flag&b=2")
         #expect(rig.queries == [["b=x y&z", "a=", "flag=", "b=2"]])
     }
 
-    @Test("One path can have a page and something to delete; other methods get both in Allow")
+    @Test("One path can have a page and a DELETE; other methods get both in Allow")
     func delete() throws {
         let rig = try Rig()
         #expect(try rig.ask("DELETE", "/both").body == "deleted /both\n")
@@ -162,13 +162,13 @@ struct AdminServerTests {
         #expect(try rig.ask("DELETE", "/open").status == 405)
     }
 
-    @Test("Where any host may be named, no token is needed for that")
+    @Test("An admin server that accepts any Host requires no token for that")
     func anyHost() throws {
         #expect(try Rig().ask("GET", "/page", host: "simulator:8025").status == 403)
         #expect(try Rig(anyHost: true).ask("GET", "/page", host: "simulator:8025").status == 200)
     }
 
-    @Test("HEAD gets the head alone")
+    @Test("HEAD gets only the head")
     func head() throws {
         let rig = try Rig()
         let whole = try rig.ask("GET", "/page")
@@ -179,7 +179,7 @@ struct AdminServerTests {
     }
 
     @Test(
-        "What is not there is 404, and what only reads takes nothing else",
+        "An unknown path is 404, and a read-only page refuses other methods",
         arguments: [
             ("GET", "/", 404), ("GET", "/pages", 404), ("GET", "/page/", 404), ("POST", "/nothing", 404),
             ("POST", "/page", 405), ("DELETE", "/page", 405), ("OPTIONS", "/page", 405), ("GETT", "/page", 405),
@@ -192,7 +192,7 @@ struct AdminServerTests {
     }
 
     @Test(
-        "With a token, all but public pages need it",
+        "With a token, all but public pages require it",
         arguments: [
             ("", 401), ("Authorization: Bearer right\r\n", 200), ("Authorization: bearer   right\r\n", 200),
             ("Authorization: Bearer wrong\r\n", 401), ("Authorization: Bearer righ\r\n", 401),
@@ -210,7 +210,7 @@ struct AdminServerTests {
         #expect(!visitor.text.contains("right"))
     }
 
-    @Test("A page that is not there yet is waited for, and others are shown meanwhile")
+    @Test("A request waits for a page that is not ready, and others are served meanwhile")
     func waiting() throws {
         let rig = try Rig()
         let visitor = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -225,7 +225,7 @@ struct AdminServerTests {
         #expect(rig.server.statistics.connections == 0)
     }
 
-    @Test("It ends while somebody waits")
+    @Test("It ends while a request waits")
     func endWhileWaiting() throws {
         var rig: Rig? = try Rig()
         try #require(rig).visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -234,7 +234,7 @@ struct AdminServerTests {
         try Rig().checkService()
     }
 
-    @Test("A port that is taken is an error with its name")
+    @Test("A port in use is an error that names it")
     func takenPort() throws {
         let rig = try Rig()
         #expect(rig.server.endpoint.port != 0)
@@ -244,7 +244,7 @@ struct AdminServerTests {
         #expect(error?.code.rawValue == "EADDRINUSE")
     }
 
-    @Test("Answers are counted by page and status, and whatever is asked for that is not there is one page")
+    @Test("Responses are counted by page and status, and all unknown paths count as one page")
     func counts() throws {
         let rig = try Rig(token: "right")
         func count(_ page: String, _ status: UInt32) -> UInt64? {
@@ -264,7 +264,7 @@ struct AdminServerTests {
         #expect(count("other", 401) == 1 && count("/open", 200) == 1)
         #expect(count("/do", 415) == 1 && count("/do", 200) == 1)
         #expect(rig.server.statistics.requests.values.reduce(0, +) == 48)
-        // What waits is counted when it is answered, and once.
+        // A waiting request is counted once, when it is answered.
         let slow = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\(Self.token)\r\n")
         try rig.run { rig.asked.count == 5 }
         #expect(count("/slow", 200) == nil)
@@ -274,7 +274,7 @@ struct AdminServerTests {
         #expect(count("/slow", 200) == 1)
     }
 
-    @Test("Whoever answers a request knows who asks")
+    @Test("A page knows the address of its client")
     func peer() throws {
         let rig = try Rig()
         _ = try rig.ask("GET", "/page")
@@ -292,7 +292,7 @@ struct AdminServerTests {
         try rig.ask(method, "/do", headers + "Content-Length: \(body.utf8.count)\r\n", body: body)
     }
 
-    @Test("A command is heard with all that it says, in one part or in many")
+    @Test("A command gets its whole body, in one part or in many")
     func command() throws {
         let rig = try Rig(token: "right")
         let body = "{\"limit\": 1}" + String(repeating: " ", count: AdminServer.maximumBody - 12)
@@ -309,7 +309,7 @@ struct AdminServerTests {
         #expect(rig.commands == [body, "{abc}", "{\"a\":\"b\"}"])
     }
 
-    @Test("A command needs the token, also where reading does not, and is never heard without")
+    @Test("A command requires the token, even where reading does not, and never runs without it")
     func commandToken() throws {
         let open = try Rig()
         let closed = try Rig(token: "right")
@@ -321,7 +321,7 @@ struct AdminServerTests {
     }
 
     @Test(
-        "What a form of another site can send is no command",
+        "A cross-site form cannot send a command",
         arguments: [
             "", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n",
             "Content-Type: application/jsonp\r\n",
@@ -333,7 +333,7 @@ struct AdminServerTests {
         #expect(rig.commands.isEmpty)
     }
 
-    @Test("A command that is too long is refused, whether it says so before or not")
+    @Test("A command that is too long is refused, whether it declares its length or not")
     func longCommand() throws {
         let rig = try Rig(token: "right")
         let body = String(repeating: " ", count: AdminServer.maximumBody + 1)
@@ -348,7 +348,7 @@ struct AdminServerTests {
     }
 
     @Test(
-        "Without a token a host name that is not loopback's is refused, so that no site can rebind its name to it",
+        "Without a token a host name other than loopback's is refused, which prevents DNS rebinding",
         arguments: [
             ("localhost", true), ("LOCALHOST:9464", true), ("127.0.0.1:9464", true), ("127.8.9.10", true),
             ("[::1]:9464", true), ("[::1]", true), ("evil.example", false), ("evil.example:9464", false),
@@ -361,7 +361,7 @@ struct AdminServerTests {
         #expect(try Rig(token: "right").ask("GET", "/page", Self.token, host: host).status == 200)
     }
 
-    @Test("A browser is told to do nothing with an answer, and to show it in no frame")
+    @Test("Response headers forbid loading content, sniffing and framing")
     func policy() throws {
         let rig = try Rig()
         for path in ["/page", "/nothing", "/do"] {
@@ -375,10 +375,10 @@ struct AdminServerTests {
         }
     }
 
-    // MARK: Bad guests
+    // MARK: Hostile clients
 
     @Test(
-        "A head that two servers can read in two ways is 400, and the connection ends",
+        "A head that two servers could parse differently is 400, and the connection ends",
         arguments: [
             "GET /page HTTP/1.1\r\n\r\n", "GET /page HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
             "GET /page HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n",
@@ -395,7 +395,7 @@ struct AdminServerTests {
     func ambiguous(head: String) throws {
         for access in [nil, "right"] {
             let rig = try Rig(token: access)
-            // What a server that reads the head in the other way would take for the next request.
+            // The bytes that a server with the other reading would take for the next request.
             let head = head.replacing("ORDER", with: Self.token + Self.json)
             let visitor = rig.visit(head + "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try rig.run { visitor.hasEnded }
@@ -421,7 +421,7 @@ struct AdminServerTests {
         }
     }
 
-    @Test("A client of HTTP/1.0 need not say a Host, and what it says has to be right")
+    @Test("An HTTP/1.0 client may omit Host, and a Host that it sends must be valid")
     func oldClient() throws {
         for (host, status) in [("", 200), ("Host: localhost\r\n", 200), ("Host: [::1].evil\r\n", 400)] {
             let rig = try Rig()
@@ -432,7 +432,7 @@ struct AdminServerTests {
     }
 
     @Test(
-        "What is no request is refused or cut off, and the next one is answered",
+        "Input that is not a request is refused or cut off, and the next request is answered",
         arguments: [
             "\r\n\r\n\r\n\r\n", "GET\r\n\r\n", "GET /page\0 HTTP/1.1\r\nHost: localhost\r\n\r\n", "\0\0\0\0\r\n\r\n",
             "GET /page HTTP/1.1\r\nHost: a\r\nX: " + String(repeating: "x", count: 1_000_000) + "\r\n\r\n",
@@ -451,7 +451,7 @@ struct AdminServerTests {
         try rig.checkService()
     }
 
-    @Test("Who says one byte at a time is answered if that is done in time, and cut off if not")
+    @Test("A client that sends one byte at a time is answered within the time limit, and cut off beyond it")
     func oneByteAtATime() throws {
         let rig = try Rig(longest: .seconds(2))
         let slow = rig.visit("GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -460,7 +460,7 @@ struct AdminServerTests {
         #expect(slow.status == 200)
         let endless = rig.visit("GET /page HTTP/1.1\r\nHost: " + String(repeating: "x", count: 100_000))
         endless.atOnce = 1
-        // Far less than a head may have until the time is over, however fast the loop turns.
+        // Far less than the limit of a head until the time is over, however fast the loop turns.
         endless.interval = .milliseconds(1)
         let silent = rig.visit("")
         let half = rig.visit("GET /page HTTP/1.1\r\nHost: localhost\r\n")
@@ -470,7 +470,7 @@ struct AdminServerTests {
         #expect(rig.server.statistics.closedByLimits == 3)
     }
 
-    @Test("While hundreds of connections say nothing, the next one is answered; the oldest go")
+    @Test("While hundreds of connections are silent, the next one is answered; the oldest are closed")
     func manyConnections() throws {
         let rig = try Rig()
         let silent = (0..<300).map { _ in rig.visit("GET /page HTTP/1.1\r\n") }
@@ -482,7 +482,7 @@ struct AdminServerTests {
         #expect(silent.last?.hasEnded == false)
     }
 
-    @Test("Who goes away while waiting is forgotten")
+    @Test("A client that disconnects while waiting is forgotten")
     func leaving() throws {
         let rig = try Rig()
         let visitor = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -49,7 +49,7 @@ struct PrometheusTextTests {
     }
 
     @Test(
-        "Nanoseconds become seconds, exactly",
+        "Nanoseconds are converted to seconds exactly",
         arguments: [
             (0, "0"), (1, "0.000000001"), (500_000, "0.0005"), (1_000_000_000, "1"), (-1_500_000_000, "-1.5"),
             (3_600_000_000_001, "3600.000000001"), (Int64.max, "9223372036.854775807"),
@@ -63,7 +63,7 @@ struct PrometheusTextTests {
         #expect(text.split(separator: "\n").last == "things \(expected)")
     }
 
-    @Test("A histogram's buckets are cumulative, and end with all, their sum and their number")
+    @Test("A histogram's buckets are cumulative, and end with +Inf, sum and count")
     func histograms() {
         var histogram = Histogram()
         histogram.record(nanoseconds: 400_000)

@@ -5,7 +5,7 @@ import System
 import TLS
 import TestSupport
 
-/// A configuration with what it names, and the server that it speaks to.
+/// A configuration with its files, and the server that it connects to.
 struct BenchmarkFiles {
     static let broker = Endpoint(host: "broker", port: 5672)
     static let apns = Endpoint(host: "apns.test", port: 443)
@@ -22,8 +22,7 @@ struct BenchmarkFiles {
         try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
     }
 
-    /// - Parameter idleApps: how many apps there are besides the one that is sent to, each with a credential of its own
-    ///   and hence with a connection of its own.
+    /// - Parameter idleApps: the number of further apps, each with its own credential and hence its own connection.
     func configuration(idleApps: Int = 0) throws -> Configuration {
         let idle = (0..<idleApps).map { number in
             """

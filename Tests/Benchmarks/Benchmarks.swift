@@ -3,7 +3,7 @@ import Glibc
 /// Runs one benchmark in this process: `benchmarks NAME OPERATIONS`. Without arguments it lists their names.
 /// `benchmarks client` is the APNs client alone against a server, see ``ClientRun``.
 ///
-/// What an operation costs is counted from outside, see `deploy/bench` and docs/internals/benchmarks.md.
+/// Costs are counted from outside, see `deploy/bench` and docs/internals/benchmarks.md.
 @main
 enum Benchmarks {
     static let all = DecoderBenchmarks.all + MachineBenchmarks.all + EngineBenchmarks.all + WorkerBenchmarks.all
@@ -20,18 +20,18 @@ enum Benchmarks {
         }
         let meter = Meter()
         let run = try benchmark.prepare(meter)
-        // What is made once, and buffers that grow to their size, belong to no operation.
+        // One-time setup and growing buffers are not part of an operation.
         try run(operations)
         meter.isCounting = true
         try run(operations)
-        // Nanoseconds of CPU and allocations of all operations; the last one is there lest anything be left out.
+        // Nanoseconds of CPU and allocations of all operations; the result is printed so that it is not optimized away.
         print(meter.nanoseconds, meter.allocations, meter.result)
     }
 }
 
 struct Benchmark: Sendable {
     let name: String
-    /// Makes what is needed, and gives what does so many operations.
+    /// Prepares, and returns a closure that runs the given number of operations.
     let prepare: @Sendable (Meter) throws -> (_ operations: Int) throws -> Void
 
     init(_ name: String, prepare: @escaping @Sendable (Meter) throws -> (_ operations: Int) throws -> Void) {

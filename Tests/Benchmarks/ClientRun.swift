@@ -4,13 +4,13 @@ import Glibc
 import System
 import TLS
 
-/// Our APNs client by itself, over a socket to any server that speaks as APNs does: a pool with one connection and all
-/// of its features, as many requests in flight as the server's SETTINGS and `inFlight` allow.
+/// The APNs client alone, over a socket to any server that speaks APNs' protocol. Its pool has one connection and all
+/// features; the server's SETTINGS and `inFlight` limit the requests in flight.
 ///
 /// `benchmarks client HOST PORT CA.pem KEY.p8 COUNT` prints one line of JSON: requests per second, and microseconds of
 /// CPU (user and system) for each, from the first tenth on.
 final class ClientRun: LoopOwner {
-    /// Requests that have no answer yet, in the pool and on the wire.
+    /// Unanswered requests, in the pool and on the wire.
     private static let inFlight = 1000
 
     private let loop: EventLoop

@@ -3,7 +3,7 @@ import Core
 import Decoding
 import Pipeline
 
-/// From a delivery of one kilobyte to its request, for each format; and from a request's outcome to its result.
+/// From a one-kilobyte delivery to its request, for each format; and from a request's outcome to its result.
 enum DecoderBenchmarks {
     static var all: [Benchmark] {
         Samples.all.map { sample in

@@ -5,11 +5,11 @@ import Simulator
 import TLS
 import TestSupport
 
-/// Our ends of the two protocols, each with its peer in memory; only our end is measured.
+/// Client engines of both protocols, each with an in-memory peer; only the client is measured.
 enum EngineBenchmarks {
     static let all = [deliver, publish, send]
 
-    /// What goes through an engine in one turn of a busy loop.
+    /// Operations in one turn of a busy loop.
     static let batch = 128
     private static let queue = "push.requests"
 
@@ -30,7 +30,7 @@ enum EngineBenchmarks {
         }
     }
 
-    /// What a request comes with.
+    /// The fields of a request.
     static var properties: MessageProperties {
         var properties = MessageProperties()
         properties.contentType = Array("application/json".utf8)
@@ -117,7 +117,7 @@ enum EngineBenchmarks {
             if let failure { throw failure }
             settle()
         }
-        // The first alone: until APNs has taken the provider token there is one stream.
+        // The first request alone: there is one stream until APNs has accepted the provider token.
         try submit(1)
         return { operations in
             for _ in 0..<operations / batch { try submit(batch) }
@@ -125,7 +125,7 @@ enum EngineBenchmarks {
     }
 }
 
-/// One of our engines and a broker in memory.
+/// A client engine and an in-memory broker.
 private final class AMQPPair {
     let engine: AMQPEngine
     let network: MemoryNetwork

@@ -2,7 +2,7 @@ import AMQP
 import APNs
 import Core
 
-/// The machines that every request passes.
+/// The state machines that every request passes.
 enum MachineBenchmarks {
     static let all = [limiterAndPlacement, deliveryLedger, confirmLedger]
 

@@ -1,13 +1,13 @@
 import AllocationCounter
 import Glibc
 
-/// Parts what is measured from what surrounds it: peers in memory, the making of messages, the warm-up.
+/// Separates the measured code from in-memory peers, message construction and warm-up.
 final class Meter {
-    /// False while warming up.
+    /// False during warm-up.
     var isCounting = false
     private(set) var nanoseconds: Int64 = 0
     private(set) var allocations: UInt64 = 0
-    /// Something that depends on all that was done, lest the optimizer leave it out.
+    /// Depends on all results, so that the optimizer keeps them.
     var result = 0
 
     func measure(_ body: () -> Void) {
@@ -27,7 +27,7 @@ final class Meter {
     }
 }
 
-/// `deploy/bench` has callgrind count in here only, and finds it by its name.
+/// `deploy/bench` makes callgrind count only in this function, which it finds by name.
 @inline(never)
 func counted(_ body: () -> Void) {
     body()

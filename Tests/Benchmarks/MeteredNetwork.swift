@@ -1,11 +1,11 @@
 import Core
 import TestSupport
 
-/// An engine that is measured: its peer and the network between them are not.
+/// A measured engine; its peer and the network between them are not measured.
 final class MeteredEngine: Engine {
     private let engine: any Engine
     private let meter: Meter
-    /// Kept from turn to turn, as a socket keeps it.
+    /// Kept from turn to turn, as in a socket.
     private var drained = ByteQueue()
 
     init(_ engine: any Engine, _ meter: Meter) {
@@ -28,8 +28,8 @@ final class MeteredEngine: Engine {
     }
 
     func drain(into output: inout ByteQueue) {
-        // A variable of this function's own: with the property the compiler makes copies of `counted` of which one
-        // calls the other, and callgrind takes that for the end.
+        // A local variable: with the property, the compiler makes copies of `counted` of which one calls the other, and
+        // callgrind takes that for the end.
         var drained = ByteQueue(minimumCapacity: 0)
         swap(&drained, &self.drained)
         meter.measure { engine.drain(into: &drained) }
@@ -39,7 +39,7 @@ final class MeteredEngine: Engine {
     }
 }
 
-/// The network as a worker sees it: whatever connects is measured.
+/// The network of a worker: engines that connect are measured.
 final class MeteredNetwork: Network {
     let network: MemoryNetwork
     private let meter: Meter

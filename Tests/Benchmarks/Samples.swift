@@ -2,7 +2,7 @@ import AMQP
 import Operations
 import Core
 
-/// Messages of one kilobyte, one for each format.
+/// One-kilobyte messages, one for each format.
 enum Samples {
     static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
     static let size = 1024
@@ -12,7 +12,7 @@ enum Samples {
         /// The decoder's name, in `decoders` or without options.
         let decoder: String
         let delivery: Delivery
-        /// What it has on the wire.
+        /// Its bytes on the wire.
         private(set) var properties = MessageProperties()
 
         init(
@@ -37,7 +37,7 @@ enum Samples {
         }
     }
 
-    /// The body with as much text as it takes to be ``size`` bytes.
+    /// The body, padded with text to ``size`` bytes.
     static func filled(_ body: (_ text: String) -> String) -> [UInt8] {
         let room = size - body("").utf8.count
         var text = ""
@@ -52,12 +52,12 @@ enum Samples {
             + #""payload":{"aps":{"alert":{"title":"Tonight","body":"\#(text)"},"sound":"default"}}}"#
     }
 
-    /// A payload alone.
+    /// A bare payload.
     static func payload(_ text: String) -> String {
         #"{"aps":{"alert":{"title":"Tonight","body":"\#(text)"},"sound":"default"}}"#
     }
 
-    /// What goes beside a payload.
+    /// The fields beside a payload.
     static let headers = [
         ("device-token", token), ("apns-topic", "com.example.app"), ("apns-push-type", "alert"),
         ("apns-priority", "10"),
@@ -103,7 +103,7 @@ enum Samples {
         ]
     }
 
-    /// The options of those formats that have some.
+    /// The options of formats that have some.
     static let decoders = #"""
         decoders:
           - name: mapping

@@ -7,7 +7,7 @@ import Runtime
 import Simulator
 import TestSupport
 
-/// A request on its whole way: through intake, dispatch and outbox alone, and through a worker with connections to the
+/// A request from end to end: through intake, dispatch and outbox alone, and through a worker with connections to the
 /// broker and to APNs.
 enum WorkerBenchmarks {
     static let all = [
@@ -86,7 +86,7 @@ enum WorkerBenchmarks {
                     for _ in 0..<batch {
                         try broker.put(Array(sample.delivery.body), properties: properties, into: "push.requests")
                     }
-                    // Acks wait a moment for their neighbours.
+                    // Acks are delayed to be batched.
                     network.advance(by: .milliseconds(10), deadline: { worker.nextDeadline }, turn: turn)
                     precondition(worker.counters.unsettled == 0, "every request is settled")
                     meter.result += Int(worker.counters.outcomes[Int(Outcome.accepted.rawValue)])
@@ -102,7 +102,7 @@ private final class NoPrograms: ProgramHost {
     func stop(_ engine: any ProgramEngine, within grace: Duration) { preconditionFailure("no decoder is a program") }
 }
 
-/// Intake, dispatch and outbox in a world that takes everything, and remembers what it took.
+/// Intake, dispatch and outbox in a world that accepts and records everything.
 private struct PipelineWorld: ~Copyable {
     private let actions = ActionQueue()
     var intake: Intake

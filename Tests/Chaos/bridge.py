@@ -15,13 +15,13 @@ from traffic import DEAD, REQUESTS, RESULTS, TOPIC
 # Seconds.
 START_LIMIT = 240
 DRAIN_LIMIT = 60
-# A delay in the script would take the place of the built-in outcomes of other device tokens.
+# A delay in the script would override the built-in outcomes of other device tokens.
 CALM = "token 00*: delay 5ms..50ms\n"
 KEY = ("DEMO123456", "DEMOTEAM01")
 
 
 class BridgeError(Exception):
-    """A process of Harebell did not do what it was asked for."""
+    """A Harebell process did not do what was requested."""
 
 
 def free_port():
@@ -44,7 +44,7 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     def start(self):
-        """Starts it, and again until it is ready: a worker whose broker is away ends, and its service manager starts it again."""
+        """Starts it, repeatedly until it is ready: a worker without its broker ends, and its service manager restarts it."""
         deadline = time.monotonic() + START_LIMIT
         while True:
             begin = self._log.stat().st_size if self._log.exists() else 0
@@ -75,7 +75,7 @@ class Process:
             self._process.wait(10)
 
     def stop(self, statuses=(0,)):
-        """SIGTERM. Fails if it does not end with one of these."""
+        """SIGTERM. Fails if it does not end with one of these exit codes."""
         self.signal(signal.SIGTERM)
         try:
             status = self._process.wait(DRAIN_LIMIT)
@@ -103,13 +103,13 @@ class Worker(Process):
         self._latest = Counter()
 
     def metrics(self):
-        """Sums over all processes that this worker has been; that of one killed is of its last look."""
+        """Totals over all of this worker's processes; a killed one counts as last observed."""
         if self.is_running:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
                     text = answer.read().decode()
             except OSError:
-                return self._ended + self._latest  # It is frozen, or just ending.
+                return self._ended + self._latest  # It is frozen, or ending.
             self._latest = Counter()
             for line in text.splitlines():
                 name = re.match(r"\w+", line)
@@ -152,7 +152,7 @@ class Simulator(Process):
 
 
 class Bridge:
-    """Two workers and the simulator in a folder of their own."""
+    """Two workers and the simulator in a private folder."""
 
     def __init__(self, folder, binary, urls):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""A cluster of three RabbitMQ nodes on loopback, started by deploy/broker, and the faults that can happen to it."""
+"""A cluster of three RabbitMQ nodes on loopback, started by deploy/broker, and its faults."""
 
 import json
 import os
@@ -16,11 +16,11 @@ COMMAND_LIMIT = 240
 
 
 class ClusterError(Exception):
-    """A node did not do what it was asked for."""
+    """A node did not do what was requested."""
 
 
 class Cluster:
-    """Three nodes. With `partition_handling`, a relay carries their connections with each other and can cut one off."""
+    """Three nodes. With `partition_handling`, a relay carries the connections between them and can cut one off."""
 
     def __init__(self, folder, release, partition_handling=None):
         self.folder = folder
@@ -63,7 +63,7 @@ class Cluster:
 
     def _broker(self, command, folder, *arguments, limit=COMMAND_LIMIT):
         environment = {key: value for key, value in os.environ.items() if key != "HAREBELL_BROKER_RELEASE"}
-        # Its output goes to files, because a node that it leaves behind must not hold a pipe open.
+        # Its output goes to files, because a node that outlives it must not hold a pipe open.
         run = subprocess.run(
             [ROOT / "deploy/broker", command, folder, *arguments],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit, env=environment, check=False,
@@ -75,7 +75,7 @@ class Cluster:
     def node(self, index):
         return self.folder / str(index)
 
-    # MARK: Questions
+    # MARK: Queries
 
     def control(self, index, *arguments, limit=120):
         """Runs rabbitmqctl for one node, or for any node that is up where `index` is None."""
@@ -115,7 +115,7 @@ class Cluster:
         self._broker("kill", self.node(index))
 
     def start(self, index):
-        # A node that Mnesia made wait for a peer may give up; operators start it again.
+        # A node that waits for a peer in Mnesia may give up; operators restart it.
         for attempt in (1, 2, 3):
             try:
                 self._broker("start", self.node(index))
@@ -135,7 +135,7 @@ class Cluster:
         self._broker("kill", self.folder)
 
     def start_all(self, nodes=NODES):
-        """At the same time: Mnesia makes a node wait for the one that went last."""
+        """At the same time: Mnesia makes a node wait for the one that stopped last."""
         failures = []
 
         def start(index):
@@ -167,7 +167,7 @@ class Cluster:
         self.control(index, "-q", "set_vm_memory_high_watermark", "0.3")
 
     def cut(self, index):
-        """Nothing passes between this node and the others any more, and no connection is closed."""
+        """Blocks all traffic between this node and the others without closing a connection."""
         self._unavailable.add(index)
         self._tell_relay(f"cut {index}")
 

@@ -1,4 +1,4 @@
-"""The faults that are tried one by one."""
+"""The faults that run one by one."""
 
 import time
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Callable
 from cluster import NODES
 from traffic import LIMITED, REPLIES, REQUESTS
 
-# Seconds. How long a killed node or worker stays away.
+# Seconds that a killed node or worker stays down.
 AWAY = 8
 FREEZE = 25
 ALARM = 12
@@ -102,7 +102,7 @@ class Fault:
     strike: Callable
     message: Callable | None = None
     partition_handling: str | None = None
-    # No connection is lost, so that nothing may come twice.
+    # No connection is lost, so duplicates are not permitted.
     allows_duplicates: bool = True
 
 

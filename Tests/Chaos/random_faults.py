@@ -1,4 +1,4 @@
-"""Faults of the broker, the workers and APNs that are drawn from a seed and overlap."""
+"""Overlapping faults of the broker, the workers and APNs, drawn from a seed."""
 
 import random
 import signal
@@ -10,7 +10,7 @@ from bridge import CALM
 from cluster import NODES, ClusterError
 from traffic import REPLIES
 
-# What the simulated APNs does until its next restart.
+# The script of the simulated APNs until its next restart.
 SCRIPTS = [
     CALM,
     CALM + "chance 2%: rst REFUSED_STREAM\nafter 500 requests: goaway Shutdown\n",
@@ -22,8 +22,8 @@ SCRIPTS = [
     CALM + "after 10s: hold 6s\n",
     "token 00*: delay 200ms..2s\n",
 ]
-# Beginnings of device tokens with an outcome built into the simulator, and one in how many requests has it. The last three meet
-# that outcome at each try, and one of them costs each other request on the connection.
+# Prefixes of device tokens with an outcome built into the simulator; each is used for one in so many requests. The last three have
+# that outcome at each attempt, and one of them ends the other requests on the connection.
 TOKENS = {"dead": 1000, "1a7e": 1001, "c105e": 1003, "dec1": 20000, "cede": 20001, "cab1e": 20003}
 # Seconds between the beginnings of two faults, and the last ones without a new fault.
 INTERVAL = (2, 20)
@@ -40,7 +40,7 @@ class Interrupted(Exception):
 
 
 class RandomFaults:
-    """What strikes when, and for how long, depends on the seed alone. A node, a worker or the simulator that has a fault already
+    """The faults, their times and durations depend only on the seed. A node, a worker or the simulator that has a fault already
     gets the next one afterwards."""
 
     def __init__(self, run, seed, minutes, log):
@@ -58,7 +58,7 @@ class RandomFaults:
         self.errors = []
 
     def _draw(self):
-        """The name of the next fault, and what does it."""
+        """The name of the next fault, and its action."""
         draw = self._random
         node, other = draw.sample(NODES, 2)
         worker = draw.randrange(len(self._workers))
@@ -102,7 +102,7 @@ class RandomFaults:
         self._pause(max(0.0, self._begun + self._seconds - time.monotonic()))
 
     def end(self):
-        """Begins nothing more, and waits for what has begun, so that no node starts after the end of the run."""
+        """Starts no new faults, and waits for the running ones, so that no node starts after the end of the run."""
         self._is_ending.set()
         for thread in self._threads:
             thread.join()
@@ -118,7 +118,7 @@ class RandomFaults:
             self._say(f"{name}: over")
         except Interrupted:
             pass
-        except Exception as error:  # A fault that could not be made is a finding; the others go on.
+        except Exception as error:  # A fault that could not be caused is a finding; the others continue.
             self.errors.append(f"{name}: {error}")
             self._say(f"{name}: FAILED: {error}")
 
@@ -175,7 +175,7 @@ class RandomFaults:
         self._on_nodes([node], alarm)
 
     def _cut(self, node, seconds):
-        """Alone among the broker's faults: Mnesia cannot start a node that is cut off."""
+        """Runs without other faults of the broker: Mnesia cannot start a node that is cut off."""
 
         def cut():
             self._run.cluster.cut(node)
@@ -184,7 +184,7 @@ class RandomFaults:
             try:
                 self._run.cluster.wait_until_complete(120)
             except ClusterError:
-                # Mnesia does not finish a start into which the partition came.
+                # Mnesia does not finish a start during which the partition began.
                 self._say(f"node {node} does not come back by itself and is restarted")
                 self._run.cluster.restart(node)
                 self._run.cluster.wait_until_complete()
@@ -210,7 +210,7 @@ class RandomFaults:
     def _drain_worker(self, index):
         with self._workers[index]:
             worker = self._run.bridge.workers[index]
-            # 70: the broker or APNs was away until the drain deadline, and what was open went back to its queue.
+            # 70: the broker or APNs was down until the drain deadline, and open requests were requeued.
             worker.stop((0, 70))
             worker.start()
 

@@ -61,7 +61,7 @@ class Relay:
                 self._changed.notify_all()
 
     async def _listen(self, viewer, peer, port, onward_port, answers=None):
-        """Returns the port; the second of `answers` takes the place of the first one at the beginning of what comes back."""
+        """Returns the port; the second of `answers` replaces the first one at the start of the response."""
 
         async def accept(reader, writer):
             await self._passage(viewer, peer)
@@ -89,13 +89,13 @@ class Relay:
         try:
             while data := await reader.read(1 << 16):
                 await self._passage(viewer, peer)
-                # Other answers are those about commands such as rabbitmqctl, whose port is open at every address.
+                # Other responses are about commands such as rabbitmqctl, whose port is open at every address.
                 if answers and data.startswith(answers[0]):
                     data = answers[1] + data[4:]
                 writer.write(data)
                 await writer.drain()
         except OSError:
-            pass  # One end has gone; the other one is closed below.
+            pass  # One end has closed; the other one is closed below.
         await self._passage(viewer, peer)
         writer.close()
 

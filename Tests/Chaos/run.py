@@ -1,4 +1,4 @@
-"""One load through the bridge, and the sums at its end."""
+"""One load through the bridge, and its totals at the end."""
 
 import time
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ def calm_message(number):
 
 @dataclass
 class Row:
-    """The sums of one run."""
+    """The totals of one run."""
 
     fault: str
     confirmed: int = 0
-    # Without a confirm, nacked or returned: the broker promised nothing about these.
+    # Without a confirm, nacked or returned: the broker guarantees nothing for these.
     unconfirmed: int = 0
     answered: int = 0
     dead: int = 0
@@ -97,7 +97,7 @@ class Run:
         self._collectors += [Collector(url, self.ledger, queues) for url in self.cluster.urls]
 
     def wait_for(self, condition, limit):
-        """Whether it came true in time."""
+        """Whether the condition held in time."""
         deadline = time.monotonic() + limit
         while not condition():
             if time.monotonic() > deadline:
@@ -106,7 +106,7 @@ class Run:
         return True
 
     def finish(self, mark=None):
-        """Ends the load and the workers, and draws up the sums. Every law that is broken is a line in `broken`."""
+        """Ends the load and the workers, and computes the totals. Every broken invariant is a line in `broken`."""
         row = Row(self.name)
         if mark and not self.wait_for(lambda: mark.first is not None, RESULTS_LIMIT):
             row.broken.append(f"no result of a request published after the fault within {RESULTS_LIMIT} s")
@@ -176,7 +176,7 @@ class Run:
             row.broken.append("nothing was published")
 
     def end(self):
-        """Ends what still runs."""
+        """Ends all remaining processes."""
         for producer in self._producers:
             producer.stop(0)
         for collector in self._collectors:

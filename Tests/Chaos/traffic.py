@@ -1,4 +1,4 @@
-"""What is published and what comes back: producers with confirms, collectors of results, and the ledger of both."""
+"""Producers with confirms, collectors of results, and the ledger of both."""
 
 import json
 import threading
@@ -12,20 +12,20 @@ from pika.adapters.utils.connection_workflow import AMQPConnectorException
 
 REQUESTS = "push.requests"
 REPLIES = "chaos.replies"
-# A reply queue with room for 200 results.
+# A reply queue with a limit of 200 results.
 LIMITED = "chaos.limited"
 RESULTS = "push.results"
 DEAD = "push.dead"
 TOPIC = "com.example.chaos"
 QUORUM = {"x-queue-type": "quorum"}
-# What pika raises when a connection ends or does not come about, in any of its phases.
+# The errors of pika when a connection ends or cannot be opened, in any phase.
 CONNECTION_ERRORS = (pika.exceptions.AMQPError, AMQPConnectorException, OSError)
 
 SENT, CONFIRMED, REFUSED, UNKNOWN = range(4)
 
 
 def parameters(url):
-    """Patience in seconds is short, so that a frozen node holds nobody up for long."""
+    """The timeout in seconds is short, so that a frozen node does not delay the run."""
     result = pika.URLParameters(url)
     result.heartbeat = 6
     result.socket_timeout = 3
@@ -45,10 +45,10 @@ class Ledger:
         self._dead = bytearray()
         self._lock = threading.Lock()
         self.outcomes = Counter()
-        # Results that came again to a collector because its acknowledgement was lost: no doing of the worker.
+        # Results redelivered to a collector because its acknowledgement was lost: not caused by the worker.
         self.redelivered = 0
         self.strangers = []
-        # Requests that no queue took although the queue is there.
+        # Requests returned as unroutable although the queue exists.
         self.returned = 0
         self._mark = None
 
@@ -100,7 +100,7 @@ class Ledger:
             self._mark = Mark(time.monotonic(), len(self.states))
             return self._mark
 
-    # MARK: Sums
+    # MARK: Totals
 
     def count(self, state):
         return self.states.count(state)
@@ -127,12 +127,12 @@ class Ledger:
                 if state == CONFIRMED and not self._results[number] and not self._dead[number]]
 
     def lost(self, queued):
-        """The message ids of confirmed requests that are nowhere; `queued` are the message ids in queues."""
+        """The message ids of lost confirmed requests; `queued` are the message ids in queues."""
         return [name for name in map(self.message_id, self.missing()) if name not in queued]
 
 
 class Mark:
-    """When the results began to come again after a fault."""
+    """When results resumed after a fault."""
 
     def __init__(self, begun, number):
         self.begun = begun
@@ -150,8 +150,8 @@ class Mark:
 
 
 class Producer(threading.Thread):
-    """Publishes to one node with confirms, and connects again for as long as it takes. What was not confirmed when a connection
-    ended is not published again, so that each request is in the queue once at most."""
+    """Publishes to one node with confirms, and reconnects without limit. Requests unconfirmed when a connection
+    ended are not published again, so that each request is in the queue at most once."""
 
     TICK = 0.01
     # Requests without a confirm.
@@ -235,7 +235,7 @@ class Producer(threading.Thread):
                 self._connection.close()
                 return
         else:
-            # Nothing is caught up on after a pause.
+            # After a pause, missed messages are not made up for.
             self._due = max(self._due, now - 0.1)
             while self._due <= now and len(self._unconfirmed) < self.WINDOW:
                 self._publish()
@@ -259,7 +259,7 @@ class Producer(threading.Thread):
 
 
 class Collector(threading.Thread):
-    """Takes results and dead letters through one node, and connects again for as long as it takes."""
+    """Takes results and dead letters through one node, and reconnects without limit."""
 
     # Deliveries without an acknowledgement.
     PREFETCH = 200
@@ -317,7 +317,7 @@ class Collector(threading.Thread):
 
 
 def with_channel(urls, action, limit=60):
-    """Runs `action` with a channel of the first node that answers, and again if the connection ends in it."""
+    """Runs `action` with a channel of the first node that responds, and again if the connection ends meanwhile."""
     deadline = time.monotonic() + limit
     while True:
         for url in urls:
@@ -335,7 +335,7 @@ def with_channel(urls, action, limit=60):
 
 
 def messages(channel, queue):
-    """How many messages are ready in a queue, asked of its leader."""
+    """The number of ready messages in a queue, queried from its leader."""
     return channel.queue_declare(queue, passive=True).method.message_count
 
 

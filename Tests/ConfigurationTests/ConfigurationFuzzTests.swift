@@ -5,7 +5,7 @@ import Testing
 
 @testable import Configuration
 
-/// Files that nobody wrote on purpose.
+/// Damaged configuration files.
 @Suite("Fuzzing the configuration")
 struct ConfigurationFuzzTests {
     private static let words = [
@@ -16,8 +16,7 @@ struct ConfigurationFuzzTests {
         "\u{FEFF}", "\u{0}", "\u{85}", "apps:\n", "queues: []\n",
     ].map { Array($0.utf8) }
 
-    /// The example, and each of its sections beside the apps, without what is only said to people: damage is to hit
-    /// what is read.
+    /// The example, and each of its sections beside the apps, without descriptive text, so that damage hits settings.
     private static func originals() throws -> [[UInt8]] {
         let lines = try DocumentationPage("../config/harebell.example.yaml").text.split(separator: "\n")
             .map { line in line.hasPrefix("#") ? "" : line.firstRange(of: " #").map { line[..<$0.lowerBound] } ?? line }
@@ -35,7 +34,7 @@ struct ConfigurationFuzzTests {
         return ([lines] + parts).map { Array($0.map { $0 + "\n" }.joined().utf8) }
     }
 
-    @Test("Whatever a file says, it is a configuration or has problems with a place, and no secret is in them")
+    @Test("Any file is a configuration or has problems with a place, and none of them shows a secret")
     func damaged() throws {
         let originals = try Self.originals()
         #expect(originals.count > 10)

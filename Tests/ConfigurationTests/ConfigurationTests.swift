@@ -9,7 +9,7 @@ import Testing
 @testable import Decoding
 @testable import Settings
 
-/// One app, which every configuration needs.
+/// One app, the required minimum of a configuration.
 private let app = """
     apps:
       - topic: com.example.app
@@ -95,7 +95,7 @@ struct ConfigurationTests {
                     == .token(keyFile: "AuthKey.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
         }
 
-        @Test("A file without an app says that one is missing")
+        @Test("A file without an app is reported as such")
         func empty() {
             let expected = ["harebell.yaml:1:1: apps is missing: The apps, with one credential each."]
             #expect(errors("") == expected)
@@ -109,7 +109,7 @@ struct ConfigurationTests {
             #expect(found.broker.heartbeat == .seconds(15))
         }
 
-        @Test("results and feedback go somewhere once their sections have a key, and have defaults for the others")
+        @Test("results and feedback are enabled once their sections have a key, and have defaults for the others")
         func routes() throws {
             let found = try configuration("results: { publish: failures }\nfeedback: { exchange: e }\n" + app)
             #expect(found.results.route == Configuration.Route(exchange: "", routingKey: "push.results"))
@@ -117,7 +117,7 @@ struct ConfigurationTests {
             #expect(found.feedback == Configuration.Route(exchange: "e", routingKey: "push.feedback"))
         }
 
-        @Test("A rate limit may be so high that it limits nothing")
+        @Test("A rate limit may be too high to ever apply")
         func rateLimit() throws {
             let found = try configuration("apns: { rate_limit: { per_second: 10000000, burst: 10000000 } }\n" + app)
             #expect(found.apns.permitsPerSecond == 10_000_000)
@@ -156,7 +156,7 @@ struct ConfigurationTests {
             }
         }
 
-        @Test("The configurations that are delivered as examples are right")
+        @Test("The shipped example configurations are valid")
         func examples() throws {
             let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
             let minimal = try ConfigurationDocument.load(path: folder + "/config/minimal.yaml")
@@ -168,7 +168,7 @@ struct ConfigurationTests {
             var expected = minimal.configuration
             expected.apps = example.configuration.apps
             expected.decoders = example.configuration.decoders
-            // The only sections that are off where they are missing, and have defaults where they are not.
+            // The only sections that are off when missing, and have defaults when present.
             expected.results = Configuration.Results(
                 route: Configuration.Route(exchange: "", routingKey: "push.results"), publish: .all)
             expected.feedback = Configuration.Route(exchange: "", routingKey: "push.feedback")
@@ -292,7 +292,7 @@ struct ConfigurationTests {
                     == .token(keyFile: "/etc/harebell/AuthKey.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
         }
 
-        @Test("The environment fills in texts, numbers and parts of them")
+        @Test("Environment variables fill in strings, numbers and parts of them")
         func environment() throws {
             let found = try document(
                 """
@@ -309,7 +309,7 @@ struct ConfigurationTests {
             #expect(found.workers == 3)
         }
 
-        @Test("A default takes the place of a variable that is not set or empty, and of no other")
+        @Test("A default replaces a variable that is unset or empty, and no other")
         func environmentDefaults() throws {
             let found = try document(
                 """
@@ -324,7 +324,7 @@ struct ConfigurationTests {
             #expect(throws: ConfigurationError.self) { try document("workers: ${N:-many}\n" + app) }
         }
 
-        @Test("Secrets come from files, without the line end after them")
+        @Test("Secrets are read from files, without the final line end")
         func secretFiles() throws {
             let found = try document(
                 """
@@ -345,7 +345,7 @@ struct ConfigurationTests {
 
     @Suite("Problems")
     struct Problems {
-        @Test("An unknown key is an error with the key that was meant")
+        @Test("An unknown key is an error that suggests the intended key")
         func unknownKey() {
             #expect(
                 errors("broker:\n  hartbeat_seconds: 3\n" + app) == [
@@ -364,7 +364,7 @@ struct ConfigurationTests {
                     "harebell.yaml:1:1: unknown key \"ping_idle_seconds\"; did you mean apns.ping_idle_seconds?"
                 ])
             #expect(errors("zzz: 3\n" + app) == ["harebell.yaml:1:1: unknown key \"zzz\""])
-            // The beginning of one key alone, and of several.
+            // A prefix of one key, and of several.
             #expect(
                 errors("drain: 3\n" + app) == [
                     "harebell.yaml:1:1: unknown key \"drain\"; did you mean \"drain_deadline_seconds\"?"
@@ -457,7 +457,7 @@ struct ConfigurationTests {
             #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
         }
 
-        @Test("A queue's name of 256 bytes is refused, and so is one that leaves no room for its retry queue")
+        @Test("A queue name of 256 bytes is refused, and so is one too long for its retry queue")
         func longNames() {
             let long = String(repeating: "q", count: 256)
             #expect(
@@ -524,7 +524,7 @@ struct ConfigurationTests {
                 ])
         }
 
-        @Test("Text that is not YAML is one error where the reader stopped, and the text is not quoted")
+        @Test("Text that is not YAML is one error at the place where parsing stopped, and the text is not quoted")
         func notYAML() {
             let found = errors("broker:\n  endpoints: [\"amqp://a:hunter2@b\"\nqueues: }\n")
             #expect(found.count == 1)
@@ -665,7 +665,7 @@ struct ConfigurationTests {
                     == ["harebell.yaml:2:27: apps[0].endpoint: expected https://host:port"])
         }
 
-        @Test("Broadcasts go to the app's endpoint and channels to Apple's, unless the file says otherwise")
+        @Test("Broadcasts use the app's endpoint and channels Apple's, unless configured otherwise")
         func channelEndpoints() throws {
             func app(_ keys: String) throws -> Configuration.App {
                 try document(
@@ -698,7 +698,7 @@ struct ConfigurationTests {
         }
 
         @Test(
-            "A configured topic is a bundle ID: the suffix of a push type is an error, or a warning where it may be a word",
+            "A configured topic is a bundle ID: the suffix of a push type is an error, or a warning if ambiguous",
             arguments: [
                 ("push-type.controls", "controls", true), ("push-type.liveactivity", "liveactivity", true),
                 ("push-type.widgets", "widgets", true), ("pushkit.fileprovider", "fileprovider", true),
@@ -727,7 +727,7 @@ struct ConfigurationTests {
         }
 
         @Test(
-            "What contradicts itself is a warning with a hint",
+            "A contradictory setting is a warning with a hint",
             arguments: [
                 (
                     "broker: { tls: { ca_file: a } }",
@@ -758,7 +758,7 @@ struct ConfigurationTests {
         }
 
         @Test(
-            "A broker's URI that cannot be read is an error that does not quote it",
+            "An invalid broker URI is an error that does not quote it",
             arguments: [
                 ("http://hunter2@a", "the scheme is neither amqp:// nor amqps://"),
                 ("amqp://hunter2%zz@a", "the user holds a % that two hexadecimal digits do not follow"),
@@ -772,7 +772,7 @@ struct ConfigurationTests {
                 ])
         }
 
-        @Test("A value that came from the environment never stands in a message")
+        @Test("A value from the environment never appears in a message")
         func environmentIsSecret() {
             let found = errors(
                 "log: { level: \"${SECRET}\" }\nbroker: { endpoints: [\"${SECRET}\"] }\nworkers: ${SECRET}\n" + app,
@@ -784,7 +784,7 @@ struct ConfigurationTests {
 
     @Suite("Secrets")
     struct Secrets {
-        @Test("A secret shows itself in no description, interpolation or dump")
+        @Test("A secret appears in no description, interpolation or dump")
         func redacted() throws {
             let found = try document(
                 "broker: { endpoints: [\"amqp://a:hunter2@b\"], password_file: p }\n" + app,

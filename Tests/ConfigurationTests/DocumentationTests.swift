@@ -25,7 +25,7 @@ struct DocumentationTests {
         return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { $0 }
     }
 
-    @Test("It has every push type with the rules that the code goes by")
+    @Test("It has every push type with the rules of the code")
     func pushTypes() throws {
         let expected = PushType.allCases.map { type in
             let rules = type.rules
@@ -61,7 +61,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("It has every key of Apple's tables with what the payload check expects")
+    @Test("It has every key of Apple's tables with the payload check's rules")
     func payloadKeys() throws {
         let expected = PayloadTable.all.flatMap { table in
             table.keys.map { key in

@@ -9,13 +9,13 @@ import Testing
 @testable import Runtime
 @testable import Settings
 
-/// Every key of the configuration, one after the other, takes its value from the environment.
+/// Each configuration key in turn takes its value from the environment.
 @Suite("Values from the environment")
 struct EnvironmentValueTests {
     private static let secret = "S3CRET"
     private static let number = "48151623"
 
-    /// Words that are right for some keys and wrong for others, each in its own way.
+    /// Values that are valid for some keys and invalid for others, each in a different way.
     private static let words = [
         secret, "amq.\(secret)", "/nowhere/\(secret)", "amqp://u:p@\(secret):99999", "amqps://u:p@\(secret)/",
         "https://\(secret).example:0x1", "http://u:p@\(secret):1", "none\(secret)", "\(secret).voip",
@@ -33,7 +33,7 @@ struct EnvironmentValueTests {
         }
     }
 
-    /// A configuration with everything that the schema demands around one key.
+    /// A configuration with everything that the schema requires around one key.
     private static func text(_ setting: Setting, _ value: String) throws -> String {
         var root: [String: Any] = ["workers": 1]
         fill(&root, "", ArraySlice(setting.path.split(separator: ".").map(String.init)), setting, value)
@@ -48,7 +48,7 @@ struct EnvironmentValueTests {
         return String(decoding: try JSONSerialization.data(withJSONObject: root, options: .sortedKeys), as: UTF8.self)
     }
 
-    /// Sets the key below a section, with what the section demands.
+    /// Sets the key below a section, with what the section requires.
     private static func fill(
         _ section: inout [String: Any], _ path: String, _ rest: ArraySlice<String>, _ setting: Setting, _ value: String
     ) {
@@ -87,7 +87,7 @@ struct EnvironmentValueTests {
         }
     }
 
-    /// All that a process with this configuration says of it: problems, reports, and why it does not start.
+    /// All output of a process with this configuration: problems, reports, and the startup error.
     private static func words(_ text: String, environment: String) throws -> [String] {
         let folder = try TemporaryDirectory()
         let file = folder.file("harebell.yaml")
@@ -110,7 +110,7 @@ struct EnvironmentValueTests {
     }
 
     @Test(
-        "Whatever key takes a value from the environment, no message shows the value", arguments: settings.map(\.path))
+        "For any key with a value from the environment, no message shows the value", arguments: settings.map(\.path))
     func hidden(path: String) throws {
         let setting = try #require(Self.settings.first { $0.path == path })
         var complaints = 0
@@ -121,11 +121,11 @@ struct EnvironmentValueTests {
                 #expect(!line.contains(Self.secret) && !line.contains(Self.number), "\(word): \(line)")
             }
         }
-        // A key that no word is wrong for would prove nothing.
+        // A key for which no value is wrong would prove nothing.
         #expect(complaints > 0)
     }
 
-    @Test("A message shows the value as the file has it")
+    @Test("A message shows the value as written in the file")
     func shown() throws {
         func first(_ text: String, _ value: String = "/nowhere/\(Self.secret)") throws -> String {
             try #require(try Self.words(text, environment: value).first).split(separator: ":").dropFirst(3)

@@ -6,7 +6,7 @@ import Testing
 @testable import Configuration
 @testable import Runtime
 
-@Suite("Which way to APNs")
+@Suite("Routes to APNs")
 struct ProxyRouteTests {
     static let apple = Endpoint(host: "api.push.apple.com", port: 443)
 
@@ -46,7 +46,7 @@ struct ProxyRouteTests {
         }
     }
 
-    @Test("The app's word comes before that for all, and that before the environment's")
+    @Test("The app's setting overrides the global one, and that overrides the environment")
     func precedence() throws {
         let environment = ["HTTPS_PROXY": "http://three:1", "https_proxy": "http://four:1"]
         #expect(try proxy() == nil)
@@ -73,7 +73,7 @@ struct ProxyRouteTests {
         #expect(try proxy(apns: "http://p:1", environment: ["NO_PROXY": list]) == "p", "the file's is for every host")
     }
 
-    @Test("Addresses can be excepted, and this host always is")
+    @Test("Addresses can be excluded, and this host always is")
     func addresses() throws {
         func isDirect(_ endpoint: String, _ list: String = "") throws -> Bool {
             try proxy(endpoint: endpoint, environment: ["HTTPS_PROXY": "p:1", "NO_PROXY": list]) == nil
@@ -88,7 +88,7 @@ struct ProxyRouteTests {
     }
 
     @Test(
-        "What is no HTTP proxy is an error that does not show it",
+        "A URI that is not an HTTP proxy is an error that does not show it",
         arguments: [
             "proxy:3128", "https://user:secret@proxy:3128", "http://user:secret@proxy", "http://",
             "http://user:secret@",
@@ -101,7 +101,7 @@ struct ProxyRouteTests {
         #expect(errors(app: "\"\(text)\"") == ["harebell.yaml:5:12: apps[0].proxy: \(expected)"])
     }
 
-    @Test("A wrong proxy of the environment is an error unless the file passes over it")
+    @Test("A wrong proxy in the environment is an error unless the file overrides it")
     func wrongEnvironment() throws {
         let environment = ["https_proxy": "socks5://user:secret@proxy:1"]
         #expect(
@@ -112,7 +112,7 @@ struct ProxyRouteTests {
         #expect(try proxy(apns: "none", environment: environment) == nil)
     }
 
-    @Test("Credentials may be percent-encoded or come from the environment, and are part of what a pool is")
+    @Test("Credentials may be percent-encoded or from the environment, and are part of a pool's identity")
     func credentials() throws {
         func identity(_ text: String) throws -> PoolIdentity {
             PoolIdentity(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Configuration
 
-@Suite("The documentation of answers")
+@Suite("The documentation of responses")
 struct ReplyDocumentationTests {
     let lines: [Substring]
 
@@ -18,13 +18,13 @@ struct ReplyDocumentationTests {
         let start = try #require(lines.firstIndex(of: heading[...]))
         return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { row in
             row.dropFirst().dropLast().split(separator: "|", omittingEmptySubsequences: false).map {
-                // One space on each side, and one in all where a cell is empty.
+                // One space on each side, and a single space in an empty cell.
                 String($0.dropFirst().dropLast())
             }
         }
     }
 
-    @Test("It has a row for each reason, and says the same as the rules")
+    @Test("It has a row for each reason, in agreement with the rules")
     func reasons() throws {
         let rows = try table("| status | reason | from | action | connection | alarm |")
         let expected = ReplyRule.all.map { rule in

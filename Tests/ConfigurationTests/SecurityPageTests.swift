@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The page about security")
 struct SecurityPageTests {
-    @Test("Each threat names a test that is there")
+    @Test("Each threat names an existing test")
     func tests() throws {
         let rows = try DocumentationPage("internals/security.md").text.split(separator: "\n## ").flatMap { section in
             section.contains("| threat |")
@@ -17,7 +17,7 @@ struct SecurityPageTests {
         }
     }
 
-    @Test("Each field that others control names a test that is there")
+    @Test("Each field that others control names an existing test")
     func fields() throws {
         let named = try NamedTests(of: "internals/security.md")
         #expect(named.all.count > 60)

@@ -6,10 +6,10 @@ import Testing
 @testable import Configuration
 @testable import System
 
-/// The page quotes messages: each of its rows is one that the code says, and each of these messages has a row.
-@Suite("The page about trouble")
+/// The page quotes messages: each of its rows matches a message in the code, and each of these messages has a row.
+@Suite("The troubleshooting page")
 struct TroubleshootingTests {
-    /// The first column of every table, taken apart at each `…`.
+    /// The first column of every table, split at each `…`.
     private let rows: [[String]]
 
     init() throws {
@@ -21,7 +21,7 @@ struct TroubleshootingTests {
         }
     }
 
-    /// Whether a message begins, goes on and ends as a row does.
+    /// Whether the parts of a row occur in a message in order, from its start to its end.
     private func isQuoted(_ message: String, by parts: [String]) -> Bool {
         guard message.hasPrefix(parts[0]), parts.count > 1 || message == parts[0] else { return false }
         var rest = message.dropFirst(parts[0].count)
@@ -43,7 +43,7 @@ struct TroubleshootingTests {
         }
     }
 
-    // MARK: What the code says
+    // MARK: Messages of the code
 
     private func network() -> [String] {
         let endpoint = Endpoint(host: "api.push.apple.com", port: 443)
@@ -141,7 +141,7 @@ struct TroubleshootingTests {
         ]
     }
 
-    /// What the client says in the end.
+    /// The last error of the client.
     private static func failure(_ client: TLSSession, _ server: TLSSession?) -> String {
         func carry(_ sender: TLSSession, _ receiver: TLSSession) -> Bool {
             var wire = ByteQueue()

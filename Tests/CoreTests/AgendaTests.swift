@@ -21,7 +21,7 @@ struct AgendaTests {
         #expect(agenda.nextDeadline == nil)
     }
 
-    @Test("a deadline that has passed wakes its member and is forgotten")
+    @Test("an expired deadline wakes its member and is forgotten")
     func expires() {
         var agenda = Agenda()
         agenda.schedule(0, at: instant(5))
@@ -34,7 +34,7 @@ struct AgendaTests {
         #expect(agenda.nextDeadline == instant(5))
     }
 
-    @Test("a member that is removed is neither woken nor due")
+    @Test("a removed member is neither woken nor due")
     func removes() {
         var agenda = Agenda()
         agenda.wake(0)
@@ -46,7 +46,7 @@ struct AgendaTests {
         #expect(takeWoken(&agenda) == [0])
     }
 
-    @Test("whatever is scheduled, moved and removed, the earliest is due first", arguments: 0..<50)
+    @Test("in any sequence of schedules, moves and removals, the earliest member is due first", arguments: 0..<50)
     func agreesWithAList(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         var agenda = Agenda()

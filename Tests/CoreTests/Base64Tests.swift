@@ -4,7 +4,7 @@ import Testing
 @Suite
 struct Base64Tests {
     @Test(
-        "the vectors of RFC 4648 go both ways, with and without their padding",
+        "the vectors of RFC 4648 are encoded and decoded, with and without padding",
         arguments: [
             ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
@@ -17,7 +17,7 @@ struct Base64Tests {
         #expect(Base64.url.decode(unpadded) == Array(plain.utf8))
     }
 
-    @Test("the vector of RFC 7515 uses the two letters that URLs allow")
+    @Test("the vector of RFC 7515 uses both URL-safe characters")
     func alphabet() {
         #expect(Base64.url.encode([3, 236, 255, 224, 193]) == "A-z_4ME")
         #expect(Base64.url.decode("A-z_4ME") == [3, 236, 255, 224, 193])
@@ -25,7 +25,7 @@ struct Base64Tests {
         #expect(Base64.standard.decode("A+z/4ME=") == [3, 236, 255, 224, 193])
     }
 
-    @Test("every byte in every position comes back")
+    @Test("every byte survives encoding and decoding in every position")
     func everyByte() {
         for byte in UInt8.min...UInt8.max {
             for position in 0..<4 {
@@ -38,19 +38,19 @@ struct Base64Tests {
     }
 
     @Test(
-        "only the one right spelling is read", arguments: ["Z", "Zg==", "Zh", "Zm9", "Zm8=", "Zm 8", "+z/4ME", "Zg\n"])
+        "only canonical encodings are decoded", arguments: ["Z", "Zg==", "Zh", "Zm9", "Zm8=", "Zm 8", "+z/4ME", "Zg\n"])
     func refused(text: String) {
         #expect(Base64.url.decode(text) == nil)
     }
 
     @Test(
-        "padding that is missing, too much, or inside is refused",
+        "missing, excess and inner padding is refused",
         arguments: ["Zg", "Zg=", "Zh==", "Zm9=", "====", "Zg==Zg==", "Z===", "A-z_4ME=", "Zm9v\n"])
     func refusedPadding(text: String) {
         #expect(Base64.standard.decode(text) == nil)
     }
 
-    @Test("a text is appended to what is there")
+    @Test("a text is appended to existing content")
     func appended() {
         var text = Array("bearer ".utf8)
         Base64.url.append([255, 255].span, to: &text)

@@ -12,7 +12,7 @@ struct ContentHashTests {
         return hash.value
     }
 
-    @Test("Every bit counts, wherever it stands in however many bytes", arguments: 1...67)
+    @Test("Every bit changes the hash, at any position and length", arguments: 1...67)
     func bytes(count: Int) {
         let original = Array(Self.body.prefix(count))
         var hashes: Set<UInt64> = [Self.hash(original)]
@@ -30,14 +30,14 @@ struct ContentHashTests {
         #expect(hashes.count == 100)
     }
 
-    @Test("Two parts that change places make another hash")
+    @Test("Swapping two parts changes the hash")
     func order() {
         let other = Array(Self.body[16..<32] + Self.body[..<16] + Self.body[32...])
         #expect(Self.hash(other) != Self.hash(Self.body))
         #expect(Self.hash(Self.body) == Self.hash(Array(Self.body)))
     }
 
-    @Test("Numbers count, and their order")
+    @Test("Numbers and their order change the hash")
     func numbers() {
         func hash(_ numbers: UInt64...) -> UInt64 {
             var hash = ContentHash()
@@ -48,7 +48,7 @@ struct ContentHashTests {
         #expect(hash(0, 1) == hash(0, 1))
     }
 
-    @Test("What stands in one part and not in its neighbour makes another hash")
+    @Test("Moving content to the neighbouring part changes the hash")
     func parts() {
         #expect(Self.hash([1, 2], [3]) != Self.hash([1], [2, 3]))
         #expect(Self.hash([], [1]) != Self.hash([1], []))

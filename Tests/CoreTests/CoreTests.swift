@@ -4,7 +4,7 @@ import Testing
 @Suite("Time")
 struct TimeTests {
     @Test(
-        "a wall time reads as RFC 3339 in UTC",
+        "a wall time is formatted as RFC 3339 in UTC",
         arguments: [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400_123, "2000-02-29T00:00:00.123Z"),
@@ -39,7 +39,7 @@ struct TimeTests {
 
 @Suite("ByteQueue")
 struct ByteQueueTests {
-    @Test("bytes come out in the order in which they went in, through any mix of growing and consuming")
+    @Test("bytes are read in the order in which they were written, through any mix of growing and consuming")
     func order() throws {
         var queue = ByteQueue(minimumCapacity: 64)
         var expected: [UInt8] = []
@@ -61,7 +61,7 @@ struct ByteQueueTests {
         try #require(queue.copy() == expected)
     }
 
-    @Test("what is moved comes behind what is there, and both queues work on", arguments: [0, 1, 5000], [0, 1, 5000])
+    @Test("moved bytes follow the existing ones, and both queues stay usable", arguments: [0, 1, 5000], [0, 1, 5000])
     func moving(held: Int, moved: Int) {
         func bytes(_ count: Int, from start: UInt8) -> [UInt8] {
             (0..<count).map { start &+ UInt8(truncatingIfNeeded: $0) }
@@ -72,7 +72,7 @@ struct ByteQueueTests {
         other.append("d")
         queue.append(bytes(held, from: 10))
         other.append(bytes(moved, from: 90))
-        // So that neither begins where its memory does.
+        // So that neither queue begins at the start of its memory.
         queue.consume(3)
         other.consume(1)
 
@@ -86,7 +86,7 @@ struct ByteQueueTests {
         #expect(queue.copy().count == held + moved + 1 && queue.copy().last == UInt8(ascii: "g"))
     }
 
-    @Test("an empty queue keeps what it may, and gives back what a burst took")
+    @Test("an empty queue keeps its minimum capacity, and releases the memory of a burst")
     func retained() {
         for (count, capacity) in [
             (100_000, 131_072), (131_073, ByteQueue.retainedCapacity), (1_000_000, ByteQueue.retainedCapacity),
@@ -110,7 +110,7 @@ struct ByteQueueTests {
         #expect(queue.copy() == [0xA1, 0xB2, 0xC3, 0xD4, 1, 2, 0x61, 0x62])
     }
 
-    @Test("a partial write keeps only what the writer says it wrote")
+    @Test("a partial write keeps only the bytes that the writer reports")
     func partialAppend() {
         var queue = ByteQueue()
         let written = unsafe queue.append(upTo: 100) { room in
@@ -125,7 +125,7 @@ struct ByteQueueTests {
 
 @Suite("DeadlineQueue")
 struct DeadlineQueueTests {
-    @Test("elements come out by their instant, and in order of insertion where that is the same")
+    @Test("elements are returned by their instant, and in insertion order when it is equal")
     func order() throws {
         var queue = DeadlineQueue<Int>()
         var random = SplitMix64(seed: 3)
@@ -139,7 +139,7 @@ struct DeadlineQueueTests {
         try #require(popped == deadlines.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
     }
 
-    @Test("what is removed does not come out, and the others keep their order")
+    @Test("removed elements are not returned, and the others keep their order")
     func removal() throws {
         var queue = DeadlineQueue<Int>()
         var random = SplitMix64(seed: 4)
@@ -155,7 +155,7 @@ struct DeadlineQueueTests {
 
 @Suite("RetryPolicy")
 struct RetryPolicyTests {
-    @Test("it gives up after its tries and after its horizon, and never waits beyond either")
+    @Test("it gives up after its attempts or at its horizon, and never waits beyond either")
     func bounds() throws {
         let policy = RetryPolicy()
         var random = SplitMix64(seed: 5)
@@ -173,9 +173,9 @@ struct RetryPolicyTests {
     }
 }
 
-@Suite("The words")
+@Suite("Core values")
 struct WordTests {
-    @Test("A device token has hexadecimal digits alone, at each of its places, and keeps them in lower case")
+    @Test("A device token has hexadecimal digits only, at each position, and keeps them in lower case")
     func deviceTokenDigits() {
         let digits = Array("0123456789abcdef".utf8)
         for place in digits.indices {
@@ -198,7 +198,7 @@ struct WordTests {
         #expect(DeviceToken("0123456789abcdef").map { "\($0)" } == "01234567…")
     }
 
-    @Test("Each digit of an apns-id is written where it belongs")
+    @Test("Each digit of an apns-id is written in its position")
     func notificationIDDigits() throws {
         var random = SplitMix64(seed: 36)
         for _ in 0..<1000 {
@@ -234,7 +234,7 @@ struct WordTests {
         #expect("\(NotificationID(sha1: variant))" == "2ed6657d-e927-568b-955f-c67c5bfdb430")
     }
 
-    @Test("every documented reason has the action of its row, and an unknown one that of its status's class")
+    @Test("every documented reason has its documented action, and an unknown one that of its status class")
     func reasons() {
         #expect(ReplyRule.rule(status: 410, reason: RejectionReason(rawValue: "Unregistered")).action == .unregister)
         #expect(
@@ -253,7 +253,7 @@ struct WordTests {
 
 @Suite("Digits")
 struct DigitsTests {
-    @Test("numbers are written in decimal digits, the extremes of their type included")
+    @Test("numbers are written in decimal, including the extremes of their type")
     func decimal() {
         var text: [UInt8] = []
         text.append(decimal: 0)
@@ -266,7 +266,7 @@ struct DigitsTests {
         #expect(String(decoding: queue.copy(), as: UTF8.self) == "0\(Int.min)\(Int.max)-10")
     }
 
-    @Test("a byte is a hexadecimal digit if and only if it stands for one")
+    @Test("a byte is a hexadecimal digit only if its character is one")
     func hexadecimal() {
         for byte in UInt8.min ... .max {
             let character = Character(Unicode.Scalar(byte))

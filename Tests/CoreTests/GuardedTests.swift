@@ -9,7 +9,7 @@ struct GuardedTests {
         let count = Guarded(0)
     }
 
-    @Test("A change stays, and an error comes out as it was thrown")
+    @Test("A change is kept, and a thrown error is rethrown")
     func change() {
         let counter = Counter()
         counter.count.withLock { $0 += 1 }

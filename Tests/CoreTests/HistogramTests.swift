@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A histogram")
 struct HistogramTests {
-    @Test("What lasts as long as a bound belongs to its bucket, what lasts longer to the next")
+    @Test("A duration equal to a bound belongs to its bucket, a longer one to the next")
     func bounds() {
         for (bucket, bound) in Histogram.bounds.enumerated() {
             var histogram = Histogram()
@@ -17,12 +17,12 @@ struct HistogramTests {
         }
     }
 
-    @Test("The bounds grow, so that the search finds them")
+    @Test("The bounds ascend, as binary search requires")
     func order() {
         #expect(zip(Histogram.bounds, Histogram.bounds.dropFirst()).allSatisfy { $0 < $1 })
     }
 
-    @Test("A clock that went backwards counts as no time, and the longest time falls into the last bucket")
+    @Test("A clock that went backwards counts as zero, and the longest time falls into the last bucket")
     func extremes() {
         var histogram = Histogram()
         histogram.record(from: Instant(nanoseconds: 5), to: Instant(nanoseconds: 3))
@@ -34,7 +34,7 @@ struct HistogramTests {
         #expect(histogram.count == 3)
     }
 
-    @Test("Two added are as if one had recorded everything")
+    @Test("The sum of two histograms equals one histogram of all values")
     func addition() throws {
         var random = SplitMix64(seed: 7)
         var parts = [Histogram(), Histogram()]

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-/// Strings are read eight bytes at a time: every place of every kind of byte.
+/// Strings are scanned eight bytes at a time: every position of every kind of byte is tried.
 @Suite("JSON scanner, string by string")
 struct JSONScannerTests {
     private func scan(_ bytes: [UInt8]) throws(JSONFailure) -> JSONValue {
@@ -9,7 +9,7 @@ struct JSONScannerTests {
         return try scanner.value(bytes.span, depth: 0)
     }
 
-    @Test("A string ends at its closing quote, whatever stands before and after it", arguments: 0...40)
+    @Test("A string ends at its closing quote, whatever surrounds it", arguments: 0...40)
     func end(length: Int) throws {
         for filler in [" ", "!", "#", "[", "]", "a", "~", "\u{7F}"] {
             let text = String(repeating: filler, count: length)
@@ -22,7 +22,7 @@ struct JSONScannerTests {
         }
     }
 
-    @Test("A byte is plain, or it is not, wherever it stands", arguments: 0...20)
+    @Test("A byte is classified as plain or not at any position", arguments: 0...20)
     func everyByte(offset: Int) {
         let before = [UInt8(ascii: "\"")] + [UInt8](repeating: UInt8(ascii: "a"), count: offset)
         let after = [UInt8](repeating: UInt8(ascii: "b"), count: 12) + [UInt8(ascii: "\"")]
@@ -36,7 +36,7 @@ struct JSONScannerTests {
             let expected =
                 switch byte {
                 case UInt8(ascii: "\""): "\(1..<offset + 1)"
-                // The letter after it makes an escape.
+                // The next letter completes an escape.
                 case UInt8(ascii: "\\"): "\(1..<offset + 14)"
                 case 0..<0x20: "no bare control character in a string at \(offset + 1)"
                 case 0x80...: "UTF-8 at \(offset + 1)"

@@ -2,11 +2,11 @@ import Testing
 
 @testable import Core
 
-/// Apple's text, read once more.
+/// A second transcription of Apple's documentation.
 @Suite("Push types")
 struct PushTypeTests {
     @Test(
-        "Each has the topic, the priorities, the payload and the credentials of Apple's text",
+        "Each has the topic, priorities, payload and credentials of Apple's documentation",
         arguments: [
             (.alert, "", 4096, [10, 5, 1], true, true),
             (.background, "", 4096, [5], true, true),
@@ -31,7 +31,7 @@ struct PushTypeTests {
         #expect(type.rules.defaultPriority == (type == .background ? .considerate : nil))
     }
 
-    @Test("A name means its push type, and nothing else does", arguments: PushType.allCases)
+    @Test("Only the exact name is parsed as a push type", arguments: PushType.allCases)
     func names(type: PushType) {
         let name = "\(type)"
         #expect(name == type.name.description)

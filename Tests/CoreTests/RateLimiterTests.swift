@@ -3,7 +3,7 @@ import Testing
 
 @Suite("RateLimiter")
 struct RateLimiterTests {
-    @Test("It gives the burst at once, then nothing, then one permit each time one is due")
+    @Test("It gives the burst at once, then one permit whenever one is due")
     func burstThenRate() {
         var limiter = RateLimiter(perSecond: 4, burst: 3, at: .zero)
         let first = (0..<4).map { _ in limiter.take(at: .zero) }
@@ -14,14 +14,14 @@ struct RateLimiterTests {
         #expect(second == [false, true, false])
     }
 
-    @Test("A long idle time never lifts it above the burst")
+    @Test("A long idle time never raises it above the burst")
     func neverAboveBurst() {
         var limiter = RateLimiter(perSecond: 1_000_000, burst: 7, at: .zero)
         let available = limiter.available(at: Instant(nanoseconds: .max - 1))
         #expect(available == 7)
     }
 
-    @Test("A clock that steps back neither gives nor takes permits")
+    @Test("A clock that steps back neither adds nor removes permits")
     func backwards() {
         let later = Instant(nanoseconds: 10_000_000_000)
         var limiter = RateLimiter(perSecond: 10, burst: 2, at: later)
@@ -32,13 +32,13 @@ struct RateLimiterTests {
     }
 
     @Test(
-        "Over virtual days of odd steps it gives exactly the burst and the rate, for rates that divide a second badly",
+        "Over virtual days of odd steps it gives exactly the burst and the rate, also for non-divisors of a second",
         arguments: [(1, 2), (3, 2), (7, 2), (333, 50), (4000, 500), (999_983, 1000)])
     func exact(rate: Int, burst: Int) {
         var limiter = RateLimiter(perSecond: rate, burst: burst, at: .zero)
         var now = Instant.zero
         var taken = 0
-        // Prime steps, so that no step falls together with a permit; shorter than it takes to fill the bucket.
+        // Prime steps, so that none coincides with a permit; shorter than it takes to fill the bucket.
         let step = min(86_028_121, Int64(burst) * 1_000_000_000 / Int64(rate) / 2 | 1)
         for _ in 0..<200_000 {
             while limiter.take(at: now) { taken += 1 }
@@ -50,7 +50,7 @@ struct RateLimiterTests {
         #expect(taken == burst + rate * Int(seconds) + rate * Int(rest) / 1_000_000_000)
     }
 
-    @Test("Half a permit stays half a permit where the rate changes")
+    @Test("A fraction of a permit is kept when the rate changes")
     func changeKeepsParts() {
         var limiter = RateLimiter(perSecond: 2, burst: 1, at: .zero)
         let taken = limiter.take(at: .zero)
@@ -61,7 +61,7 @@ struct RateLimiterTests {
     }
 
     @Test(
-        "Another rate leaves what is in the bucket and counts from then on, exactly",
+        "A new rate keeps the bucket's content and applies from then on, exactly",
         arguments: [(4000, 500), (500, 4000), (3, 7), (999_983, 1), (1_000_000_000, 999_999_937)])
     func change(before: Int, after: Int) {
         var limiter = RateLimiter(perSecond: before, burst: 1_000_000_000, at: .zero)
@@ -75,7 +75,7 @@ struct RateLimiterTests {
         #expect(second == min(1_000_000_000, kept - 1000 + after))
     }
 
-    @Test("Whoever waits for the next permit gets it then, and not a nanosecond before")
+    @Test("A waiting caller gets the next permit when it is due, and not a nanosecond before")
     func nextPermitIsExact() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
@@ -97,7 +97,7 @@ struct RateLimiterTests {
 
 @Suite("HandleQueue")
 struct HandleQueueTests {
-    @Test("It agrees with an array through a random walk")
+    @Test("It agrees with an array in a random walk")
     func randomWalk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)

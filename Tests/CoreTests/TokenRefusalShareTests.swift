@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Share of refused device tokens")
 struct TokenRefusalShareTests {
-    @Test("It is reached with the last of so many answers, not before, and by no smaller share")
+    @Test("It is reached with the last of the required responses, not before, and not by a smaller share")
     func limit() {
         for percent in [1, 50, 51, 99, 100] {
             let limit = TokenRefusalShare.Limit(answers: 20, percent: percent)
@@ -21,7 +21,7 @@ struct TokenRefusalShareTests {
         }
     }
 
-    @Test("Only the newest answers count")
+    @Test("Only the newest responses count")
     func window() throws {
         let limit = TokenRefusalShare.Limit(answers: 10, percent: 50)
         let seed = UInt64.random(in: 0 ... .max)
@@ -39,7 +39,7 @@ struct TokenRefusalShareTests {
         }
     }
 
-    @Test("The first twenty answers are enough when all of them are refusals, and not when one is none")
+    @Test("The first twenty responses suffice if all are refusals, and not if one is accepted")
     func nothingElse() {
         let limit = TokenRefusalShare.Limit(answers: 100, percent: 50)
         var share = TokenRefusalShare()
@@ -54,7 +54,7 @@ struct TokenRefusalShareTests {
         }
     }
 
-    @Test("After a pause it begins anew")
+    @Test("It restarts after a pause")
     func reset() {
         let limit = TokenRefusalShare.Limit(answers: 10, percent: 100)
         var share = TokenRefusalShare()

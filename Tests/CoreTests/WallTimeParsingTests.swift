@@ -1,9 +1,9 @@
 import Core
 import Testing
 
-@Suite("Times that are read")
+@Suite("Parsing of times")
 struct WallTimeParsingTests {
-    @Test("What is written as RFC 3339 is read again, from year 0 to 9999")
+    @Test("Formatted RFC 3339 times are parsed again, from year 0 to 9999")
     func roundTrip() {
         var milliseconds: Int64 = -62_167_219_200_000
         while milliseconds < 253_402_300_800_000 {
@@ -14,7 +14,7 @@ struct WallTimeParsingTests {
     }
 
     @Test(
-        "Fractions, offsets and small letters are taken",
+        "Fractions, offsets and lower-case letters are accepted",
         arguments: [
             ("2026-11-21T22:26:40Z", 1_795_300_000_000), ("2026-11-21t22:26:40z", 1_795_300_000_000),
             ("2026-11-21 22:26:40Z", 1_795_300_000_000), ("2026-11-22T00:26:40+02:00", 1_795_300_000_000),
@@ -39,7 +39,7 @@ struct WallTimeParsingTests {
     }
 
     @Test(
-        "An argument is a time, or how long ago",
+        "An argument is a time or an age",
         arguments: [
             ("0s", 0), ("90s", 90), ("90m", 5400), ("2h", 7200), ("3d", 259_200),
         ] as [(String, Int64)])

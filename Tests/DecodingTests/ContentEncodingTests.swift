@@ -29,7 +29,7 @@ struct ContentEncodingTests {
         }
     }
 
-    @Test("gzip and deflate give back the body, and keep the other properties", arguments: ["gzip", "x-gzip", "GZip"])
+    @Test("gzip and deflate restore the body, and keep the other properties", arguments: ["gzip", "x-gzip", "GZip"])
     func gzip(encoding: String) throws {
         let delivery = try Self.decompress(Compressor.gzip(Self.text), encoding)
         #expect(Array(delivery.body) == Self.text)
@@ -45,7 +45,7 @@ struct ContentEncodingTests {
     }
 
     @Test(
-        "identity and character sets leave the body as it is",
+        "identity and character sets leave the body unchanged",
         arguments: ["identity", "IDENTITY", "", "utf-8", "us-ascii"])
     func identity(encoding: String) throws {
         #expect(Array(try Self.decompress(Self.text, encoding).body) == Self.text)
@@ -58,7 +58,7 @@ struct ContentEncodingTests {
                 == "content-encoding: \"\(encoding)\" is not one of gzip, deflate, identity")
     }
 
-    @Test("A body of several gzip members is all of them, and zlib has only one")
+    @Test("All gzip members of a body are read, but only one zlib stream")
     func members() throws {
         let half = Self.text.count / 2
         let first = Array(Self.text[..<half])
@@ -71,7 +71,7 @@ struct ContentEncodingTests {
                 == "content-encoding: the body goes on after its zlib data")
     }
 
-    @Test("A body that is cut off anywhere, an empty one too, is refused")
+    @Test("A truncated body, even an empty one, is refused")
     func truncated() {
         for (body, encoding) in [(Compressor.gzip(Self.text), "gzip"), (Compressor.zlib(Self.text), "deflate")] {
             for length in 0..<body.count {
@@ -81,7 +81,7 @@ struct ContentEncodingTests {
         }
     }
 
-    @Test("Data behind the last member, a wrong checksum, and what was never compressed are refused")
+    @Test("Data behind the last member, a wrong checksum and uncompressed data are refused")
     func damaged() {
         for (body, words) in [
             (Compressor.gzip(Self.text) + [0], "ends before"), (Compressor.gzip(Self.text) + Self.text, "header check"),
@@ -96,7 +96,7 @@ struct ContentEncodingTests {
     }
 
     @Test(
-        "A body may have exactly the limit after decompression, and a bomb ends there", arguments: ["gzip", "deflate"])
+        "A body may reach the limit after decompression, and a larger one is refused", arguments: ["gzip", "deflate"])
     func limit(encoding: String) throws {
         func compress(_ bytes: [UInt8]) -> [UInt8] {
             encoding == "gzip" ? Compressor.gzip(bytes) : Compressor.zlib(bytes)
@@ -116,7 +116,7 @@ struct ContentEncodingTests {
         #expect(Self.complaint(members, "gzip")?.limit == .body)
     }
 
-    @Test("Damaged data never gives more than the limit, and what is whole is what was compressed")
+    @Test("Damaged data never yields more than the limit, and complete data is the original")
     func fuzz() {
         let seeds = [Compressor.gzip(Self.text), Compressor.zlib(Self.text)]
         let seed = Mutator.seed(52)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Decoding
 
-@Suite("The page about the message format")
+@Suite("The message format page")
 struct MessageFormatTests {
-    /// What stands between the fences of JSON.
+    /// The content between JSON fences.
     private func bodies() throws -> [String] {
         try DocumentationPage("produce/requests.md").text.components(between: "```json\n", and: "\n```")
     }
@@ -20,7 +20,7 @@ struct MessageFormatTests {
         return Delivery(epoch: 1, tag: 1, redelivered: false, queue: 0, storage: storage, layout: layout, headers: [])
     }
 
-    @Test("Each request that it shows is one, and keeps to Apple's tables of keys")
+    @Test("Each example request is valid, and follows Apple's key tables")
     func requests() throws {
         let bodies = try bodies()
         #expect(bodies.count == 6)
@@ -45,7 +45,7 @@ struct MessageFormatTests {
 }
 
 extension String {
-    /// Every text between two marks, in its order.
+    /// Every text between two marks, in order.
     fileprivate func components(between start: String, and end: String) -> [String] {
         split(separator: start).dropFirst().compactMap { part in
             part.firstRange(of: end).map { String(part[..<$0.lowerBound]) }

@@ -1,4 +1,4 @@
-"""Sends notifications by aioapns, which shares no code with Harebell, and prints what it makes of the answers.
+"""Sends notifications by aioapns, which shares no code with Harebell, and prints its view of the responses.
 
 Usage: aioapns_client.py PLAN
 

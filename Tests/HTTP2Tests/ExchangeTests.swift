@@ -5,13 +5,13 @@ import Testing
 
 @Suite("A request and its response")
 struct ExchangeTests {
-    @Test("reach the other side unchanged, whether HEADERS or DATA end them")
+    @Test("arrive unchanged, whether HEADERS or DATA end them")
     func roundTrip() throws {
         let pair = try Pair()
         try pair.post(7, body: payload(120))
         try pair.post(8)
         try pair.settle()
-        // HEADERS go before DATA, so the second request is complete first.
+        // HEADERS are sent before DATA, so the second request is complete first.
         let requests = Array(pair.requests().reversed())
         #expect(requests.map(\.stream) == [1, 3])
         #expect(requests.map(\.request.body) == [payload(120), []])
@@ -34,7 +34,7 @@ struct ExchangeTests {
         #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
     }
 
-    @Test("survive any cutting of the bytes", arguments: [1, 2, 3, 7, 9, 10, 64, 1000])
+    @Test("survive any splitting of the bytes", arguments: [1, 2, 3, 7, 9, 10, 64, 1000])
     func splitAnywhere(chunk: Int) throws {
         var settings = HTTP2ClientSession.Settings()
         settings.wantedHeaders = ["apns-unique-id"]
@@ -56,7 +56,7 @@ struct ExchangeTests {
         #expect(endings.allSatisfy { $0.response?.headers == [.init("apns-unique-id", "u")] })
     }
 
-    @Test("find each other when answers come out of order")
+    @Test("are matched when responses come out of order")
     func outOfOrder() throws {
         let pair = try Pair()
         for handle in 0..<50 { try pair.post(Handle(handle + 100), body: [UInt8(handle)]) }
@@ -70,7 +70,7 @@ struct ExchangeTests {
         #expect(endings.allSatisfy { $0.response?.body == [UInt8($0.handle.index - 100)] })
     }
 
-    @Test("pass over interim answers and trailers")
+    @Test("ignore interim responses and trailers")
     func interimAndTrailers() throws {
         var settings = HTTP2ClientSession.Settings()
         settings.wantedHeaders = ["apns-id"]
@@ -92,14 +92,14 @@ struct ExchangeTests {
         #expect(endings.first?.response?.body == payload(10))
     }
 
-    @Test("end when the answer comes before the whole request could be sent")
+    @Test("end when the response comes before the whole request was sent")
     func earlyAnswer() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.initialWindow = 10
         settings.announcesHeaders = true
         let pair = try Pair(server: settings)
         try pair.settle()
-        // The server gives window back as bytes come in, so it must answer before that.
+        // The server refills the window as it receives, so it must respond before that.
         try pair.server.updateSettings(.init(initialWindow: 0))
         try pair.settle()
         try pair.post(1, body: payload(5000))
@@ -112,7 +112,7 @@ struct ExchangeTests {
         #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
     }
 
-    @Test("count even if the stream is reset after the answer but before the end of the request")
+    @Test("count even if the stream is reset after the response but before the end of the request")
     func resetAfterAnswer() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.initialWindow = 0
@@ -131,7 +131,7 @@ struct ExchangeTests {
         #expect(endings.map(\.response?.status) == [200])
     }
 
-    @Test("may be far larger than what is kept")
+    @Test("may be far larger than the part that is kept")
     func boundedBody() throws {
         var settings = HTTP2ClientSession.Settings()
         settings.maximumResponseBody = 100
@@ -164,7 +164,7 @@ struct ExchangeTests {
         #expect(pair.server.openStreams == 0)
     }
 
-    @Test("are reset when the wanted headers weigh too much")
+    @Test("are reset when the wanted headers are too large")
     func boundedHeaders() throws {
         var settings = HTTP2ClientSession.Settings()
         settings.wantedHeaders = ["apns-id"]

@@ -21,7 +21,7 @@ struct FlowControlTests {
             try pair.server.growWindow(stream: 1, by: 1)
             try pair.server.growWindow(stream: 3, by: Int32(size))
             try pair.settle()
-            // One byte is enough: the server gives back what it has read.
+            // One byte is enough: the server refills what it has read.
             #expect(pair.requests().map(\.stream).sorted() == [1, 3])
             try pair.server.updateSettings(.init(initialWindow: 65_535))
             try pair.settle()
@@ -49,7 +49,7 @@ struct FlowControlTests {
         #expect(pair.client.remoteConnectionWindow > 0)
     }
 
-    @Test("survives a window that shrinks below zero under it")
+    @Test("survives a window that shrinks below zero")
     func negativeWindow() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.maximumRequestBody = 100_000
@@ -57,7 +57,7 @@ struct FlowControlTests {
         try pair.settle()
         try pair.post(1, body: payload(60_000))
         var bytes = ByteQueue()
-        // Part of the body is on its way when the window is taken away.
+        // Part of the body is in flight when the window shrinks.
         try pair.client.drain(into: &bytes, upTo: 20_000)
         try pair.server.updateSettings(.init(initialWindow: 0))
         var answer = ByteQueue()
@@ -73,7 +73,7 @@ struct FlowControlTests {
         #expect(pair.requests().map(\.request.body) == [payload(60_000)])
     }
 
-    @Test("leaves in parts as large as the caller wants")
+    @Test("leaves in parts as large as the caller allows")
     func limitedDrain() throws {
         let pair = try Pair()
         try pair.settle()

@@ -3,7 +3,7 @@ import HTTP2
 import TestSupport
 import Testing
 
-/// Bytes that no peer should send. A session throws, or goes on; it never traps, and tells each end once.
+/// Invalid bytes. A session throws or continues; it never traps, and reports each end once.
 @Suite("Fuzzing HTTP/2")
 struct HTTP2FuzzTests {
     private static let frames =
@@ -31,7 +31,7 @@ struct HTTP2FuzzTests {
         return client
     }
 
-    /// What a client says, and what a server answers that says all it can.
+    /// The output of a client, and of a server that uses every frame.
     private static func conversation() throws -> (client: [UInt8], server: [UInt8]) {
         let client = try client()
         let server = try HTTP2ServerSession()
@@ -53,7 +53,7 @@ struct HTTP2FuzzTests {
         return (said, answer.copy())
     }
 
-    @Test("Whatever a server sends, each of a client's requests ends once at most")
+    @Test("For any server input, each of a client's requests ends at most once")
     func clientSide() throws {
         let stream = try Self.conversation().server
         let seed = Mutator.seed(20_261_122)
@@ -90,7 +90,7 @@ struct HTTP2FuzzTests {
         #expect(broken > 0 && complete > 0, "seed \(seed): some connections break, some answers come through")
     }
 
-    @Test("Whatever a client sends, a server's session answers it or breaks off")
+    @Test("For any client input, a server's session responds or fails")
     func serverSide() throws {
         let stream = try Self.conversation().client
         let seed = Mutator.seed(20_261_123)

@@ -23,7 +23,7 @@ struct HostilePeerTests {
         #expect(error?.blame == .remote)
     }
 
-    @Test("is told why by GOAWAY when it breaks the protocol, and so is the owner")
+    @Test("receives GOAWAY with the reason when it breaks the protocol, and the owner gets the error")
     func protocolError() throws {
         let client = try HTTP2ClientSession()
         try client.receive(frame(type: 4).span)
@@ -41,7 +41,7 @@ struct HostilePeerTests {
         #expect(refusal?.code == .startStreamNotAllowed)
     }
 
-    @Test("that does not speak HTTP/2 is found out by its first bytes")
+    @Test("that does not speak HTTP/2 is recognised by its first bytes")
     func wrongProtocol() throws {
         let client = try HTTP2ClientSession()
         try client.receive(Array("HTTP/1.1 400 Bad Request\r\n\r\n").span)
@@ -68,7 +68,7 @@ struct HostilePeerTests {
         #expect(debugData == [Array(payload(16_000)[..<4096])])
     }
 
-    @Test("is seen to send PRIORITY")
+    @Test("that sends PRIORITY is recorded")
     func priority() throws {
         let server = try HTTP2ServerSession()
         try server.receive((Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + frame(type: 4)).span)
@@ -103,7 +103,7 @@ struct HostilePeerTests {
             }
             return bytes
         }
-        // Damage to the client's bytes: whatever comes of it, the server stays usable.
+        // Damage to the client's bytes: the server stays usable in any case.
         let victim = try HTTP2ServerSession()
         var output = ByteQueue()
         let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + frame(type: 4)
@@ -114,7 +114,7 @@ struct HostilePeerTests {
         } catch {
             #expect(!error.message.isEmpty)
         }
-        // And to the server's.
+        // Damage to the server's bytes.
         try upward.withBytes { try pair.server.receive($0) }
         for (stream, request) in pair.requests() {
             try pair.server.respond(stream: stream, status: 200, body: request.body)

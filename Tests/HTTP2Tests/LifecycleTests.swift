@@ -22,7 +22,7 @@ struct LifecycleTests {
         #expect(pair.client.remoteMaxHeaderList == 8000)
     }
 
-    @Test("never raises the last stream of a GOAWAY while an earlier one waits to leave")
+    @Test("never raises the last stream of a GOAWAY while an earlier one is queued")
     func goawayTwice() throws {
         let pair = try Pair()
         try pair.post(1)
@@ -40,7 +40,7 @@ struct LifecycleTests {
         #expect(last == [1, 1])
     }
 
-    @Test("turns the resets of a GOAWAY into REFUSED_STREAM, after telling of the GOAWAY")
+    @Test("reports a GOAWAY first, then its resets as REFUSED_STREAM")
     func goaway() throws {
         let pair = try Pair()
         for handle in 1...5 { try pair.post(Handle(handle)) }
@@ -74,14 +74,14 @@ struct LifecycleTests {
         #expect(error?.code == .startStreamNotAllowed)
     }
 
-    @Test("lets two GOAWAYs drain it: a notice, then the real number")
+    @Test("lets a two-step GOAWAY drain it: a notice, then the real last-stream-id")
     func twoStepGoaway() throws {
         let pair = try Pair()
         try pair.post(1)
         try pair.settle()
         try pair.post(2)
         try pair.server.goaway(lastStreamID: .max)
-        // The second request is on its way while the notice is.
+        // The second request and the notice are in flight at the same time.
         try pair.settle()
         #expect(pair.requests().count == 2)
         let notices = pair.clientEvents().compactMap { event in
@@ -97,7 +97,7 @@ struct LifecycleTests {
         #expect(endings.first { $0.handle == 2 }?.code == .refusedStream)
     }
 
-    @Test("refuses by GOAWAY what was submitted but never written, even when no stream is allowed")
+    @Test("refuses queued requests on GOAWAY, even when no stream is allowed")
     func goawayWithUnwritten() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.maxConcurrentStreams = 0
@@ -143,7 +143,7 @@ struct LifecycleTests {
         #expect(pair.clientEvents().isEmpty)
     }
 
-    @Test("tells the status with a reset that came after the headers")
+    @Test("reports the status with a reset that came after the headers")
     func resetAfterHeaders() throws {
         let pair = try Pair()
         try pair.post(1)

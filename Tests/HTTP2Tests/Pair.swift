@@ -3,13 +3,13 @@ import Core
 
 @testable import HTTP2
 
-/// A client and a server that are joined in memory: bytes move when a test says so.
+/// A client and a server joined in memory: bytes move when a test says so.
 final class Pair {
     typealias Ending = (handle: Handle, response: HTTP2Response?, code: HTTP2ErrorCode?, status: UInt16?)
 
     let client: HTTP2ClientSession
     let server: HTTP2ServerSession
-    /// How many bytes at most arrive at once.
+    /// The most bytes that arrive at once.
     var chunk = Int.max
     private var toServer = ByteQueue()
     private var toClient = ByteQueue()
@@ -21,7 +21,7 @@ final class Pair {
         self.server = try HTTP2ServerSession(settings: server)
     }
 
-    /// One way, then the other; false when nothing was on the way.
+    /// One direction, then the other; false when nothing was in flight.
     @discardableResult
     func step() throws(HTTP2Error) -> Bool {
         try client.drain(into: &toServer)
@@ -33,7 +33,7 @@ final class Pair {
         return sent + answered > 0
     }
 
-    /// Until nobody has anything to say.
+    /// Exchanges bytes until both ends have nothing to send.
     func settle() throws(HTTP2Error) {
         while try step() {}
     }
@@ -51,7 +51,7 @@ final class Pair {
         }
     }
 
-    /// A request that looks like one to APNs.
+    /// A request like one to APNs.
     @discardableResult
     func post(
         _ handle: Handle, path: String = "/3/device/00fc13adff785122b4ad28809a342098", id: String = "id",
@@ -76,7 +76,7 @@ final class Pair {
         Array(sequence(state: server) { $0.nextEvent() })
     }
 
-    /// How requests ended, since the last time.
+    /// How requests ended since the last call.
     func endings() -> [Ending] {
         clientEvents().compactMap { event in
             switch event {
@@ -87,7 +87,7 @@ final class Pair {
         }
     }
 
-    /// The requests that are complete, since the last time.
+    /// The requests completed since the last call.
     func requests() -> [(stream: Int32, request: HTTP2Request)] {
         serverEvents().compactMap { event in
             if case .request(let stream, let request) = event { (stream, request) } else { nil }
@@ -105,7 +105,7 @@ extension [UInt8] {
     }
 }
 
-/// Bytes that tell where they belong.
+/// Bytes that depend on their position.
 func payload(_ count: Int) -> [UInt8] {
     Array(longPayload[..<count])
 }
@@ -113,12 +113,12 @@ func payload(_ count: Int) -> [UInt8] {
 private let longPayload = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
 extension HTTP2ClientSession {
-    /// How many bytes of a body the peer takes on each new stream.
+    /// The initial window of each new stream for a body, in bytes, as the peer set it.
     var remoteInitialWindow: Int {
         Int(unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE))
     }
 
-    /// How large the header list of a request may be, as the peer last said, counted as in RFC 9113, section 6.5.2.
+    /// The peer's last limit for a request's header list, counted as in RFC 9113, section 6.5.2.
     var remoteMaxHeaderList: UInt32 {
         unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE)
     }

@@ -3,7 +3,7 @@ import HTTP2
 import TestSupport
 import Testing
 
-/// Both ends do what they may do, in any order, with bytes under way in both directions.
+/// Both ends act at random, with bytes in flight in both directions.
 private final class Walk {
     private let client: HTTP2ClientSession
     private let server: HTTP2ServerSession
@@ -14,7 +14,7 @@ private final class Walk {
     private(set) var responses = 0
     private(set) var resets = 0
     private var ended: Set<Handle> = []
-    /// Client's streams, dead or alive, and requests that the server has not answered.
+    /// The client's streams, dead or alive, and requests that the server has not answered.
     private var streams: [Int32] = []
     private var waiting: [(stream: Int32, body: [UInt8])] = []
     private var fields: [Int32: [HTTP2Header]] = [:]
@@ -36,7 +36,7 @@ private final class Walk {
             try act()
             try observe()
         }
-        // All that still moves may arrive; what is left then ends with the connection.
+        // All bytes in flight may arrive; the remaining requests end with the connection.
         repeat {
             try client.drain(into: &upward)
             try server.drain(into: &downward)
@@ -163,7 +163,7 @@ struct RandomWalkTests {
         #expect(walk.responses > 0 && walk.resets > 0)
     }
 
-    @Test("ends every request exactly once on a way that nobody has gone before")
+    @Test("ends every request exactly once with a fresh seed")
     func freshSeed() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("seed \(seed)")

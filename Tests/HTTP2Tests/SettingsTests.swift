@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The peer's SETTINGS")
 struct SettingsTests {
-    @Test("let streams wait for their turn, whenever the limit changes")
+    @Test("make streams wait, whenever the limit changes")
     func concurrency() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.maxConcurrentStreams = 1
@@ -31,7 +31,7 @@ struct SettingsTests {
         #expect(changes.count == 3)
     }
 
-    @Test("that fall while requests are on their way make them come back as REFUSED_STREAM")
+    @Test("that reduce the limit end requests in flight as REFUSED_STREAM")
     func lateLimit() throws {
         let pair = try Pair()
         try pair.settle()
@@ -43,7 +43,7 @@ struct SettingsTests {
         #expect(pair.requests().map(\.stream) == [1])
     }
 
-    @Test("decide what HPACK puts into its table", arguments: [0, 4096, 65_536] as [UInt32])
+    @Test("control HPACK's table", arguments: [0, 4096, 65_536] as [UInt32])
     func headerTable(size: UInt32) throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.headerTableSize = size
@@ -109,7 +109,7 @@ struct SettingsTests {
         )
     }
 
-    @Test("A table that the peer made smaller and larger again in one frame is empty")
+    @Test("A table that the peer shrinks and enlarges in one frame is empty")
     func emptied() throws {
         let pair = try Pair()
         try pair.post(1)

@@ -25,7 +25,7 @@ struct InboxRingTests {
     }
 
     @Test(
-        "IDs select what is after or before them, whether or not they are stored",
+        "IDs select entries after or before them, whether or not they are stored",
         arguments: [
             ([("after", "3")], [5, 4]), ([("after", "0")], [5, 4, 3]), ([("after", "5")], []), ([("after", "99")], []),
             ([("before", "5")], [4, 3]), ([("before", "3")], []), ([("before", "1")], []),
@@ -37,7 +37,7 @@ struct InboxRingTests {
         #expect(try Self.ids(Self.ring(size: 3, ["00", "01", "02", "03", "04"]), parameters) == expected)
     }
 
-    @Test("After everything was deleted, IDs go on")
+    @Test("IDs continue after everything was deleted")
     func deletion() throws {
         var ring = try Self.ring(size: 3, ["00", "01"])
         ring.removeAll()
@@ -47,7 +47,7 @@ struct InboxRingTests {
         #expect(try Self.ids(ring, [("after", "2")]) == [3])
     }
 
-    @Test("Of 10,000 notifications with the largest payload, a page of 100 is built in less than 100 ms")
+    @Test("A page of 100 out of 10,000 notifications with the largest payload is built in less than 100 ms")
     func manyEntries() throws {
         var ring = InboxRing(size: 10_000)
         let payload = "{\"aps\":{\"alert\":\"\(String(repeating: "x", count: 4070))\"}}"
@@ -58,7 +58,7 @@ struct InboxRingTests {
         }
         let query = try InboxQuery([], names: [], size: 10_000)
         let clock = ContinuousClock()
-        // The best of some: the machine may be loaded.
+        // The fastest of several runs, as the machine may be loaded.
         let best = try #require((0..<10).map { _ in clock.measure { #expect(ring.json(query).count > 400_000) } }.min())
         #expect(best < .milliseconds(100))
         #expect(ring.matches(query).count == 10_000)

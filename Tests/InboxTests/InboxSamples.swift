@@ -4,7 +4,7 @@ import HTTP2
 @testable import Inbox
 @testable import Simulator
 
-/// Requests as the simulator hands them over.
+/// Requests as the simulator passes them on.
 enum InboxSamples {
     static func record(
         token: String = "00AA", topic: String = "com.example.app", payload: String = "{\"aps\":{\"alert\":\"Hello\"}}",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Inbox
 
-/// Asks an inbox without a socket.
+/// Queries an inbox without a socket.
 private final class Rig {
     let inbox: InboxServer
 
@@ -19,8 +19,8 @@ private final class Rig {
     }
 
     /// - Parameters:
-    ///   - waited: since when it waits.
-    ///   - now: when it is asked.
+    ///   - waited: the start of the wait.
+    ///   - now: the time of the request.
     func ask(
         _ path: String, _ method: AdminPage.Method = .get, _ query: [(String, String)] = [],
         waited: Duration = .zero
@@ -80,7 +80,7 @@ struct InboxServerTests {
         #expect(InboxSamples.entry(InboxSamples.record(ending: .lost)) == nil)
     }
 
-    @Test("Hostile text stays text: whatever bytes a payload or header has, the answer is JSON with the same text")
+    @Test("Hostile text stays text: for any bytes in a payload or header, the response is JSON with the same text")
     func hostileText() throws {
         let hostile = "</script><img src=x onerror=alert(1)>\u{202e}\"\\"
         var record = InboxSamples.record(payload: "not JSON \(hostile)")
@@ -110,7 +110,7 @@ struct InboxServerTests {
     }
 
     @Test(
-        "A wrong parameter is refused with 400 and a sentence",
+        "A wrong parameter is refused with 400 and a message",
         arguments: [
             ("limit", "0", #"limit is "0", not a whole number from 1 to 1000"#),
             ("limit", "1001", #"limit is "1001", not a whole number from 1 to 1000"#),
@@ -132,7 +132,7 @@ struct InboxServerTests {
         #expect(String(decoding: answer.body, as: UTF8.self) == "400 \(sentence)\n")
     }
 
-    @Test("A parameter that is given twice is refused; DELETE has none; what is waited for has to fit")
+    @Test("A duplicate parameter is refused; DELETE takes none; a wait must be satisfiable")
     func moreWrongParameters() throws {
         let twice = try #require(try rig.ask("/notifications", .get, [("limit", "1"), ("limit", "1")]))
         #expect(String(decoding: twice.body, as: UTF8.self) == "400 limit is given more than once\n")
@@ -153,7 +153,7 @@ struct InboxServerTests {
         #expect(try rig.notifications("/refused").isEmpty)
     }
 
-    @Test("Refused notifications are apart, with their cause, and do not count for those who wait")
+    @Test("Refused notifications are listed separately, with their cause, and do not count for waiting clients")
     func refused() throws {
         try rig.add(InboxSamples.record(ending: .answered(400, reason: "BadTopic"), cause: "apns-topic is missing"))
         #expect(try rig.notifications().isEmpty)
@@ -164,7 +164,7 @@ struct InboxServerTests {
         #expect(try rig.ask("/notifications/wait") == nil)
     }
 
-    @Test("Waiting ends with the notifications that were waited for, or with 408 at the timeout")
+    @Test("A wait ends when the notifications are there, or with 408 at the timeout")
     func wait() throws {
         let query = [("count", "2"), ("timeout", "5"), ("topic", "com.example.app")]
         try rig.add(InboxSamples.record(), InboxSamples.record(topic: "com.example.other"))
@@ -180,7 +180,7 @@ struct InboxServerTests {
         #expect(try rig.ask("/notifications/wait", .get, [("count", "9"), ("timeout", "0")])?.status == 408)
     }
 
-    @Test("A request that waits is looked at soon after a notification, and else at its timeout")
+    @Test("A waiting request is checked soon after a notification, and otherwise at its timeout")
     func deadlines() throws {
         #expect(rig.inbox.nextDeadline == nil)
         #expect(try rig.ask("/notifications/wait", .get, [("timeout", "5")]) == nil)
@@ -192,11 +192,11 @@ struct InboxServerTests {
         #expect(rig.inbox.nextDeadline == nil)
     }
 
-    @Test("The page loads nothing from elsewhere and makes no markup out of text")
+    @Test("The page loads no external resources and makes no markup out of text")
     func page() throws {
         let html = InboxPage.document.html
         let addresses = html.matches(of: #/https?:\/\/[^'"\s]+/#).map { String($0.output) }
-        // A name space and no address.
+        // A namespace, not an address.
         #expect(Set(addresses) == ["http://www.w3.org/2000/svg"])
         for name in [
             "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc", "style=",

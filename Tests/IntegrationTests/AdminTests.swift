@@ -8,14 +8,14 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// The admin server of `harebell run`, asked with curl; see `docs/operate/observability.md`.
+    /// The admin server of `harebell run`, queried with curl; see `docs/operate/observability.md`.
     @Suite("Admin server")
     struct AdminTests {
         private static let anyPort = "{ listen: \"127.0.0.1:0\" }"
-        /// For curl, where the token is `open-sesame`.
+        /// For curl, when the token is `open-sesame`.
         private static let authorization = ["--header", "Authorization: Bearer open-sesame"]
 
-        /// Where a worker says that it listens.
+        /// The address that a worker logs.
         private static func address(of worker: ChildProcess) throws -> String {
             let line = try worker.waitForLine(.errors) { $0.contains("the admin server listens") }
             let field = try #require(line.split(separator: " ").first { $0.hasPrefix("address=") })
@@ -43,10 +43,10 @@ extension ProcessTests {
             return try PrometheusPage(String(page.body.dropLast(page.body.hasSuffix("\n\n") ? 1 : 0)))
         }
 
-        /// What Prometheus' clients say of a process is what the kernel says of it from outside.
+        /// The process metrics agree with the kernel's values.
         private static func checkProcess(_ worker: ChildProcess) throws {
             let folder = "/proc/\(worker.processID)"
-            // The connection of who asks comes and goes, and now and then another does.
+            // The client's own connection opens and closes, and sometimes another does.
             let page = try eventually("the kernel's number of open files; \(worker.report)") {
                 let page = try metrics(worker)
                 let told = try #require(page.sum("process_open_fds"))
@@ -65,7 +65,7 @@ extension ProcessTests {
             #expect(try value("virtual_memory_bytes") > value("resident_memory_bytes"))
         }
 
-        /// What `/readyz` says once it says `status`, as an object.
+        /// The JSON of `/readyz` once its status is `status`.
         private static func readiness(
             _ worker: ChildProcess, status: Int, _ arguments: [String] = []
         ) throws -> [String: Any] {
@@ -76,7 +76,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("After a load the metrics say what the results and APNs say")
+        @Test("After a load the metrics agree with the results and APNs")
         func load() throws {
             let script = """
                 token bad0*: 400 BadDeviceToken
@@ -148,7 +148,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A worker is ready while it has its broker, says what is missing without, and lives all the while")
+        @Test("A worker is ready while it has its broker, reports what is missing without it, and stays live")
         func readiness() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url, script: "")
@@ -168,7 +168,7 @@ extension ProcessTests {
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
         }
 
-        @Test("An app that APNs refuses is paused in the metrics, and readiness names it with its cause")
+        @Test("The metrics show an app paused by APNs, and readiness names it with its cause")
         func pausedApp() throws {
             let stage = try Stage(script: "")
             let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "Wrong.p8")
@@ -178,7 +178,7 @@ extension ProcessTests {
             let worker = try stage.start(settings)
             #expect(try Self.metrics(worker).sum("harebell_app_paused", ["cause": ""]) == 0)
             try stage.client.publish((0..<5).map { stage.requests.message($0, to: stage.quorumQueue) })
-            // It is not usable before it has a connection either.
+            // The app is not usable before it has a connection either.
             let pause = try eventually("a pause; \(worker.report)", within: .seconds(40)) {
                 let state = try Self.readiness(worker, status: 503)
                 let missing = try #require(state["missing"] as? [String])
@@ -189,7 +189,7 @@ extension ProcessTests {
             #expect(pause["cause"] as? String == "InvalidProviderToken")
             let labels = ["topic": Requests.topic, "cause": "InvalidProviderToken"]
             #expect(try Self.metrics(worker).sum("harebell_app_paused", labels) == 1)
-            // The right key ends it.
+            // The right key ends the pause.
             settings.keyFile = nil
             try stage.write(settings)
             worker.signal(SIGHUP)
@@ -200,7 +200,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Where a token is configured, only /livez and the dashboard do without it, and no log has it")
+        @Test("With a token configured, only /livez and the dashboard work without it, and no log shows it")
         func token() throws {
             let stage = try Stage(script: "")
             let file = try stage.directory.write("open-sesame\n", to: "token")
@@ -209,7 +209,7 @@ extension ProcessTests {
             let worker = try stage.start(settings)
             let port = try #require(try Self.address(of: worker).split(separator: ":").last)
             #expect(try Self.address(of: worker) == "0.0.0.0:\(port)")
-            // A worker that has started may not be connected with APNs yet.
+            // A started worker may not be connected to APNs yet.
             _ = try Self.readiness(worker, status: 200, Self.authorization)
             for path in ["/metrics", "/readyz", "/state", "/nothing"] {
                 #expect(try Self.get(worker, path).status == 401)
@@ -221,7 +221,7 @@ extension ProcessTests {
             #expect(page.status == 200)
             #expect(page.body.hasPrefix("<!doctype html>"))
             #expect(!page.body.contains("sesame"))
-            // The port that the worker has found.
+            // The port that the worker was assigned.
             settings.admin = "{ listen: \"0.0.0.0:\(port)\", token_file: \(file) }"
             let probe = ["ready", "--config", try stage.write(settings, to: "probe.yaml")]
             let ready = try ChildProcess.run(stage.binary, probe)
@@ -237,7 +237,7 @@ extension ProcessTests {
 
         private typealias Object = [String: Any]
 
-        /// What `/dead-letters/run` says once it does not run any more.
+        /// The response of `/dead-letters/run` once the run has ended.
         private static func order(_ worker: ChildProcess, _ name: String, _ body: String) throws -> Object {
             let command = authorization + ["--header", "Content-Type: application/json", "--data", body]
             let begun = try get(worker, "/dead-letters/\(name)", command)
@@ -249,7 +249,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("Dead letters are counted, tried and replayed over HTTP by who has the token, and none is lost")
+        @Test("Dead letters are counted, tried and replayed over HTTP with the token, and none is lost")
         func deadLetters() throws {
             let stage = try Stage(script: "")
             let file = try stage.directory.write("open-sesame\n", to: "token")
@@ -286,7 +286,7 @@ extension ProcessTests {
             #expect(replay["end"] as? String == "complete", "\(replay)")
             #expect(replay["replayed"] as? Int == 4)
             #expect(replay["left"] as? Int == 6)
-            // They are as wrong as before, and come back.
+            // They are as wrong as before, and are dead-lettered again.
             let again = try eventually("what comes back; \(worker.report)") { () -> Object? in
                 guard try stage.client.count(stage.deadLetterQueue) == 10 else { return nil }
                 let look = try Self.order(worker, "look", "{}")
@@ -313,7 +313,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A replay over HTTP goes into queues of the configuration alone, and names what it leaves")
+        @Test("A replay over HTTP only targets configured queues, and names what it skips")
         func foreignTarget() throws {
             let stage = try Stage(script: "")
             let file = try stage.directory.write("open-sesame\n", to: "token")
@@ -361,7 +361,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A replay that is under way ends in order when the worker drains, and nothing is lost")
+        @Test("A running replay ends in order when the worker drains, and nothing is lost")
         func drainDuringReplay() throws {
             let stage = try Stage(script: "")
             let file = try stage.directory.write("open-sesame\n", to: "token")
@@ -396,7 +396,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A port that is taken costs a worker its pages alone, an address that is not ours ends it with 78")
+        @Test("A port in use disables only a worker's admin pages, a foreign address ends it with 78")
         func cannotListen() throws {
             let stage = try Stage(script: "")
             var settings = Stage.Settings()

@@ -30,16 +30,16 @@ extension ProcessTests {
                 topics: [.init(Self.topic, kinds: ["app"]), .init("\(Self.topic).voip", kinds: ["voip"])])
         }
 
-        /// How a certificate and its key lie on disk.
+        /// The file format of a certificate and its key.
         enum Form: String, CaseIterable {
             case pem
-            /// As OpenSSL 3 writes it.
+            /// As written by OpenSSL 3.
             case pkcs12
-            /// As Keychain exports it: RC2 and triple DES.
+            /// As exported by Keychain: RC2 and triple DES.
             case legacyPKCS12
         }
 
-        /// Writes a certificate and its key, and says where they lie as YAML of an app.
+        /// Writes a certificate and its key, and returns their paths as YAML of an app.
         private func credential(_ issued: Issued, _ form: Form = .pem, name: String = "app") throws -> String {
             let certificate = try directory.write(issued.certificatePEM, to: "\(name).pem")
             let key = try directory.write(issued.privateKeyPEM, to: "\(name).key")
@@ -78,7 +78,7 @@ extension ProcessTests {
                 """
         }
 
-        /// The results of so many requests, by their numbers.
+        /// The results of `count` requests, by their numbers.
         private static func results(_ stage: Stage, _ count: Int) throws -> [Int: Conservation.Result] {
             var results: [Int: Conservation.Result] = [:]
             try stage.client.consume([stage.resultQueue]) { delivery in
@@ -91,7 +91,7 @@ extension ProcessTests {
 
         // MARK: Sending
 
-        @Test("a worker sends with a certificate what it lists, and nothing else", arguments: Form.allCases)
+        @Test("a worker sends only what its certificate lists", arguments: Form.allCases)
         func send(form: Form) throws {
             let stage = try Stage(script: "set client-ca \(directory.file("clients.pem"))")
             var settings = Stage.Settings()
@@ -124,9 +124,9 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("several keys, teams, certificates and environments live side by side and are never mixed")
+        @Test("several keys, teams, certificates and environments are used side by side and never mixed")
         func manyCredentials() throws {
-            // What each may do is known to both services, which refuse everything else.
+            // Both services know each credential's permissions, and refuse everything else.
             let first = SigningKey.generate()
             let second = SigningKey.generate()
             let firstFile = try directory.write(first.pkcs8PEM, to: "first.p8")
@@ -212,7 +212,7 @@ extension ProcessTests {
             try directory.write("apps:\n  - topic: \(topic)\n    \(credential)\n", to: "harebell.yaml")
         }
 
-        @Test("check tells what a certificate is good for", arguments: Form.allCases)
+        @Test("check shows what a certificate is valid for", arguments: Form.allCases)
         func check(form: Form) throws {
             let file = try configuration(credential(universal, form))
             let human = try run(["check", "--config", file])
@@ -240,7 +240,7 @@ extension ProcessTests {
             #expect(topics.map { $0["kinds"] as? [String] } == [["app"], ["voip"]])
         }
 
-        @Test("check tells whose key it is")
+        @Test("check shows a key's team")
         func checkKey() throws {
             let key = try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
             let file = try configuration("token: { key_file: \(key), key_id: ABC123DEFG, team_id: DEF123GHIJ }")
@@ -310,7 +310,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a PKCS #12 file that cannot be read says why")
+        @Test("an unreadable PKCS #12 file is reported with the cause")
         func unreadablePKCS12() throws {
             let modern = try configuration(credential(universal, .pkcs12))
             try directory.write("guess", to: "app.password")

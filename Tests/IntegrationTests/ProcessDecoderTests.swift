@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    @Suite("A decoder in a process of its own")
+    @Suite("A decoder in a separate process")
     struct ProcessDecoderTests {
         private static func settings() -> Stage.Settings {
             var settings = Stage.Settings()
@@ -20,7 +20,7 @@ extension ProcessTests {
             return settings
         }
 
-        /// Kills the program of every thread of a worker.
+        /// Kills the program of every worker thread.
         private static func killPrograms(of worker: ChildProcess) -> Int {
             let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(worker.processID)/task")) ?? []
             let children = threads.flatMap { thread in
@@ -31,7 +31,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "killed again and again under load it loses nothing, and each poisonous message goes into quarantine alone"
+            "repeated kills under load lose nothing, and poisonous messages alone are quarantined"
         )
         func killed() throws {
             let poison = 1500
@@ -48,7 +48,7 @@ extension ProcessTests {
             run.check(end, "a decoder that is killed")
             #expect(kills >= 10)
             #expect(end.results.count == FaultRun.count)
-            // Bad luck may take a message or two more.
+            // By chance, one or two more messages may be quarantined.
             let invalid = end.outcomes["invalid"] ?? 0
             #expect((FaultRun.count / poison...FaultRun.count / poison + 5).contains(invalid), "\(end.outcomes)")
             #expect(end.deadLetters.count == invalid)
@@ -56,7 +56,7 @@ extension ProcessTests {
             try run.stage.removeQueues()
         }
 
-        @Test("the worker takes its programs with it, even when it is killed")
+        @Test("the worker ends its programs with it, even when it is killed")
         func orphans() throws {
             let stage = try Stage()
             let worker = try stage.start(Self.settings())
@@ -68,11 +68,11 @@ extension ProcessTests {
                         .split(separator: " ").compactMap { pid_t($0) } ?? []
                 }
             }
-            // What has ended takes signals until its new parent has asked how.
+            // A zombie accepts signals until its new parent has waited for it.
             func isRunning(_ program: pid_t) -> Bool {
                 let path = "/proc/\(program)/stat"
                 guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return false }
-                // The state follows the name, which stands in parentheses.
+                // The state follows the name, which is in parentheses.
                 let state = text.split(separator: ")").last?.dropFirst().first
                 return state != "Z" && state != "X"
             }
@@ -83,7 +83,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("decode runs it, and check says where there is none")
+        @Test("decode runs it, and check reports a missing one")
         func commands() throws {
             let binary = try #require(TestEnvironment.binary)
             let directory = try TemporaryDirectory()

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Whatever starts the built `harebell`: one after the other, because each test wants the machine for itself.
+/// Tests that start the built `harebell`: one after the other, because each needs the machine for itself.
 @Suite(
     "Processes", .serialized,
     .enabled(

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// The built `harebell` behind a proxy that nobody here wrote.
+    /// The built `harebell` behind a third-party proxy.
     @Suite("A proxy")
     struct ProxyTests {
         private static let topic = "com.example.proxied"
@@ -18,7 +18,7 @@ extension ProcessTests {
             let directory: TemporaryDirectory
             let proxy: ChildProcess
             let proxyPort: UInt16
-            /// An address that leads to this host and is none of those that a proxy of the environment is not for.
+            /// An address of this host that is not excluded from the environment's proxy.
             static let otherHost = "0.0.0.0"
 
             /// - Parameter permitted: the only port that the proxy connects to; `nil` for all.
@@ -51,7 +51,7 @@ extension ProcessTests {
                 simulator.stop()
             }
 
-            /// Runs `harebell channels list`, or another command, by a proxy and says how it ended and what it said.
+            /// Runs `harebell channels list`, or another command, through a proxy and returns its exit and its output.
             func list(
                 _ command: [String] = ["channels", "list"], host: String = "localhost", proxy: String?,
                 environment: [String: String] = [:]
@@ -73,7 +73,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("with its credentials it leads to APNs, which sees nothing of it")
+        @Test("with its credentials it connects to APNs, which does not notice it")
         func leads() throws {
             let rig = try Rig()
             let (status, said) = try rig.list(
@@ -96,7 +96,7 @@ extension ProcessTests {
             #expect(rig.proxy.text().contains("CONNECT localhost:\(rig.simulator.port)"), "\(rig.proxy.report)")
         }
 
-        @Test("one that only the environment names leads to APNs, unless NO_PROXY excepts it")
+        @Test("one named only by the environment connects to APNs, unless NO_PROXY excludes the host")
         func inherited() throws {
             let rig = try Rig()
             let variables = ["HTTPS_PROXY": "http://harebell:secret7@127.0.0.1:\(rig.proxyPort)"]
@@ -112,7 +112,7 @@ extension ProcessTests {
             #expect(rig.proxy.text().split(separator: request).count == before)
         }
 
-        @Test("without the right credentials it is told what the proxy wants, and no secret")
+        @Test("without the right credentials the proxy's requirement is reported, and no secret")
         func credentials() throws {
             let rig = try Rig()
             for (credentials, wanted) in [
@@ -125,7 +125,7 @@ extension ProcessTests {
             #expect(rig.simulator.ledger.statistics.connections == 0)
         }
 
-        @Test("a port that the proxy does not permit is told, and so is a proxy that is not there")
+        @Test("a port that the proxy forbids is reported, and so is a proxy that is not running")
         func refused() throws {
             let rig = try Rig(permitted: 443)
             let (status, said) = try rig.list(proxy: "http://harebell:secret7@127.0.0.1:\(rig.proxyPort)")
@@ -136,7 +136,7 @@ extension ProcessTests {
             #expect(absent.said.contains("the proxy: cannot connect to 127.0.0.1:"), "\(absent.said)")
         }
 
-        @Test("a proxy of the environment is not for this host, and a wrong one ends the command before it starts")
+        @Test("a proxy of the environment is not used for this host, and a wrong one ends the command before it starts")
         func environment() throws {
             let rig = try Rig()
             let direct = try rig.list(proxy: nil, environment: ["HTTPS_PROXY": "http://127.0.0.1:1"])

@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// With a pace of 50 a second for the quorum queue, and none for the classic one.
-    @Suite("The pace of a queue in the broker")
+    /// With a rate limit of 50 a second for the quorum queue, and none for the classic one.
+    @Suite("The rate limit of a queue in the broker")
     struct QueuePaceTests {
         private static let flood = 200
 
@@ -18,7 +18,7 @@ extension ProcessTests {
             var settings = Stage.Settings()
             settings.pace = "{ per_second: 50, burst: 10 }"
             let worker = try stage.start(settings)
-            // Connections and code that are used for the first time take their time.
+            // The first use of connections and code is slow.
             _ = try Self.latencies(stage, 1000..<1010)
             let alone = try Self.latencies(stage, 1010..<1040)
             try stage.client.publish((0..<Self.flood).map { stage.requests.message($0, to: stage.quorumQueue) })
@@ -36,15 +36,15 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        /// When APNs got the requests with these numbers, in the order in which it did.
+        /// When APNs received the requests with these numbers, in order of arrival.
         private static func times(_ stage: Stage, _ numbers: Range<Int>) -> [Instant] {
             stage.simulator.ledger.records.filter { record in
                 Requests.index(ofDeviceToken: record.deviceToken).map(numbers.contains) ?? false
             }.map(\.receivedAt).sorted()
         }
 
-        /// The median time from just before a request for the classic queue is published until APNs has it, one after
-        /// the other, in milliseconds.
+        /// The median time from just before a request for the classic queue is published until APNs receives it, in
+        /// milliseconds. Requests are sent one after the other.
         private static func latencies(_ stage: Stage, _ numbers: Range<Int>) throws -> Double {
             let all = try numbers.map { number in
                 let start = SystemClock.now().instant

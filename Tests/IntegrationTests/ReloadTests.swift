@@ -17,10 +17,10 @@ extension ProcessTests {
             }
         }
 
-        @Test("SIGHUP under load goes over to a new key: nothing is lost, nothing comes twice")
+        @Test("SIGHUP under load switches to a new key: nothing is lost, nothing is sent twice")
         func newKey() throws {
             let stage = try Stage()
-            // Nobody but SIGHUP reloads.
+            // Only SIGHUP reloads.
             let more = "reload_seconds: 0"
             let run = try FaultRun(stage, [.init(more: more)])
             try run.waitUntilAccepted(0.2)
@@ -38,12 +38,12 @@ extension ProcessTests {
             let end = try run.finish()
             run.check(end, "SIGHUP with another key, three times")
             #expect(end.outcomes == ["accepted": FaultRun.count])
-            // One before, and one after each.
+            // One before, and one after each reload.
             #expect(Set(stage.simulator.ledger.records.map(\.connection)).count >= 4)
             try stage.removeQueues()
         }
 
-        @Test("A file that is wrong changes nothing, and says file, line and column of all that is wrong")
+        @Test("A wrong file changes nothing, and every error is reported with file, line and column")
         func wrongFile() throws {
             let stage = try Stage(script: "")
             let worker = try stage.start()
@@ -55,7 +55,7 @@ extension ProcessTests {
             let line = try worker.waitForLine(.errors) { $0.contains("stays as it is") && $0.contains("wurkers") }
             #expect(line.contains("\(file):"))
             try worker.waitForLine(.errors) { $0.contains("stays as it is") && $0.contains("workers: ") }
-            // A key that is not there is found as well, though the file is in order.
+            // A missing key is found as well, though the file itself is valid.
             try stage.write(.init(keyFile: "/nowhere/AuthKey.p8"))
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) {
@@ -70,7 +70,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "An app that is paused for a wrong key resumes when the file names the right one, told by a signal or not",
+            "An app paused for a wrong key resumes when the file names the right one, with a signal or without",
             arguments: [true, false])
         func resumes(isTold: Bool) throws {
             let more = "reload_seconds: \(isTold ? 0 : 1)"
@@ -91,10 +91,10 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("What needs a restart is named, and the log's level is not among it")
+        @Test("Changes that need a restart are named, and the log level is not one of them")
         func restart() throws {
             let stage = try Stage(script: "")
-            // Nobody but SIGHUP reloads, and each warning comes once.
+            // Only SIGHUP reloads, and each warning is logged once.
             let more = "reload_seconds: 0\n"
             let worker = try stage.start(.init(more: more))
             try stage.write(.init(prefetch: 7, more: "\(more)log: { level: debug }"))
@@ -102,14 +102,14 @@ extension ProcessTests {
             try worker.waitForLine(.errors) { $0.contains(" warning ") && $0.contains("key=queues") }
             try Self.waitForReload(worker)
             #expect(!worker.text(.errors).contains("key=log"))
-            // The warning about the queues, once more, comes before the level changes.
+            // The repeated warning about the queues precedes the change of the level.
             try stage.write(.init(prefetch: 8, more: "\(more)log: { level: error }"))
             worker.signal(SIGHUP)
             try eventually("the warning; \(worker.report)", within: .seconds(20)) {
                 worker.text(.errors).split(separator: "\n").count { $0.contains("key=queues") } == 2 ? true : nil
             }
             try stage.write(.init(more: "\(more)log: { level: debug }\nnonsense: 1"))
-            // Once the level is error, no notice comes any more, but errors do.
+            // At level error, errors are logged, and notices are not.
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) { $0.contains("stays as it is") }
             worker.signal(SIGTERM)

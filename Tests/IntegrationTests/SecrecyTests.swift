@@ -11,7 +11,7 @@ extension ProcessTests {
         private static let adminToken = "open-sesame-of-the-pages"
         private static let words = "words-for-one-reader"
 
-        /// Requests that end in every way, and that are read in every way; each has ``words`` in it.
+        /// Requests with every outcome and in every format; each contains ``words``.
         private static let bodies: [String] = {
             func body(_ index: Int, beginning: String = "7", _ more: String = "", alert: String = "\"\(words)\"")
                 -> String
@@ -40,7 +40,7 @@ extension ProcessTests {
                 ])
         }
 
-        @Test("Nothing that a worker says, shows or is called with holds a secret, a device token or a payload")
+        @Test("No output, page or argument of a worker contains a secret, a device token or a payload")
         func nothing() throws {
             let broker = try PrivateBroker()
             try broker.control("add_user", "worker", Self.password)

@@ -7,7 +7,7 @@ extension ProcessTests {
     /// `harebell run` under a service manager; see `docs/operate/deployment.md`.
     @Suite("Service manager")
     struct ServiceManagerTests {
-        /// Without the signs of life, which come when they are due.
+        /// Without the watchdog messages, which are sent when due.
         private static func states(_ socket: NotifySocket) -> [String] {
             socket.messages().filter { $0 != "WATCHDOG=1" }.map { String($0.prefix { $0 != "\n" }) }
         }
@@ -18,7 +18,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("It hears of readiness, of each reload and its end, of the drain, and meanwhile that workers turn")
+        @Test("It is notified of readiness, of each reload and its end, of the drain, and of the workers' turns")
         func life() throws {
             let stage = try Stage(script: "")
             let socket = try NotifySocket()
@@ -28,7 +28,7 @@ extension ProcessTests {
             try Self.wait(worker, socket, for: ["READY=1"])
             worker.signal(SIGHUP)
             try Self.wait(worker, socket, for: ["READY=1", "RELOADING=1", "READY=1"])
-            // A file that is wrong ends a reload as well.
+            // A wrong file ends a reload as well.
             try stage.directory.write("queus: []", to: "harebell.yaml")
             worker.signal(SIGHUP)
             try Self.wait(worker, socket, for: ["READY=1", "RELOADING=1", "READY=1", "RELOADING=1", "READY=1"])

@@ -3,9 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("The tools of the tests")
+@Suite("Test support")
 struct SupportTests {
-    @Test("a temporary directory holds what is written and goes with its last reference")
+    @Test("a temporary directory holds written files and is removed with its last reference")
     func temporaryDirectory() throws {
         var directory: TemporaryDirectory? = try TemporaryDirectory()
         let file = try #require(try directory?.write("text", to: "name"))
@@ -21,7 +21,7 @@ struct SupportTests {
         #expect(!ports.contains(0))
     }
 
-    @Test("a child's output and exit status arrive")
+    @Test("a child's output and exit status are returned")
     func output() throws {
         let child = try ChildProcess(
             "/bin/sh", ["-c", "echo $WORD; echo two >&2; exit 3"], environment: ["WORD": "one"])
@@ -31,7 +31,7 @@ struct SupportTests {
         #expect(try #require(child.usage).peakMemoryKiB > 0)
     }
 
-    @Test("a line is waited for until it is whole")
+    @Test("a wait for a line ends when it is complete")
     func line() throws {
         let child = try ChildProcess("/bin/sh", ["-c", "printf rea; sleep 0.1; echo dy; exec sleep 60"])
         try child.waitForLine("ready")
@@ -39,7 +39,7 @@ struct SupportTests {
         #expect(try child.waitForExit() == .signalled(SIGTERM))
     }
 
-    @Test("a line that does not come is an error with what the child said, at its end and at the limit")
+    @Test("a missing line is an error with the child's output, at its end and at the limit")
     func missingLine() throws {
         let ended = try ChildProcess("/bin/sh", ["-c", "echo sorry >&2"])
         let error = #expect(throws: TestSupportError.self) { try ended.waitForLine("ready") }
@@ -48,7 +48,7 @@ struct SupportTests {
         #expect(throws: TestSupportError.self) { try silent.waitForLine("ready", within: .milliseconds(50)) }
     }
 
-    @Test("a child that nobody holds any more is killed")
+    @Test("a child without references is killed")
     func abandoned() throws {
         var child: ChildProcess? = try ChildProcess("/bin/sleep", ["60"])
         let processID = try #require(child?.processID)
@@ -56,14 +56,14 @@ struct SupportTests {
         #expect(kill(processID, 0) == -1)
     }
 
-    @Test("a program that fails, or is not there, is an error")
+    @Test("a program that fails or does not exist is an error")
     func failures() {
         #expect(throws: TestSupportError.self) { try ChildProcess.run("/bin/false") }
         #expect(throws: TestSupportError.self) { try ChildProcess("/nowhere") }
     }
 
     @Test(
-        "a private broker is stopped, killed and started again on its port, with its data",
+        "a private broker is stopped, killed and restarted on its port, with its data",
         .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"))
     func privateBroker() throws {
         let broker = try PrivateBroker()
@@ -80,7 +80,7 @@ struct SupportTests {
     }
 
     @Test(
-        "the nodes of a cluster know each other, one that was killed joins again, and nothing runs after the end",
+        "the nodes of a cluster know each other, a killed one rejoins, and none runs after the end",
         .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"))
     func cluster() throws {
         let script = try #require(TestEnvironment.brokerScript)
@@ -114,7 +114,7 @@ struct SupportTests {
     }
 
     @Test(
-        "a broker's folder keeps its release, and others than 3 and 4 do not start",
+        "a broker's folder keeps its release, and only releases 3 and 4 start",
         .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"),
         arguments: [
             ("4", "holds a node of release 3"), ("5", "not a release: 5"), ("", "not a release:"),
@@ -130,7 +130,7 @@ struct SupportTests {
     }
 
     @Test(
-        "the shared broker answers", .enabled(if: TestEnvironment.broker != nil, "\(TestEnvironment.hint)"))
+        "the shared broker responds", .enabled(if: TestEnvironment.broker != nil, "\(TestEnvironment.hint)"))
     func sharedBroker() throws {
         #expect(try #require(TestEnvironment.broker).hasPrefix("amqp://"))
     }

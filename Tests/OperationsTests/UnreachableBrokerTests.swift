@@ -17,7 +17,7 @@ struct UnreachableBrokerTests {
             random: SplitMix64(seed: 1))
     }
 
-    @Test("ends a topology run after its patience, with what was wrong")
+    @Test("ends a topology run at its timeout, with the cause")
     func topology() throws {
         let run = TopologyRun(
             TopologyPlan(try World.configuration { _ in }), .apply, control: connection(.control), at: network.now)
@@ -35,7 +35,7 @@ struct UnreachableBrokerTests {
         #expect(network.attempts > 1)
     }
 
-    @Test("ends a load run after its patience as a failure, for nothing was published")
+    @Test("ends a load run at its timeout as a failure, because nothing was published")
     func load() {
         let run = LoadRun(
             settings: LoadRun.Settings(queue: "push.requests", count: 10, rate: nil),

@@ -20,7 +20,7 @@ struct NotificationTallyTests {
             reason: reason.map { RejectionReason(rawValue: $0) })
     }
 
-    @Test("Each app, push type, outcome and reason is counted by itself")
+    @Test("Each app, push type, outcome and reason is counted separately")
     func series() {
         var tally = NotificationTally()
         let bad = RejectionReason(rawValue: "BadDeviceToken")
@@ -38,7 +38,7 @@ struct NotificationTallyTests {
             ])
     }
 
-    @Test("Reasons that Apple does not document are one series, however many a peer invents")
+    @Test("Undocumented reasons are one series, however many a peer invents")
     func inventedReasons() {
         var tally = NotificationTally()
         for number in 0..<500 { tally.count(app: 0, .alert, .rejected, RejectionReason(rawValue: "Reason\(number)")) }
@@ -46,7 +46,7 @@ struct NotificationTallyTests {
         #expect(totals(tally) == [key("app 0", .alert, .rejected, "unknown"): 501])
     }
 
-    @Test("An app's number begins anew when it is another one's")
+    @Test("An app's counts restart when its number is reused")
     func forgetting() {
         var tally = NotificationTally()
         for app in 0..<3 { tally.count(app: AppID(app), .widgets, .accepted, nil) }
@@ -55,7 +55,7 @@ struct NotificationTallyTests {
         #expect(totals(tally) == [key("app 0", .widgets, .accepted): 1, key("app 2", .widgets, .accepted): 1])
     }
 
-    @Test("Several workers add up")
+    @Test("The counts of several workers are added")
     func addition() {
         var tally = NotificationTally()
         tally.count(app: 0, .alert, .accepted, nil)

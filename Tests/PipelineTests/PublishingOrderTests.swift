@@ -12,21 +12,21 @@ import Testing
 struct PublishingOrderTests {
     private static let now = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 0))
 
-    /// No request, whose result goes to the queue `reply`.
+    /// An invalid request whose result goes to the queue `reply`.
     private static func delivery(_ reply: String) -> Delivery {
         var layout = Delivery.Layout()
         layout.replyTo = Delivery.Field(0..<reply.utf8.count)
         return Delivery(epoch: 1, tag: 1, redelivered: false, queue: 0, storage: Array(reply.utf8), layout: layout)
     }
 
-    @Test("What waits is published in order, however often the door closes in the middle, and before what comes later")
+    @Test("Queued results are published in order, through any interruptions, and before later ones")
     func order() throws {
         var outbox = Outbox(
             PipelineSettings(try World.configuration(), worker: "w"), ActionQueue(),
             log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() })
         var expected: [String] = []
         var published: [String] = []
-        /// Takes only so many publishes.
+        /// Accepts a limited number of publishes.
         func publish(atMost room: Int) {
             for _ in 0..<room {
                 guard let pending = outbox.nextPublication(on: .queues, at: Self.now) else { return }
@@ -40,7 +40,7 @@ struct PublishingOrderTests {
                 InFlightRequest(delivery: Self.delivery("r\(number)"), arrived: Self.now),
                 DecodingFailure("no request"),
                 id: nil, at: Self.now)
-            // Two steps forward, one back: something waits all the time.
+            // Two added, one published: the queue is never empty.
             if number % 2 == 0 { publish(atMost: number % 3) }
         }
         #expect(published.count < 100)

@@ -56,7 +56,7 @@ struct RequesterCheckTests: ~Copyable {
         return count
     }
 
-    /// Where the outbox publishes other results.
+    /// The routes on which the outbox publishes other results.
     private mutating func elsewhere() -> [String] {
         var keys: [String] = []
         while let pending = outbox.nextPublication(on: .queues, at: Self.moment(0)) {
@@ -65,7 +65,7 @@ struct RequesterCheckTests: ~Copyable {
         return keys
     }
 
-    @Test("One answer is for all replies that the requester was sent before the question")
+    @Test("One answer covers all replies sent to the requester before the check")
     mutating func batch() throws {
         for _ in 0..<3 { try reply(to: Self.name(1)) }
         #expect(next() == Self.name(1))
@@ -79,7 +79,7 @@ struct RequesterCheckTests: ~Copyable {
         #expect(outbox.counters[.returned] == 1)
     }
 
-    @Test("A question that is lost with its connection is the next one again")
+    @Test("A check lost with its connection is repeated next")
     mutating func lost() throws {
         try reply(to: Self.name(1))
         try reply(to: Self.name(2))
@@ -93,7 +93,7 @@ struct RequesterCheckTests: ~Copyable {
         #expect(outbox.requests.count == 1)
     }
 
-    @Test("A reply about whose requester nobody can be asked goes elsewhere after results.refused_seconds")
+    @Test("A reply whose requester cannot be checked goes elsewhere after results.refused_seconds")
     mutating func overdue() throws {
         try reply(to: Self.name(1))
         try reply(to: Self.name(2), at: 20)

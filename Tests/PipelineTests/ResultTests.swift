@@ -8,7 +8,7 @@ import Testing
 @testable import Configuration
 @testable import Pipeline
 
-/// A delivery with these properties, as the receiver lays it out.
+/// A delivery with these properties, as the receiver builds it.
 private func delivery(
     _ properties: MessageProperties = MessageProperties(), raw: [UInt8]? = nil, exchange: String = "",
     routingKey: String = "push.requests", body: String = "{}"
@@ -75,7 +75,7 @@ struct ResultTests {
         private let encoder = ResultEncoder()
         private let route = PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8))
 
-        @Test("An accepted notification gives all fields in their order")
+        @Test("An accepted notification has all fields in order")
         func accepted() throws {
             let result = encoder.encode(
                 Report(outcome: .accepted, status: 200, attempts: 1, processed: .yes), id: id,
@@ -101,7 +101,7 @@ struct ResultTests {
                     == ["harebell-outcome": .string("accepted"), "harebell-status": .int32(200)])
         }
 
-        @Test("A dead token carries APNs' reason and timestamp")
+        @Test("An unregistered token has APNs' reason and timestamp")
         func unregistered() throws {
             let result = encoder.encode(
                 Report(
@@ -124,7 +124,7 @@ struct ResultTests {
             #expect(result.properties.correlationID == nil)
         }
 
-        @Test("What could not be decoded has nulls, and no status among its headers")
+        @Test("An undecodable request has nulls, and no status among its headers")
         func invalid() throws {
             let result = encoder.encode(
                 Report(outcome: .invalid, detail: "body: not JSON"), id: nil, notification: nil,
@@ -180,7 +180,7 @@ struct ResultTests {
             }
         }
 
-        @Test("A trace header that is longer than anyone has to pass on is left out, so that the result fits a frame")
+        @Test("A trace header above the required length is left out, so that the result fits a frame")
         func longTrace() throws {
             for (length, isCopied) in [(8192, true), (8193, false), (100_000, false)] {
                 let baggage = String(repeating: "b", count: length)
@@ -191,7 +191,7 @@ struct ResultTests {
             }
         }
 
-        @Test("Whatever stands in a text, the result is JSON that says the same")
+        @Test("For any text, the result is JSON with the same text")
         func escapes() throws {
             let strange = "\"\\/\u{0}\u{1}\u{8}\u{c}\u{1f}\n\r\t é😀\u{7f}\u{2028}"
             let result = encoder.encode(
@@ -217,7 +217,7 @@ struct ResultTests {
             #expect(text(bytes) == "\(value)")
         }
 
-        @Test("A publication can be sent to another place as it is")
+        @Test("A publication can be rerouted unchanged")
         func rerouted() throws {
             let result = encoder.encode(
                 Report(outcome: .accepted, status: 200), id: id, notification: nil, delivery: try delivery())
@@ -268,7 +268,7 @@ struct ResultTests {
             #expect(Set(all).count == all.count)
         }
 
-        @Test("A fan-out's notifications have ids of their own, even under one that was given")
+        @Test("A fan-out's notifications have different ids, even under a given one")
         func fanOut() throws {
             let derived = try (0..<3).map { try key(properties(messageID: "m"), position: $0) }
             #expect(Set(derived + [try key(properties(messageID: "m"))]).count == 4)
@@ -280,7 +280,7 @@ struct ResultTests {
             #expect(try key(properties(messageID: "x"), body: "y", position: 1, notification: named) == given[1])
         }
 
-        @Test("A copy that comes back from the dead letters or a retry queue has the original's apns-id")
+        @Test("A copy from the dead letters or a retry queue has the original's apns-id")
         func copies() throws {
             for original in [properties(), properties(messageID: "m", headers: ["harebell-x": .boolean(true)])] {
                 let first = try delivery(original, exchange: "work", routingKey: "push.a", body: "[1]")
@@ -297,7 +297,7 @@ struct ResultTests {
                     var returned = original
                     returned.headers = try headers(copy.properties)
                     let replay = try delivery(returned, exchange: "", routingKey: "q", body: "[1]")
-                    // Also where it comes back to another queue than it left.
+                    // Also if it returns to a different queue.
                     for queue in ["q", "other"] {
                         let found = RequestKey.notificationID(own: nil, position: nil, of: replay, queue: queue)
                         #expect(found == expected)
@@ -326,7 +326,7 @@ struct ResultTests {
             processed: .yes,
             detail: "d")
 
-        @Test("The body stays, the properties stay, and the headers say what became of it")
+        @Test("Body and properties are unchanged, and the headers have the outcome")
         func copy() throws {
             var original = MessageProperties()
             original.contentType = Array("application/json".utf8)
@@ -371,7 +371,7 @@ struct ResultTests {
                 ])
         }
 
-        @Test("What would make the broker refuse, drop or duplicate the copy moves into our headers or goes")
+        @Test("Properties that make the broker refuse, drop or duplicate the copy move into our headers or are removed")
         func stripped() throws {
             var original = MessageProperties()
             original.expiration = Array("60000".utf8)
@@ -399,7 +399,7 @@ struct ResultTests {
             }
         }
 
-        @Test("After a replay the origin stays, the fate is the new one, and the replays are counted on")
+        @Test("After a replay the origin stays, the outcome is the new one, and the replays are counted")
         func replayed() throws {
             let before: FieldTable = [
                 "harebell-outcome": .string("rejected"), "harebell-status": .int32(400),
@@ -431,7 +431,7 @@ struct ResultTests {
         }
 
         @Test(
-            "Headers that would not fit into a frame go: the detail first, then all of others",
+            "Headers beyond a frame are removed: the detail first, then all foreign ones",
             arguments: [
                 (110_000, true, true), (110_500, true, false), (131_000, false, false),
             ])
@@ -454,7 +454,7 @@ struct ResultTests {
             }
         }
 
-        @Test("Of the request's headers the largest are left out, and named as far as there is room")
+        @Test("The largest request headers are left out, and named as far as they fit")
         func omitted() throws {
             func large(_ size: Int) -> FieldValue { .text([UInt8](repeating: 0x61, count: size)) }
             var foreign: FieldTable = ["x-a": large(50_000), "x-b": large(70_000), "harebell-queue": .string("x")]
@@ -475,7 +475,7 @@ struct ResultTests {
             #expect(try headers(encode(try delivery(), rejected).properties)["harebell-omitted"] == nil)
         }
 
-        @Test("Where even our own headers do not fit, the dead letter has its body and says where it belongs")
+        @Test("If even our own headers do not fit, the dead letter has its body and its origin")
         func bare() throws {
             var report = rejected
             report.reason = RejectionReason(rawValue: String(repeating: "r", count: 200_000))
@@ -492,7 +492,7 @@ struct ResultTests {
                 ])
         }
 
-        @Test("Properties that cannot be read are replaced by what the delivery knows of them")
+        @Test("Unreadable properties are replaced by those known of the delivery")
         func unreadable() throws {
             var original = properties(messageID: "m", correlationID: "c", headers: ["a": .string("b"), "n": .int32(7)])
             original.contentType = Array("application/json".utf8)
@@ -544,7 +544,7 @@ struct ResultTests {
             #expect(text(history.done) == "fe01")
         }
 
-        @Test("What a dead letter says of attempts does not count in its replay, nor does what is no count")
+        @Test("A dead letter's attempts do not count in its replay, nor does an invalid count")
         func notParked() throws {
             for headers: FieldTable in [
                 [
@@ -563,7 +563,7 @@ struct ResultTests {
             #expect(RequestHistory(try delivery(large)).attempts == Int(Int32.max))
         }
 
-        @Test("A request whose headers fill a frame already cannot be put aside")
+        @Test("A request whose headers fill a frame cannot be parked")
         func tooLarge() throws {
             let large: FieldTable = ["x": .text([UInt8](repeating: 0x61, count: 111_000))]
             let found = RetryEncoder.encode(

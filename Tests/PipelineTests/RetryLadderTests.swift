@@ -13,7 +13,7 @@ struct RetryLadderTests {
                 maximumAttempts: 6))
     }
 
-    @Test("Each parking takes the next level, and the last one repeats")
+    @Test("Each parking uses the next level, and the last one repeats")
     func levels() {
         let ladder = ladder()
         #expect(
@@ -22,12 +22,12 @@ struct RetryLadderTests {
         #expect(
             (0...4).map { ladder.delay(for: .throttled, parkings: $0, within: nil)?.components.seconds }
                 == [5, 30, 120, 120, 120])
-        // Where it is only crowded here, the shortest of all will do.
+        // If only the worker is at its limit, the shortest level suffices.
         #expect(ladder.delay(for: .crowd, parkings: 4, within: nil) == .seconds(5))
     }
 
     @Test(
-        "What would expire takes the longest level below that ends in time, and none where none does",
+        "A request that would expire gets the longest lower level that ends in time, or none",
         arguments: [
             (5000, 2, 3600), (3601, 2, 3600), (3600, 2, 1800), (1801, 2, 1800), (1000, 2, 900), (900, 2, nil),
             (901, 0, 900), (900, 0, nil), (0, 0, nil), (-5, 0, nil),
@@ -37,7 +37,7 @@ struct RetryLadderTests {
         #expect(found?.components.seconds == expected)
     }
 
-    @Test("Levels may fall, and then a shorter life takes no longer one than was due")
+    @Test("Levels may descend, and then a shorter lifetime gets no level longer than the next one")
     func falling() {
         let found = ladder([60, 20, 40]).delay(for: .service, parkings: 2, within: .seconds(30))
         #expect(found == .seconds(20))
@@ -47,7 +47,7 @@ struct RetryLadderTests {
 
 @Suite("Done bitmap")
 struct DoneBitmapTests {
-    @Test("It comes back from its text, for every size and every set", arguments: [2, 7, 8, 9, 16, 17, 500])
+    @Test("It survives encoding and decoding, for every size and set", arguments: [2, 7, 8, 9, 16, 17, 500])
     func roundTrip(notifications: Int) throws {
         var random = SplitMix64(seed: UInt64(notifications))
         for _ in 0..<50 {
@@ -68,7 +68,7 @@ struct DoneBitmapTests {
     }
 
     @Test(
-        "What is not one for so many notifications, or leaves none, is none",
+        "A text that does not fit the count, or has all bits set, is not a bitmap",
         arguments: ["", "0", "000", "00ff", "0x", "g0", "ffff", "ff01", "ff", "FF0", "0004"])
     func malformed(text: String) {
         #expect(DoneBitmap(ArraySlice(text.utf8), notifications: 9) == nil)

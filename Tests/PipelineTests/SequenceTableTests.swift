@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Sequence table")
 struct SequenceTableTests {
-    @Test("Elements come out by their number, in any order, and the others keep theirs")
+    @Test("Elements are returned by their number, in any order, and the others keep theirs")
     func anyOrder() {
         var table = SequenceTable<String>()
         for number: UInt64 in 5..<9 { table.insert("\(number)", at: number) }
@@ -15,7 +15,7 @@ struct SequenceTableTests {
         #expect(table.count == 2)
     }
 
-    @Test("An empty table takes up at any number")
+    @Test("An empty table resumes at any number")
     func restart() {
         var table = SequenceTable<Int>()
         table.insert(1, at: 100)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Slab")
 struct SlabTests {
-    @Test("handles are reused only after removal, and every element is found under its own")
+    @Test("handles are reused only after removal, and every element is found by its own handle")
     func handles() throws {
         var slab = Slab<Int>()
         var model: [Handle: Int] = [:]

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Proxy
 
-/// Connections through a proxy that is an engine in memory.
+/// Connections through a proxy that is an in-memory engine.
 @Suite("A network behind a proxy")
 struct ProxyNetworkTests {
     static let proxy = ProxyAddress(endpoint: Endpoint(host: "proxy.example", port: 3128))
     static let target = Endpoint(host: "api.push.apple.com", port: 443)
 
-    /// Remembers what happens to it, and says what it is told to say.
+    /// Records its calls, and sends the given output.
     final class Peer: Engine {
         var openings = 0
         var endings: [TransportError?] = []
@@ -43,7 +43,7 @@ struct ProxyNetworkTests {
         }
     }
 
-    /// A client behind a proxy, connected and waiting for the proxy's answer.
+    /// A client behind a proxy, connected and waiting for the proxy's response.
     final class Rig {
         let peer = Peer()
         let client = Peer()
@@ -66,7 +66,7 @@ struct ProxyNetworkTests {
         }
     }
 
-    @Test("The proxy is connected to, and the client hears nothing before the way is open")
+    @Test("The proxy is connected, and the client gets no events before the tunnel is open")
     func opens() throws {
         let rig = Rig()
         #expect(rig.base.links.map(\.endpoint) == [Self.proxy.endpoint])
@@ -78,7 +78,7 @@ struct ProxyNetworkTests {
         #expect(rig.peer.text == "hello")
     }
 
-    @Test("Once it is open, bytes, deadlines and the end are the client's own")
+    @Test("Once the tunnel is open, bytes, deadlines and the end are the client's own")
     func passes() {
         let rig = Rig()
         rig.answer("HTTP/1.1 200 OK\r\n\r\n")
@@ -106,7 +106,7 @@ struct ProxyNetworkTests {
         #expect(rig.base.links.isEmpty)
     }
 
-    @Test("A proxy that closes early, or cannot be reached, is called that")
+    @Test("A proxy that closes early, or is unreachable, is reported as such")
     func ends() {
         let rig = Rig()
         rig.peer.wantsDisconnect = true
@@ -120,7 +120,7 @@ struct ProxyNetworkTests {
         #expect(alone.client.endings.map(\.?.message) == ["the proxy: proxy.example:3128 refused"])
     }
 
-    @Test("A silent proxy is given up when the time is over, and not before")
+    @Test("A silent proxy is given up at its deadline, and not before")
     func silent() {
         let rig = Rig()
         rig.base.advance(by: .milliseconds(9_999))
@@ -130,7 +130,7 @@ struct ProxyNetworkTests {
         #expect(rig.base.links.isEmpty)
     }
 
-    @Test("A client that is disconnected hears nothing more, whatever the proxy says", arguments: [false, true])
+    @Test("A disconnected client gets no more events, whatever the proxy sends", arguments: [false, true])
     func disconnects(isOpen: Bool) {
         let rig = Rig()
         if isOpen { rig.answer("HTTP/1.1 200 OK\r\n\r\n") }

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Proxy
 
-@Suite("The way through a proxy")
+@Suite("The tunnel through a proxy")
 struct ProxyTunnelTests {
     static let proxy = ProxyAddress(endpoint: Endpoint(host: "10.0.0.1", port: 3128))
     static let target = Endpoint(host: "api.push.apple.com", port: 443)
 
-    /// What becomes of an answer that comes in pieces of at most `size` bytes: how many bytes were the proxy's.
+    /// Parses a response that arrives in pieces of at most `size` bytes; returns how many bytes were the proxy's.
     private func read(
         _ answer: String, from proxy: ProxyAddress = proxy, pieces size: Int = .max
     ) throws(TransportError) -> Int? {
@@ -32,7 +32,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("It is asked for with CONNECT, the target twice and nothing else")
+    @Test("It is requested with CONNECT, the target twice and nothing else")
     func request() {
         let request = ProxyTunnel(to: Self.target, through: Self.proxy).request
         #expect(
@@ -43,7 +43,7 @@ struct ProxyTunnelTests {
     }
 
     @Test(
-        "Credentials go along as RFC 7617 has them",
+        "Credentials are sent as in RFC 7617",
         arguments: [
             ("Aladdin", "open sesame", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123\u{A3}", "dGVzdDoxMjPCow=="),
             ("a", "", "YTo="), ("ab", "cde", "YWI6Y2Rl"), ("", "", "Og=="),
@@ -66,7 +66,7 @@ struct ProxyTunnelTests {
     }
 
     @Test(
-        "It is open after the header of any answer from 200 to 299, in whatever pieces that comes",
+        "It is open after the header of any response from 200 to 299, in any pieces",
         arguments: [
             "HTTP/1.1 200 Connection established\r\n\r\n", "HTTP/1.0 200 OK\r\nVia: x\r\nContent-Length: 9\r\n\r\n",
             "HTTP/1.1 299\r\n\r\n", "HTTP/1.1 200 OK\n\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n",
@@ -82,7 +82,7 @@ struct ProxyTunnelTests {
     }
 
     @Test(
-        "A refusal says what it means",
+        "A refusal reports its meaning",
         arguments: [
             (
                 "HTTP/1.1 407 Proxy Authentication Required", "HTTP 407",
@@ -113,7 +113,7 @@ struct ProxyTunnelTests {
         #expect(failure?.message == message)
     }
 
-    @Test("Credentials that the proxy does not take are called that, and not shown")
+    @Test("Credentials that the proxy refuses are reported, and not shown")
     func wrongCredentials() {
         let proxy = ProxyAddress(endpoint: Self.proxy.endpoint, user: "user", password: "password")
         #expect(
@@ -124,7 +124,7 @@ struct ProxyTunnelTests {
     }
 
     @Test(
-        "What is not HTTP is told at its first wrong byte",
+        "Input that is not HTTP is reported at its first wrong byte",
         arguments: [
             "S", "HTTP/2", "\u{15}\u{3}\u{3}\0\u{2}", "220 mail.example ESMTP\r\n", "HTTP/1.1 OK\r\n\r\n",
             "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 +20 OK\r\n\r\n", "HTTP/1.1\r\n\r\n",
@@ -136,7 +136,7 @@ struct ProxyTunnelTests {
                 == "10.0.0.1:3128 does not answer as an HTTP proxy does: check the proxy's host and port")
     }
 
-    @Test("An answer without an end is given up at its limit, interim answers included")
+    @Test("An endless response is given up at its limit, interim responses included")
     func endless() throws {
         let limit = ProxyTunnel.maximumHeader
         let head = "HTTP/1.1 200 OK\r\n"

@@ -2,8 +2,8 @@ import Core
 import Glibc
 import TestSupport
 
-// A line of some length, for measurements on one machine: holds every byte back for a fixed time, each way, until it is
-// ended by a signal. It delays and does not limit the rate; TCP's own handshake and slow start do not see it.
+// A link of some length, for measurements on one machine: delays every byte by a fixed time in each direction until a
+// signal ends it. It does not limit the rate, and does not delay TCP's own handshake and slow start.
 //
 //   delay-relay LISTEN_PORT TARGET_PORT ONE_WAY_MILLISECONDS
 

@@ -15,7 +15,7 @@ import Testing
 struct AppPlanTests {
     private static let now = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 1_790_000_000_000))
 
-    /// Whose files the configurations name.
+    /// The files that the configurations name.
     private let world: World
 
     init() throws {
@@ -30,7 +30,7 @@ struct AppPlanTests {
         return try after.makeContexts(after: before).map { $0 != nil }
     }
 
-    @Test("Apps of one credential share pools, and channels are managed apart")
+    @Test("Apps of one credential share pools, and channels are managed separately")
     func shared() throws {
         let plan = try AppPlan(world.configuration)
         #expect(plan.apps.count == 2 && plan.pools.count == 2)
@@ -40,7 +40,7 @@ struct AppPlanTests {
         #expect(try plan.makeContexts().allSatisfy { $0 != nil })
     }
 
-    @Test("New pools are for what changed and nothing else")
+    @Test("Only changes create new pools")
     func changes() throws {
         #expect(try newContexts { _ in } == [false, false])
         #expect(try newContexts { $0.apps.removeFirst() } == [false, false], "fewer bundle IDs are served as well")
@@ -52,7 +52,7 @@ struct AppPlanTests {
         #expect(try newContexts { $0.apps[0].topic = "com.example.new" } == [true, true])
     }
 
-    @Test("A key is what it is, wherever it lies: it keeps its provider token, and a new one under its name does not")
+    @Test("A key is identified by its content, not its path: it keeps its provider token, a new key does not")
     func keys() throws {
         let directory = try TemporaryDirectory()
         let key = SigningKey.generate().pkcs8PEM
@@ -74,7 +74,7 @@ struct AppPlanTests {
         #expect(try changed.makeContexts(after: moved).allSatisfy { $0 != nil })
     }
 
-    @Test("A key that cannot be read fails the plan")
+    @Test("An unreadable key fails the plan")
     func unreadable() throws {
         var configuration = world.configuration
         configuration.apps[0].credential = .token(
@@ -82,7 +82,7 @@ struct AppPlanTests {
         #expect(throws: TLSError.self) { try AppPlan(configuration) }
     }
 
-    @Test("What a running process cannot change keeps its value and is named")
+    @Test("A setting that a running process cannot change keeps its value and is named")
     func restart() throws {
         let old = world.configuration
         var new = old

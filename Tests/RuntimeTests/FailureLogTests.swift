@@ -3,11 +3,11 @@ import Testing
 
 @testable import Runtime
 
-@Suite("Logging connections that fail")
+@Suite("Logging of failed connections")
 struct FailureLogTests {
     private static let start = Instant(nanoseconds: 0)
 
-    @Test("A connection that was never open is not lost, and its attempts collapse into fewer and fewer lines")
+    @Test("A connection that was never open is not lost, and its attempts are logged ever less often")
     func neverOpen() {
         var log = FailureLog()
         var lines: [FailureLog.Report] = []
@@ -21,7 +21,7 @@ struct FailureLogTests {
             ])
     }
 
-    @Test("A connection that was open is lost once, and its failures count from then on until it is open again")
+    @Test("A connection that was open is lost once, and its failures count until it is open again")
     func lost() {
         var log = FailureLog()
         log.opened()
@@ -32,7 +32,7 @@ struct FailureLogTests {
         #expect(log.ended(at: Self.start + .seconds(50)) == .lost)
     }
 
-    @Test("As long as another connection is open, each one that ends is reported")
+    @Test("While another connection is open, each one that ends is reported")
     func others() {
         var log = FailureLog()
         log.opened()

@@ -18,7 +18,7 @@ struct LineLogHandlerTests {
             fields: fields.map { ($0.0, .string($0.1)) })
     }
 
-    @Test("Text has the time, the level, the message and its fields, quoted where they need it")
+    @Test("Text has the time, the level, the message and its fields, quoted where necessary")
     func text() {
         #expect(
             line(.text, "it happened", [("a", "plain"), ("b", "two words"), ("c", ""), ("d", "say \"so\"")])
@@ -26,7 +26,7 @@ struct LineLogHandlerTests {
     }
 
     @Test(
-        "In colour, the level of what somebody should look at has one, and nothing else",
+        "In colour, only the levels from warning upwards have one",
         arguments: [
             (.info, "info"), (.notice, "notice"), (.warning, "\u{1B}[33mwarning\u{1B}[0m"),
             (.error, "\u{1B}[31merror\u{1B}[0m"), (.critical, "\u{1B}[31mcritical\u{1B}[0m"),
@@ -41,7 +41,7 @@ struct LineLogHandlerTests {
         #expect(line.hasSuffix("happened a=1\n"))
     }
 
-    @Test("JSON has the same as an object on one line")
+    @Test("JSON has the same content as an object on one line")
     func json() throws {
         let text = line(.json, "it \"happened\"", [("a", "1"), ("b\\", "two\nlines")])
         #expect(text.hasSuffix("}\n"))
@@ -70,7 +70,7 @@ struct LineLogHandlerTests {
     }
 
     @Test(
-        "Whatever an event holds, it is one line, and JSON gives it back",
+        "Any event is one line, and JSON restores it",
         arguments: [Configuration.Log.Format.text, .json])
     func hostile(format: Configuration.Log.Format) throws {
         let seed = UInt64.random(in: 0 ... .max)
@@ -93,7 +93,7 @@ struct LineLogHandlerTests {
         }
     }
 
-    @Test("The metadata of an event takes the place of the handler's own of the same name")
+    @Test("An event's metadata overrides the handler's of the same name")
     func metadata() {
         var handler = LineLogHandler(label: "l", threshold: LogThreshold(.info), format: .text) { Self.time }
         handler[metadataKey: "worker"] = "3"
@@ -102,7 +102,7 @@ struct LineLogHandlerTests {
         #expect(handler.logLevel == .info)
     }
 
-    @Test("Text for a terminal is one line, and nothing else that a terminal acts on")
+    @Test("Text for a terminal is one line without control characters")
     func terminalText() {
         #expect(
             ControlCharacters.escaped("a\nb\u{1B}[2J\r\t\u{7F}\u{85}\"\\é")
@@ -111,7 +111,7 @@ struct LineLogHandlerTests {
     }
 
     @Test(
-        "What turns a line round, ends it or shows nothing is escaped",
+        "Bidirectional controls, line ends and invisible characters are escaped",
         arguments: [
             0x00, 0x0A, 0x1B, 0x7F, 0x85, 0x9B, 0xAD, 0x34F, 0x61C, 0x115F, 0x180E, 0x200B, 0x200C, 0x200D, 0x200E,
             0x200F,
@@ -131,12 +131,12 @@ struct LineLogHandlerTests {
         #expect(object["message"] == text && object["field"] == text)
     }
 
-    @Test("Text in any script stays what it is", arguments: ["Grüße", "日本語", "مرحبا", "שלום", "❤️", "한국어", "a\u{301}"])
+    @Test("Text in any script stays unchanged", arguments: ["Grüße", "日本語", "مرحبا", "שלום", "❤️", "한국어", "a\u{301}"])
     func scripts(text: String) {
         #expect(ControlCharacters.escaped(text) == text && ControlCharacters.escaped(json: text) == text)
     }
 
-    @Test("JSON for a terminal is one line that says the same")
+    @Test("JSON for a terminal is one line with the same content")
     func terminalJSON() throws {
         let json = "{\n\t\"a\": \"x\u{202E}y\u{9B}z\\n\u{E0041}\",\r\n \"b\u{7F}\": 1\n}"
         let escaped = ControlCharacters.escaped(json: json)
@@ -145,7 +145,7 @@ struct LineLogHandlerTests {
         #expect(try JSONSerialization.jsonObject(with: Data(escaped.utf8)) as? NSDictionary == wanted)
     }
 
-    @Test("The process's threshold is that of every logger without one of its own, also while they are in use")
+    @Test("Loggers without their own level follow the process's threshold, also while in use")
     func threshold() {
         let threshold = LogThreshold(.info)
         let handler = LineLogHandler(label: "l", threshold: threshold, format: .text) { Self.time }

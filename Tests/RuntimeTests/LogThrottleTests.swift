@@ -8,7 +8,7 @@ import Testing
 @testable import Monitoring
 @testable import Runtime
 
-@Suite("The limit of a worker's log")
+@Suite("The rate limit of a worker's log")
 struct LogThrottleTests {
     private static let start = Instant(nanoseconds: 5_000_000_000)
     private let lines = LogLines()
@@ -20,12 +20,12 @@ struct LogThrottleTests {
         log = throttle.logger
     }
 
-    /// What did not pass, as the log says it.
+    /// The suppressed lines, as reported in the log.
     private static func suppressed(_ lines: LogLines) -> [String] {
         lines.all.compactMap { $0.metadata["suppressed"]?.description }
     }
 
-    @Test("Of one message 30 lines a minute pass, and then one line says how many did not")
+    @Test("Each message has 30 lines a minute, and then one line reports the suppressed ones")
     func limit() {
         for number in 0..<20_000 { log.warning("flood", metadata: ["number": "\(number)"]) }
         #expect(lines.all.count == 30)
@@ -43,7 +43,7 @@ struct LogThrottleTests {
         #expect(lines.all.count == 61 && throttle.suppressed == 19_971)
     }
 
-    @Test("What comes rarely is neither held back nor reported")
+    @Test("Rare messages are neither suppressed nor reported")
     func rare() {
         for minute in 0..<10 {
             throttle.advance(to: Self.start + .seconds(60) * minute)
@@ -62,7 +62,7 @@ struct LogThrottleTests {
         #expect(lines.all.count == 32)
     }
 
-    @Test("However many messages a peer invents, the lines have a limit, and each is counted")
+    @Test("The number of lines is limited, however many messages a peer invents, and each is counted")
     func inventedMessages() {
         for number in 0..<20_000 { log.notice("the peer says \(number)") }
         let passed = LogThrottle.maximumKinds + LogThrottle.linesPerWindow
@@ -72,7 +72,7 @@ struct LogThrottleTests {
         #expect(Self.suppressed(lines) == ["\(20_000 - passed)"])
     }
 
-    @Test("What was suppressed is reported at the end, too")
+    @Test("Suppressed lines are reported at the end, too")
     func end() {
         for _ in 0..<40 { log.notice("flood") }
         throttle.finish()

@@ -28,7 +28,7 @@ struct PoolRosterTests {
         Instant(nanoseconds: Int64(seconds * 1e9))
     }
 
-    @Test("A pool serves its own plan and what is less, until it is leaving")
+    @Test("A pool serves its own plan and no foreign bundle ID, until it is leaving")
     func serves() throws {
         var roster = PoolRoster<String>()
         let plan = try Self.plan(1)
@@ -41,12 +41,12 @@ struct PoolRosterTests {
         #expect(leaving == ["a"] && roster.number(serving: plan) == nil)
     }
 
-    /// What a pool may be when an app is to go over to it.
+    /// The states of a pool at a handover.
     enum Stage: CaseIterable {
         case opening, connected, late, notOpened
     }
 
-    @Test("A pool takes over when it is connected, or late, or opens only when it is used", arguments: Stage.allCases)
+    @Test("A pool takes over when it is connected, or late, or opens only on use", arguments: Stage.allCases)
     func takesOver(stage: Stage) throws {
         var roster = PoolRoster<String>()
         let number = roster.add("a", try Self.plan(1), opens: stage != .notOpened, at: second(0))
@@ -61,7 +61,7 @@ struct PoolRosterTests {
         #expect(again.map(\.slot) == (stage == .opening ? [7] : []), "each goes over once")
     }
 
-    @Test("An app waits for all of its pools, and a later plan takes the place of an earlier one")
+    @Test("An app waits for all of its pools, and a later plan replaces an earlier one")
     func replaced() throws {
         var roster = PoolRoster<String>()
         let slow = roster.add("slow", try Self.plan(1), opens: true, at: second(0))
@@ -81,7 +81,7 @@ struct PoolRosterTests {
         #expect(leaving == ["slow"])
     }
 
-    @Test("A pool that an app is to go over to stays; once nobody wants it, it leaves")
+    @Test("A pool stays while an app is to be handed over to it, and leaves once no app uses it")
     func wanted() throws {
         var roster = PoolRoster<String>()
         let old = roster.add("old", try Self.plan(1), opens: false, at: second(0))
@@ -94,7 +94,7 @@ struct PoolRosterTests {
         #expect(leaving == ["new"])
     }
 
-    @Test("The number of a pool is used again once the pool has drained, and not before")
+    @Test("The number of a pool is reused once the pool has drained, and not before")
     func numbers() throws {
         var roster = PoolRoster<String>()
         let first = roster.add("a", try Self.plan(1), opens: false, at: second(0))

@@ -24,7 +24,7 @@ struct PrefetchRampTests {
         #expect(ramp.prefetch == 1000)
     }
 
-    @Test("Redeliveries have to be survived: a second with one, a second with ten")
+    @Test("Redeliveries must be survived: a second with one, a second with ten")
     func redelivered() {
         var ramp = PrefetchRamp(full: 1000)
         #expect(ramp.expire(at: Self.start + .seconds(100)) == false, "nothing came")
@@ -42,7 +42,7 @@ struct PrefetchRampTests {
         #expect(ramp.deadline == nil)
     }
 
-    @Test("No step exceeds the prefetch, and none is taken where there is nothing to gain", arguments: [1, 2, 10, 11])
+    @Test("No step exceeds the prefetch, and none is taken without a gain", arguments: [1, 2, 10, 11])
     func small(full: UInt16) {
         var ramp = PrefetchRamp(full: full)
         var now = Self.start

@@ -29,7 +29,7 @@ struct SecretWatchTests {
         Double(watch.nextLook.nanoseconds) / 1e9
     }
 
-    @Test("Another password counts when two looks in a row have found it, or the file is known to be whole")
+    @Test("Another password counts when two checks in a row have found it, or the file is known to be complete")
     func renewed() throws {
         var watch = try Self.watch(Secret("one"))
         #expect(watch.looked(.success(Secret("one")), at: Self.moment(10)) == nil)
@@ -45,7 +45,7 @@ struct SecretWatchTests {
         #expect(watch.secret == Secret("three"))
     }
 
-    @Test("A file that cannot be read is reported once for each reason, and changes nothing")
+    @Test("An unreadable file is reported once for each reason, and changes nothing")
     func unreadable() throws {
         var watch = try Self.watch(Secret("one"))
         let missing = ConfigurationFiles.Failure(message: "missing")
@@ -57,7 +57,7 @@ struct SecretWatchTests {
         #expect(watch.looked(.failure(.init(message: "empty")), at: Self.moment(50)) == .unreadable("empty"))
     }
 
-    @Test("Near the end of a token the file is read more often, a warning comes once, and the next token ends that")
+    @Test("Near a token's expiration the file is checked more often, with one warning, until the next token")
     func expires() throws {
         let first = Self.token(1, expires: 400)
         var watch = try Self.watch(first)
@@ -72,7 +72,7 @@ struct SecretWatchTests {
         #expect(gaps.first == 10 && gaps.last == 1)
         #expect(warnings.count == 1 && (340...346).contains(warnings[0]))
         #expect(watch.secondsLeft(at: Self.moment(410).wall) == -10)
-        // A short one: the warning is in its last fifth.
+        // A short-lived token: the warning is in its last fifth.
         let second = Self.token(2, expires: 430)
         #expect(watch.looked(.success(second), isComplete: true, at: Self.moment(410)) == .renewed)
         #expect(watch.secondsLeft(at: Self.moment(410).wall) == 20)
@@ -80,7 +80,7 @@ struct SecretWatchTests {
         #expect(watch.looked(.success(second), at: Self.moment(426)) == .expiresSoon)
     }
 
-    @Test("Nothing is watched where the password is not in a file")
+    @Test("Nothing is watched if the password is not in a file")
     func none() throws {
         let broker = Configuration.Broker(
             endpoints: [], password: nil, tls: Configuration.TLSFiles(), heartbeat: .seconds(15),

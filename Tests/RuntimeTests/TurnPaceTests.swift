@@ -15,7 +15,7 @@ struct TurnPaceTests {
     }
 
     @Test(
-        "turns are no further apart than a token bucket takes to fill",
+        "the interval between turns is at most the time that a token bucket takes to fill",
         arguments: [
             (20_000, 25, Duration.microseconds(1250)), (10_000, 1, .microseconds(100)), (1, 1, .milliseconds(2)),
         ])

@@ -1,7 +1,7 @@
 import Core
 package import Logging
 
-/// Keeps what is logged, from notices on.
+/// Records log messages from level notice.
 package final class LogLines: LogHandler {
     package struct Line {
         package let level: Logger.Level

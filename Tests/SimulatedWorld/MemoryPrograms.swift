@@ -2,17 +2,17 @@ package import Core
 import Decoding
 package import TestSupport
 
-/// Programs in memory, on a network's virtual time.
+/// In-memory programs, on a network's virtual time.
 package final class MemoryPrograms: ProgramHost {
-    /// What a program does with a message.
+    /// A program's reaction to a message.
     package enum Conduct {
-        /// Answers with these members, beside the id.
+        /// Answers with these members, in addition to the id.
         case answer(String)
         /// Ends at once.
         case crash
-        /// Says nothing more.
+        /// Sends nothing more.
         case hang
-        /// Says this in place of an answer.
+        /// Sends this in place of an answer.
         case say([UInt8])
     }
 
@@ -20,15 +20,15 @@ package final class MemoryPrograms: ProgramHost {
 
     /// By the message's body.
     package var conduct: (String) -> Conduct = { .answer(#""requests":[\#($0)]"#) }
-    /// The first thing that it says.
+    /// The first output.
     package var hello: [UInt8]? = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
-    /// Whether there is such a program.
+    /// Whether such a program exists.
     package var canStart = true
-    /// Every body that was asked about, in the batches in which they came.
+    /// Every body sent to it, in batches as they came.
     package private(set) var asked: [[String]] = []
     package private(set) var starts = 0
     private unowned let network: MemoryNetwork
-    /// What is to end after the turn in which that was asked for, as a process does.
+    /// Programs to end after the current turn, as a process does.
     private var stopped: [any ProgramEngine] = []
 
     package init(_ network: MemoryNetwork) {
@@ -46,7 +46,7 @@ package final class MemoryPrograms: ProgramHost {
         return MemoryProgram(self)
     }
 
-    /// Ends every program that runs.
+    /// Ends every running program.
     package func kill() {
         network.cutAll(to: Self.endpoint)
     }
@@ -65,9 +65,9 @@ package final class MemoryPrograms: ProgramHost {
         stopped.append(engine)
     }
 
-    /// Ends what was stopped.
+    /// Ends the stopped programs.
     ///
-    /// - Returns: whether there was anything.
+    /// - Returns: whether there were any.
     package func endStopped() -> Bool {
         let ended = stopped
         stopped = []
@@ -76,7 +76,7 @@ package final class MemoryPrograms: ProgramHost {
     }
 }
 
-/// One life of a program.
+/// One run of a program.
 private final class MemoryProgram: Engine {
     private unowned let programs: MemoryPrograms
     private var input: [UInt8] = []

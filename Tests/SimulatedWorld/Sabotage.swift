@@ -1,7 +1,7 @@
 package import Core
 
-/// A defect that a worker could have, made by changing what it and the broker say to each other: it shows whether the
-/// ``Checker`` would notice.
+/// A defect that a worker could have, made by changing its traffic with the broker: it shows whether the ``Checker``
+/// detects it.
 package enum Sabotage: CaseIterable {
     /// Deliveries are acknowledged as they arrive.
     case settlesAtOnce
@@ -10,10 +10,10 @@ package enum Sabotage: CaseIterable {
     /// One publish is lost in the worker, which believes that it was confirmed.
     case losesResult, losesDeadLetter, losesFeedback, losesRetry
     case publishesTwice
-    /// Results say of what APNs has answered that it was not processed.
+    /// Results say "not processed" for notifications that APNs has answered.
     case deniesProcessing
 
-    /// A part of what the checker says about it.
+    /// A part of the checker's complaint.
     package var complaint: String {
         switch self {
         case .settlesAtOnce: "was settled with 0 of"
@@ -27,7 +27,7 @@ package enum Sabotage: CaseIterable {
         }
     }
 
-    /// The queue of the publish that is lost or repeated, or what its name starts with.
+    /// The queue of the publish that is lost or repeated, or a prefix of its name.
     fileprivate var queue: String? {
         switch self {
         case .losesResult, .publishesTwice: "push.results"
@@ -39,19 +39,19 @@ package enum Sabotage: CaseIterable {
     }
 }
 
-/// A worker's end of an AMQP connection with a defect. Each connection loses, or repeats, one publish at most.
+/// A worker's end of an AMQP connection with a defect. Each connection loses or repeats at most one publish.
 package final class SabotagedEngine: Engine {
     private let engine: any Engine
     private let sabotage: Sabotage
     private var said = AMQPFrames(skipping: 8)
     private var heard = AMQPFrames()
-    /// What the worker says without knowing, and what it believes to have heard.
+    /// Frames sent without the worker's knowledge, and frames that only it receives.
     private var added: [[UInt8]] = []
     private var believed: [[UInt8]] = []
-    /// How many publishes the worker has made, and which of them was lost or repeated.
+    /// The number of the worker's publishes, and the one that was lost or repeated.
     private var publishes: UInt64 = 0
     private var victim: UInt64?
-    /// The frames of the publish that is on its way, and how many bytes of its body are still to come.
+    /// The frames of the current publish, and the outstanding bytes of its body.
     private var publish: [[UInt8]] = []
     private var missing = 0
 
@@ -96,7 +96,7 @@ package final class SabotagedEngine: Engine {
         added = []
     }
 
-    // MARK: Changes
+    // MARK: Frame changes
 
     private func hear(_ frame: [UInt8]) -> [UInt8]? {
         switch AMQPFrames.method(frame) {
@@ -109,7 +109,7 @@ package final class SabotagedEngine: Engine {
         return frame
     }
 
-    /// A confirm as it would be if the victim had been published, and once.
+    /// The confirm that the broker would send if the victim had been published once.
     private func renumbered(_ frame: [UInt8]) -> [UInt8]? {
         guard let victim else { return frame }
         var tag = frame[11..<19].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
@@ -122,7 +122,7 @@ package final class SabotagedEngine: Engine {
         return Array(frame[..<11]) + AMQPFrames.bytes(tag) + Array(frame[19...])
     }
 
-    /// The frame with as many bytes.
+    /// A copy of the frame of the same length.
     private func denying(_ frame: [UInt8]) -> [UInt8] {
         let claim = Array(#""processed":"yes""#.utf8)
         guard let place = frame.firstRange(of: claim) else { return frame }
@@ -172,7 +172,7 @@ private struct AMQPFrames {
         self.header = header
     }
 
-    /// - Returns: What is complete.
+    /// - Returns: The complete frames.
     mutating func append(_ bytes: [UInt8]) -> [[UInt8]] {
         rest += bytes
         var frames: [[UInt8]] = []

@@ -1,10 +1,9 @@
 package import Core
 package import TestSupport
 
-/// The network as one worker sees it: its attempts to connect to APNs are noted, and what a broken worker says to the
-/// broker is changed on its way.
+/// The network of one worker: its connects to APNs are recorded, and a broken worker's output to the broker is changed.
 package final class WorkerNetwork: Network {
-    /// When it tried to connect to APNs.
+    /// The times of its connects to APNs.
     package private(set) var connects: [Instant] = []
     private let network: MemoryNetwork
     private let sabotage: Sabotage?

@@ -4,7 +4,7 @@ package import Monitoring
 import Runtime
 
 extension World {
-    /// What the control thread knows of the workers that run.
+    /// The control thread's view of the running workers.
     package func observation(_ credentials: [Observation.Credential] = []) -> Observation {
         Observation(
             workers: running.map {

@@ -3,7 +3,7 @@ package import Operations
 package import TestSupport
 
 extension World {
-    /// Lets time pass until a run is finished, at most so long.
+    /// Advances time until a run is finished, within a limit.
     ///
     /// - Returns: whether it is.
     package func finish(_ run: any Run, within limit: Duration = .seconds(120)) -> Bool {
@@ -14,9 +14,9 @@ extension World {
 }
 
 extension MemoryNetwork {
-    /// Lets time pass with a run that is on this network alone.
+    /// Advances time with a run on this network alone.
     ///
-    /// - Parameter turn: called after each step of it; says whether it did something that no engine shows.
+    /// - Parameter turn: called after each step; returns whether it did something that no engine shows.
     package func advance(by duration: Duration, _ run: any Run, _ turn: () -> Bool = { false }) {
         advance(by: duration, deadline: { run.isFinished ? nil : run.nextDeadline }) {
             guard !run.isFinished else { return false }

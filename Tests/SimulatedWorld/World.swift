@@ -10,7 +10,7 @@ import System
 import TLS
 package import TestSupport
 
-/// A broker, a whole worker and an APNs, joined in memory on virtual time.
+/// An in-memory broker, a whole worker and an APNs, on virtual time.
 package final class World {
     package static let broker = Endpoint(host: "broker", port: 5672)
     package static let apns = Endpoint(host: "apns.test", port: 443)
@@ -19,30 +19,30 @@ package final class World {
 
     package let broker = Broker()
     package let network: MemoryNetwork
-    /// What the workers run beside them.
+    /// The workers' current configuration.
     package let programs: MemoryPrograms
     package private(set) var configuration: Configuration
-    /// What it was before any reload.
+    /// The configuration before any reload.
     package let original: Configuration
-    /// What the workers run; `nil` before there is one.
+    /// The workers' files; `nil` before there is a worker.
     private var plan: AppPlan?
-    /// What every APNs of this world has seen.
+    /// The requests of all of this world's APNs servers.
     package let ledger = SimulatorLedger(keepsPayloads: true)
-    /// The channels that they all know.
+    /// The channels that they all share.
     package let channels = ChannelRegistry(limit: ChannelOperation.maximumChannels)
     package private(set) var apns: SimulatorContext
     package private(set) var scriptSetAt = Instant.distantFuture
-    /// The workers that run, the oldest first.
+    /// The running workers, the oldest first.
     package private(set) var running: [Worker] = []
-    /// What each worker that was ever started sees of the network, the first one first.
+    /// The network of each worker ever started, the first one first.
     package private(set) var outlooks: [WorkerNetwork] = []
-    /// How often the configuration was read again.
+    /// The number of reloads.
     package private(set) var reloads = 0
     /// How far the workers' wall clock is ahead of APNs's.
     package var clockError = Duration.zero
-    /// How the workers of this world are broken, if they are.
+    /// The defect of this world's workers, if any.
     private let sabotage: Sabotage?
-    /// Whether workers take few deliveries at first, as they do in processes.
+    /// Whether workers start with a small prefetch, as in processes.
     package var startsSlowly = false
     package private(set) var events: [Worker.Event] = []
     /// What the control thread has of the workers' traces.
@@ -50,13 +50,13 @@ package final class World {
     /// Refuse connections.
     package var isBrokerDown = false
     package var isAPNsDown = false
-    /// What else lives on this network's time.
+    /// Other parts on this network's time.
     package var guests: [any Run] = []
-    /// Called after each of the worker's turns.
+    /// Called after each worker turn.
     package var check: () -> Void = {}
     private let folder: TemporaryDirectory
     private let seed: UInt64
-    /// What workers that start from now on log to.
+    /// The log of workers that start from now on.
     package var log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
 
     package init(
@@ -94,14 +94,14 @@ package final class World {
 
     private static let retries = ".retry."
 
-    /// What waits in the retry queues.
+    /// The messages in the retry queues.
     package var parked: [Broker.Message] {
         broker.queues.keys.sorted().filter { $0.contains(Self.retries) }.flatMap { broker.messages(in: $0) }
     }
 
     package static let queues = ["push.requests", "push.results", "push.feedback", "push.dead", "replies"]
 
-    /// - Parameter folder: holds the files that it names; they are read when a worker starts.
+    /// - Parameter folder: holds the configured files; they are read when a worker starts.
     package static func configuration(
         in folder: String = "/nowhere", _ edit: (inout Configuration) -> Void = { _ in }
     ) throws -> Configuration {
@@ -127,7 +127,7 @@ package final class World {
             environment: { _ in nil },
             readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
         ).configuration
-        // Pauses may last as long as a test looks at them; how long they may last is another test's matter.
+        // Long enough never to end a pause; other tests cover the hold time.
         configuration.hold = .seconds(86_400)
         edit(&configuration)
         return configuration
@@ -156,7 +156,7 @@ package final class World {
         }
     }
 
-    // MARK: What tests see
+    // MARK: Results
 
     /// A result or a dead letter.
     package struct Published {
@@ -183,15 +183,15 @@ package final class World {
         broker.messages(in: queue).map { Published($0) }
     }
 
-    /// How often APNs looked at a notification, whatever became of it.
+    /// The number of notifications that APNs handled, with any outcome.
     package var sent: Int { ledger.statistics.requests }
 
-    // MARK: What tests do
+    // MARK: Test actions
 
-    /// How many workers were ever started.
+    /// The number of workers ever started.
     package var workers: Int { outlooks.count }
 
-    /// What both clocks of the workers say.
+    /// Both clocks of the workers.
     package var moment: Moment {
         var moment = network.moment
         moment.wall.milliseconds += clockError.nanoseconds / 1_000_000
@@ -216,7 +216,7 @@ package final class World {
         settle()
     }
 
-    /// Reads the configuration again, as every process does that gets SIGHUP.
+    /// Reloads the configuration, as every process does on SIGHUP.
     package func reload(_ edit: (inout Configuration) throws -> Void = { _ in }) throws {
         var new = configuration
         try edit(&new)
@@ -230,12 +230,12 @@ package final class World {
         settle()
     }
 
-    /// A signing key beside the one that the configuration starts with.
+    /// A second signing key beside the configuration's first.
     package var otherKey: Configuration.Credential {
         .token(keyFile: FilePath(folder.file("OtherKey.p8")), keyID: "NEWKEY1234", teamID: "DEF123GHIJ")
     }
 
-    /// Kills all processes: nothing is finished, their connections are gone.
+    /// Kills all processes: nothing is finished, and their connections are gone.
     package func kill() {
         running = []
         cut(Self.broker)
@@ -247,7 +247,7 @@ package final class World {
         settle()
     }
 
-    /// Cuts the worker's connection that consumes, or the one that publishes.
+    /// Cuts the worker's consuming connection, or the publishing one.
     package func cut(consuming: Bool) {
         for link in network.links {
             guard let engine = link.server as? BrokerEngine, engine.isConsuming == consuming else { continue }
@@ -256,7 +256,7 @@ package final class World {
         settle()
     }
 
-    /// From now on connections to APNs meet another script; those that are open stay with the old one.
+    /// New connections to APNs get another script; open ones keep the old one.
     package func setScript(_ script: String) throws {
         scriptSetAt = network.now
         apns = try Self.apns(script, seed: seed &+ 1, ledger, channels, at: network.moment)
@@ -282,7 +282,7 @@ package final class World {
         network.advance(by: duration, deadline: { self.nextDeadline }, turn: turn)
     }
 
-    /// Lets time pass until something holds, at most so long.
+    /// Advances time until a condition holds, within a limit.
     package func pass(atMost limit: Duration, until condition: () -> Bool) -> Bool {
         let end = network.now + limit
         settle()
@@ -295,7 +295,7 @@ package final class World {
         return true
     }
 
-    /// Whether the broker and the worker have nothing left to do.
+    /// Whether the broker and the worker have finished all requests.
     package var isQuiet: Bool {
         broker.messages(in: "push.requests").isEmpty && parked.isEmpty && broker.unsettledCount == 0
             && running.allSatisfy { $0.counters.unsettled == 0 }
@@ -331,7 +331,7 @@ package final class World {
     }
 }
 
-/// A server's certificate, and what clients need to speak to it.
+/// A server's certificate, and what its clients need to trust it.
 private enum Credentials {
     // Certificates are checked against the real clock, wherever they are used.
     static let authority = CertificateAuthority(commonName: "A test authority", now: SystemClock.now().wall)

@@ -7,7 +7,7 @@ import Testing
 @Suite("The simulator's behaviour on demand")
 struct BehaviourTests {
     @Test(
-        "Built-in device tokens bring their outcomes",
+        "Built-in device tokens have their outcomes",
         arguments: [
             ("dead", "410 {\"reason\":\"Unregistered\",\"timestamp\":1795132800000}"),
             ("DEAD", "410 {\"reason\":\"Unregistered\",\"timestamp\":1795132800000}"),
@@ -24,7 +24,7 @@ struct BehaviourTests {
         #expect(provider.reason(try provider.send(token: prefix + Samples.token)) == answer)
     }
 
-    @Test("Built-in device tokens can be late, silent, reset, cut and closing")
+    @Test("Built-in device tokens can delay, be silent, reset, cut and close")
     func builtInTrouble() throws {
         let provider = try Provider()
         let late = try provider.send(token: "1a7e")
@@ -53,7 +53,7 @@ struct BehaviourTests {
         #expect(ceding.context.ledger.statistics.ceded == 1)
     }
 
-    @Test("Built-in device tokens can be turned off, and a script's line comes before them")
+    @Test("Built-in device tokens can be turned off, and a script's line overrides them")
     func overruled() throws {
         let off = try Provider(script: "set built-in-tokens off")
         #expect(off.reason(try off.send(token: "dead")) == "200 ")
@@ -61,7 +61,7 @@ struct BehaviourTests {
         #expect(script.reason(try script.send(token: "dead")) == "200 ")
     }
 
-    @Test("Lines apply together, and the first answer wins")
+    @Test("Lines apply together, and the first response wins")
     func lines() throws {
         let provider = try Provider(
             script: """
@@ -80,7 +80,7 @@ struct BehaviourTests {
         #expect(provider.reason(try provider.send()) == "200 ")
     }
 
-    @Test("Topics and push types choose lines too")
+    @Test("Topics and push types select lines too")
     func otherConditions() throws {
         let provider = try Provider(
             script: """
@@ -94,7 +94,7 @@ struct BehaviourTests {
         #expect(provider.reason(voip) == "500 {\"reason\":\"InternalServerError\"}")
     }
 
-    @Test("Counting goes over the server or the connection")
+    @Test("Requests are counted for the server or the connection")
     func counting() throws {
         let context = try Provider.context(
             """
@@ -109,7 +109,7 @@ struct BehaviourTests {
         #expect(try statuses(3) == [429, 503, 200])
     }
 
-    @Test("A condition counts only what the conditions before it let through")
+    @Test("A condition counts only the requests that pass the previous conditions")
     func countingWithConditions() throws {
         let provider = try Provider(script: "token 01*, first 2 requests: 503 ServiceUnavailable")
         let statuses = try ["01", "02", "01", "01", "02"].map { provider.status(try provider.send(token: $0)) }
@@ -126,7 +126,7 @@ struct BehaviourTests {
         #expect(statuses == [503, 500, 200])
     }
 
-    @Test("Chance follows its seed")
+    @Test("A random choice follows its seed")
     func chance() throws {
         func statuses(_ seed: UInt64) throws -> [UInt16?] {
             let provider = try Provider(script: "chance 30%: 503 ServiceUnavailable") { $0.seed = seed }
@@ -138,7 +138,7 @@ struct BehaviourTests {
         #expect((30...90).contains(first.count { $0 == 503 }))
     }
 
-    @Test("A delayed answer is lost when its connection is")
+    @Test("A delayed response is lost with its connection")
     func lostAnswer() throws {
         let provider = try Provider(script: "token 01*: delay 1s")
         try provider.send(token: "01")
@@ -148,7 +148,7 @@ struct BehaviourTests {
         #expect(provider.engine.nextDeadline == nil)
     }
 
-    @Test("A delayed answer is lost when its stream is")
+    @Test("A delayed response is lost with its stream")
     func cancelledStream() throws {
         let provider = try Provider(script: "token 01*: delay 1s")
         try provider.send(token: "01")
@@ -170,7 +170,7 @@ struct BehaviourTests {
         #expect(provider.responses[late] != nil)
     }
 
-    @Test("Bodies can be missing, no JSON, or huge")
+    @Test("Bodies can be missing, not JSON, or huge")
     func bodies() throws {
         let provider = try Provider(
             script: """
@@ -188,7 +188,7 @@ struct BehaviourTests {
 
     // MARK: GOAWAY
 
-    @Test("GOAWAY after so many requests answers them, refuses what follows, then closes")
+    @Test("GOAWAY after a number of requests answers them, refuses later ones, then closes")
     func goawayAfterRequests() throws {
         let provider = try Provider(script: "after 3 requests: goaway Shutdown last=this")
         try provider.send()
@@ -201,7 +201,7 @@ struct BehaviourTests {
         #expect(provider.context.ledger.statistics.ceded == 2)
     }
 
-    @Test("GOAWAY waits for delayed answers before it closes")
+    @Test("GOAWAY waits for delayed responses before it closes")
     func goawayWithDelay() throws {
         let provider = try Provider(script: "token 01*: delay 1s\ntoken 02*: goaway IdleTimeout")
         try provider.send()
@@ -229,7 +229,7 @@ struct BehaviourTests {
         #expect(never.goaways.count == 1 && !never.isClosed)
     }
 
-    @Test("GOAWAY can leave out its request, or all of them")
+    @Test("GOAWAY can exclude its request, or all of them")
     func goawayLast() throws {
         let before = try Provider(script: "token 02*: goaway Shutdown last=before")
         let first = try before.send()
@@ -252,7 +252,7 @@ struct BehaviourTests {
         let provider = try Provider(
             script: "token 01*: delay 1s\nafter 3 requests: goaway Shutdown announced=100ms")
         try provider.send()
-        // An answer that is still due keeps the client listening for the second.
+        // An outstanding response keeps the client listening for the second GOAWAY.
         let late = try provider.send(token: "01")
         let handles = try [provider.submit(), provider.submit()]
         try provider.exchange()
@@ -267,7 +267,7 @@ struct BehaviourTests {
         #expect(provider.isClosed && provider.hasFarewell)
     }
 
-    @Test("A connection ends by its age or its idleness")
+    @Test("A connection ends by its age or idle time")
     func ageAndIdleness() throws {
         let aged = try Provider(script: "after 10s: goaway Shutdown")
         try aged.advance(by: .milliseconds(9999))
@@ -285,7 +285,7 @@ struct BehaviourTests {
         #expect(idle.isClosed)
     }
 
-    @Test("A cut comes after an answer that its line gives, and has no farewell")
+    @Test("A cut follows the response of its line, without GOAWAY")
     func cut() throws {
         let provider = try Provider(script: "token 01*: 200, cut")
         let handle = try provider.send(token: "01")

@@ -40,7 +40,7 @@ struct BroadcastRulesTests {
     }
 
     @Test(
-        "Every broken header brings Apple's status and reason",
+        "Every invalid header is refused with Apple's status and reason",
         arguments: [
             (":method", "GET", 405, "MethodNotAllowed"),
             ("apns-request-id", "x", 400, "BadMessageId"),
@@ -60,14 +60,14 @@ struct BroadcastRulesTests {
         #expect(answer([name: value]) == Answer(UInt16(status), reason))
     }
 
-    @Test("A channel that stores nothing takes only messages that expire at once")
+    @Test("A channel without storage accepts only messages that expire at once")
     func expiration() {
         addChannel(.noMessageStored)
         #expect(answer() == nil)
         #expect(answer(["apns-expiration": "1795219200"]) == Answer(400, "BadExpirationDate"))
     }
 
-    @Test("A broadcast has 5120 bytes at most and is a payload like others")
+    @Test("A broadcast has at most 5120 bytes and is a payload like others")
     func payload() {
         addChannel()
         let text = { (count: Int) in Array("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: count - 10) }
@@ -104,7 +104,7 @@ struct BroadcastRulesTests {
 
     static let create = "{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1}"
 
-    @Test("A channel is created, read, listed, deleted, and then gone")
+    @Test("A channel is created, read, listed and deleted, and then does not exist")
     func lifeOfAChannel() throws {
         let created = manage("POST", Self.create)
         #expect(created.answer == Answer(201))
@@ -124,7 +124,7 @@ struct BroadcastRulesTests {
     }
 
     @Test(
-        "A channel that cannot be created brings Apple's reason",
+        "A channel that cannot be created is refused with Apple's reason",
         arguments: [
             ("", "PayloadEmpty"), ("x", "BadRequestPayload"), ("{}", "MissingPushType"),
             ("{\"push-type\":\"LiveActivity\"}", "MissingChannelQueueSize"),
@@ -143,7 +143,7 @@ struct BroadcastRulesTests {
         #expect(manage("POST", Self.create).answer == Answer(400, "CannotCreateChannelConfig"))
     }
 
-    @Test("A channel request without its channel says so")
+    @Test("A channel request without its channel is refused as such")
     func missingChannel() {
         #expect(manage("GET").answer == Answer(400, "MissingChannelId"))
         #expect(manage("DELETE", channel: Array("*".utf8)).answer == Answer(400, "BadChannelId"))

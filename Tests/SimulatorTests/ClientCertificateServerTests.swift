@@ -7,7 +7,7 @@ import Testing
 
 @testable import Simulator
 
-/// curl shows a certificate over real sockets.
+/// curl presents a certificate over real sockets.
 @Suite(
     "The simulator and curl with a certificate", .timeLimit(.minutes(15)),
     .enabled(if: unsafe access("/usr/bin/curl", X_OK) == 0, "curl is not installed"))
@@ -21,14 +21,14 @@ struct ClientCertificateServerTests {
         authority = CertificateAuthority(commonName: "Clients", now: now)
     }
 
-    /// A simulator that reads the authority as `set client-ca` does.
+    /// A simulator with the client authority, as `set client-ca` configures it.
     private func fixture() throws -> Fixture {
         let folder = try TemporaryDirectory()
         try folder.write(authority.certificatePEM, to: "clients.pem")
         return try Fixture("set client-ca \(folder.file("clients.pem"))")
     }
 
-    /// What curl hears with a certificate and without a token: one line, and its exit status.
+    /// curl's output with a certificate and without a token: one line, and its exit status.
     private func post(
         _ fixture: Fixture, _ issued: (certificatePEM: String, privateKeyPEM: String)
     ) throws -> [String] {
@@ -40,7 +40,7 @@ struct ClientCertificateServerTests {
             ])
     }
 
-    @Test("A certificate for the topic is enough, one for another is not")
+    @Test("A certificate for the topic suffices, one for another topic does not")
     func topics() throws {
         let fixture = try fixture()
         #expect(try post(fixture, authority.issueProvider(bundleID: "com.example.MyApp")) == [" 200 2"])
@@ -53,14 +53,14 @@ struct ClientCertificateServerTests {
         #expect(fixture.server.ledger.failures.isEmpty)
     }
 
-    @Test("At the same port a provider token is still good")
+    @Test("On the same port a provider token is still valid")
     func token() throws {
         let fixture = try fixture()
         #expect(try fixture.curl(["00fc"]) == [" 200 2"])
         #expect(try fixture.curl(["00fc"], []) == ["{\"reason\":\"MissingProviderToken\"} 403 2"])
     }
 
-    @Test("A certificate that has expired, or comes from elsewhere, ends the handshake")
+    @Test("An expired certificate, or one of another authority, ends the handshake")
     func refused() throws {
         let fixture = try fixture()
         let past = WallTime(milliseconds: now.milliseconds - 3_600_000)

@@ -4,14 +4,14 @@ import TLS
 import TestSupport
 import Testing
 
-/// The simulator asks for client certificates, and believes those of its authority.
+/// The simulator requests client certificates, and trusts those of its authority.
 @Suite("The certificate of a client")
 struct ClientCertificateTests {
     private typealias Topic = ProviderExtensions.Topic
 
     private static let authority = CertificateAuthority(commonName: "Clients", now: Samples.start.wall)
 
-    /// Of an app, its VoIP service and its complication.
+    /// For an app, its VoIP service and its complication.
     private static let universal = authority.issueProvider(
         bundleID: "com.example.MyApp",
         topics: [
@@ -38,7 +38,7 @@ struct ClientCertificateTests {
             identity: issued.map { .pemText(certificates: $0.certificatePEM, privateKey: $0.privateKeyPEM) })
     }
 
-    /// The answer to a notification with these headers and no provider token: "200 " or status and reason.
+    /// The response to a notification with these headers and no provider token: "200 " or status and reason.
     private func answer(
         _ provider: Provider, type: String? = "alert", topic: String? = "com.example.MyApp"
     ) throws -> String {
@@ -50,7 +50,7 @@ struct ClientCertificateTests {
         "\(status) {\"reason\":\"\(reason)\"}"
     }
 
-    @Test("A certificate takes the place of the provider token, which is ignored then")
+    @Test("A certificate replaces the provider token, which is then ignored")
     func insteadOfToken() throws {
         let provider = try provider(Self.single)
         #expect(provider.limits.last == 1000)
@@ -59,7 +59,7 @@ struct ClientCertificateTests {
         #expect(provider.status(handle) == 200)
     }
 
-    @Test("A client without a certificate needs a token, at the same port")
+    @Test("A client without a certificate needs a token, on the same port")
     func both() throws {
         let provider = try provider(nil)
         #expect(provider.limits == [1])
@@ -68,14 +68,14 @@ struct ClientCertificateTests {
         #expect(provider.limits == [1, 1000])
     }
 
-    @Test("The only topic is the default; of several one has to be named")
+    @Test("A single topic is the default; one of several must be named")
     func defaultTopic() throws {
         #expect(try answer(provider(Self.single), topic: nil) == "200 ")
         #expect(try answer(provider(Self.universal), topic: nil) == Self.refused(400, "MissingTopic"))
     }
 
     @Test(
-        "A push type is taken if its topic is listed",
+        "A push type is accepted if its topic is listed",
         arguments: [
             ("alert", "", true), ("background", "", true), ("voip", ".voip", true),
             ("complication", ".complication", true), ("widgets", ".push-type.widgets", false),
@@ -127,7 +127,7 @@ struct ClientCertificateTests {
         #expect(try answer(provider) == "200 ")
     }
 
-    @Test("A certificate for the other environment says so, and one for both is for each")
+    @Test("A certificate for the other environment is refused as such, and one for both is accepted in each")
     func environment() throws {
         for environment in Environment.allCases {
             let single = Self.authority.issueProvider(bundleID: "com.example.MyApp", environments: [environment])
@@ -148,7 +148,7 @@ struct ClientCertificateTests {
 
     @Test("A certificate that expires on an open connection is bad from then on")
     func expires() throws {
-        // TLS looks at the system's clock, which is to find it valid; the simulator's is moved.
+        // TLS uses the system's clock, for which it must be valid; the simulator's clock is moved.
         let lifetime: Int64 = 3000 * 86_400
         let end = WallTime(milliseconds: Samples.start.wall.milliseconds + lifetime * 1000)
         let provider = try provider(Self.authority.issueProvider(bundleID: "com.example.MyApp", validUntil: end))
@@ -179,13 +179,13 @@ struct ClientCertificateTests {
                 == Self.refused(403, "TopicMismatch"))
     }
 
-    @Test("A script hears of a certificate as of a provider token")
+    @Test("A script handles a certificate like a provider token")
     func authenticated() throws {
         let provider = try provider(Self.single, "authenticated: settings streams=7")
         #expect(provider.limits.last == 7)
     }
 
-    @Test("An authority that is none is refused at the start")
+    @Test("An invalid authority is refused at the start")
     func badAuthority() {
         let failure = #expect(throws: SimulatorError.self) {
             _ = try Provider.context { $0.clientAuthorityPEM = "nothing" }

@@ -25,7 +25,7 @@ struct CredentialBindingTests {
             header.map { Array($0.utf8) }, at: Samples.moment(time), try ProviderKeyRing(keys), configuration)
     }
 
-    /// Why a token is refused.
+    /// The reason for refusing a token.
     private mutating func cause(
         _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
     ) throws -> String? {
@@ -34,7 +34,7 @@ struct CredentialBindingTests {
     }
 
     @Test(
-        "The cause of a refusal names the part of the token that is wrong",
+        "The cause of a refusal names the wrong part of the token",
         arguments: [
             (
                 #"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":"1795219200"}"#,
@@ -60,7 +60,7 @@ struct CredentialBindingTests {
         #expect(try self.cause("bearer \(parts.joined(separator: "."))") == cause)
     }
 
-    @Test("The cause of a refusal says what does not fit: header, key, team, signature, clock")
+    @Test("The cause of a refusal names the mismatch: header, key, team, signature or clock")
     mutating func cause() throws {
         #expect(try cause(nil) == "authorization is missing")
         #expect(try cause("bearer a.b") == "the provider token has 2 parts between dots instead of 3")
@@ -85,13 +85,13 @@ struct CredentialBindingTests {
     }
 
     @Test(
-        "No token is missing, whatever form the nothing has", arguments: [nil, "", "bearer", "bearer ", "Basic abcdef"])
+        "Every form of no token is refused as missing", arguments: [nil, "", "bearer", "bearer ", "Basic abcdef"])
     mutating func missing(header: String?) throws {
         #expect(try check(header) == refused(403, "MissingProviderToken"))
     }
 
     @Test(
-        "A token that is not one is invalid",
+        "A malformed token is invalid",
         arguments: [
             "bearer x", "bearer a.b.c", "bearer ..", "bearer e30.e30.e30",
         ])
@@ -100,13 +100,13 @@ struct CredentialBindingTests {
         #expect(!binding.isBound)
     }
 
-    @Test("A token of the right form is believed where no key is known")
+    @Test("A well-formed token is accepted if no key is known")
     mutating func unknownKeys() throws {
         #expect(try check(Samples.bearer()) == valid)
         #expect(binding.isBound)
     }
 
-    @Test("Key, team and signature have to be right where keys are known")
+    @Test("Key, team and signature must be correct if keys are known")
     mutating func knownKeys() throws {
         let invalid = refused(403, "InvalidProviderToken")
         let other = SigningKey.generate().pkcs8PEM
@@ -119,7 +119,7 @@ struct CredentialBindingTests {
                 == refused(429, "TooManyProviderTokenUpdates"))
     }
 
-    @Test("Without a public key the signature is not looked at")
+    @Test("Without a public key the signature is not checked")
     mutating func noPublicKey() throws {
         var key = Self.key
         key.publicKeyPEM = nil
@@ -128,7 +128,7 @@ struct CredentialBindingTests {
         #expect(verdict == .valid(keyTopics: [Array("com.example.MyApp".utf8)]))
     }
 
-    @Test("One public key can stand for all key IDs and teams")
+    @Test("One public key can serve all key IDs and teams")
     mutating func anyKey() throws {
         let ring = try ProviderKeyRing([], publicKeyPEM: Samples.signingKey)
         func verdict(_ bearer: String) -> CredentialBinding.Verdict {
@@ -140,14 +140,14 @@ struct CredentialBindingTests {
         #expect(throws: SimulatorError.self) { try ProviderKeyRing([], publicKeyPEM: "no key") }
     }
 
-    @Test("A key for the other environment says so")
+    @Test("A key for the other environment is refused as such")
     mutating func environment() throws {
         var key = Self.key
         key.environment = .development
         #expect(try check(Samples.bearer(), keys: [key]) == refused(403, "BadEnvironmentKeyIdInToken"))
     }
 
-    @Test("A token lives for an hour to the second")
+    @Test("A token is valid for an hour to the second")
     mutating func age() throws {
         let bearer = Samples.bearer()
         #expect(try check(bearer) == valid)
@@ -157,7 +157,7 @@ struct CredentialBindingTests {
         #expect(try other.check(bearer, at: .seconds(3601)) == refused(403, "ExpiredProviderToken"))
     }
 
-    @Test("A token from the future is invalid beyond the clocks' difference")
+    @Test("A token from the future is invalid beyond the permitted clock difference")
     mutating func future() throws {
         let now = Samples.start.wall.seconds
         #expect(try check(Samples.bearer(issuedAt: now + 61)) == refused(403, "InvalidProviderToken"))
@@ -166,7 +166,7 @@ struct CredentialBindingTests {
         #expect(try check(Samples.bearer(issuedAt: now + 60)) == valid)
     }
 
-    @Test("A token is changed every 20 minutes at most, and the one before stays good")
+    @Test("A token may be changed once in 20 minutes, and the previous one stays valid")
     mutating func updates() throws {
         let now = Samples.start.wall.seconds
         let tooMany = refused(429, "TooManyProviderTokenUpdates")
@@ -180,7 +180,7 @@ struct CredentialBindingTests {
         #expect(try check(Samples.bearer(issuedAt: now + 2400), at: .seconds(2400)) == valid)
     }
 
-    @Test("A connection that was opened with an old token may renew it at once, but only once")
+    @Test("A connection opened with an old token may renew it at once, but only once")
     mutating func oldFirstToken() throws {
         let now = Samples.start.wall.seconds
         #expect(try check(Samples.bearer(issuedAt: now - 3000)) == valid)

@@ -7,13 +7,13 @@ struct DocumentationTests {
     let lines: [Substring]
 
     init() throws {
-        // Tests/SimulatorTests/DocumentationTests.swift lies three levels below the package.
+        // Tests/SimulatorTests/DocumentationTests.swift is three levels below the package.
         let package = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         lines = try TextFile.read("/\(package)/docs/start/simulator.md").split(
             separator: "\n", omittingEmptySubsequences: false)
     }
 
-    @Test("Its script means what it says")
+    @Test("Its script examples have the documented effect")
     func script() throws {
         let start = try #require(lines.firstIndex(of: "```script"))
         let end = try #require(lines[start...].firstIndex(of: "```"))
@@ -31,7 +31,7 @@ struct DocumentationTests {
         #expect(prefixes == BuiltInTokens.all.map(\.prefix.description))
     }
 
-    @Test("It lists every action, and how every answer can be bent")
+    @Test("It lists every action, and every change to a response")
     func actions() {
         let cells = lines.filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
         for verb in ScriptParser.verbs {

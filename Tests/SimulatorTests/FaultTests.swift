@@ -5,11 +5,11 @@ import Testing
 
 @testable import Simulator
 
-/// What no healthy server does, and a client has to survive.
+/// Faults that no healthy server has, and that a client must survive.
 @Suite("The simulator's faults")
 struct FaultTests {
     @Test(
-        "The identifier of an answer can be missing, of nobody, in upper case, or none at all",
+        "The apns-id of a response can be the same, absent, in upper case or invalid",
         arguments: [
             ("same", Samples.id), ("none", nil), ("upper", Samples.id.uppercased()), ("garbage", "not a UUID"),
         ])
@@ -20,7 +20,7 @@ struct FaultTests {
         #expect(provider.header("apns-id", of: handle) == expected)
     }
 
-    @Test("An answer with another identifier brings one that nobody sent, broadcasts as well")
+    @Test("A response with another identifier has an unknown one, also for broadcasts")
     func otherIdentifier() throws {
         let provider = try Provider(
             script: "topic *: 200 id=other\nset channel \(Samples.channelID) app=com.example.MyApp")
@@ -41,7 +41,7 @@ struct FaultTests {
         #expect(provider.status(try provider.send()) == 200)
     }
 
-    @Test("A body can end in its middle")
+    @Test("A body can be truncated")
     func truncatedBody() throws {
         let provider = try Provider(script: "token 01*: 410 Unregistered body=truncated")
         #expect(provider.reason(try provider.send(token: "01")) == "410 {\"reason\":\"")
@@ -59,7 +59,7 @@ struct FaultTests {
         #expect(provider.isClosed && !provider.hasFarewell)
     }
 
-    @Test("A connection with an unfinished answer can be said farewell to")
+    @Test("A connection with an unfinished response can get GOAWAY")
     func farewellWithUnfinishedAnswer() throws {
         let provider = try Provider(script: "token 01*: 400 BadTopic body=withheld\ntoken 02*: goaway Shutdown")
         try provider.send(token: "01")
@@ -87,9 +87,9 @@ struct FaultTests {
             HTTP2ErrorCode.resetFrame(stream: 0x0102, .refusedStream) == [0, 0, 4, 3, 0, 0, 0, 1, 2, 0, 0, 0, 7])
     }
 
-    @Test("An answer can come before the body of its request")
+    @Test("A response can precede the body of its request")
     func earlyAnswer() throws {
-        // Without a window the client has sent nothing but headers.
+        // Without a window the client has sent only headers.
         let provider = try Provider(
             script: """
                 set window 0
@@ -100,7 +100,7 @@ struct FaultTests {
                 """)
         let early = try provider.send(token: "01")
         #expect(provider.reason(early) == "413 {\"reason\":\"PayloadTooLarge\"}")
-        // Nothing was said about the whole request, which never came.
+        // The incomplete request has no further response.
         #expect(provider.context.ledger.statistics.requests == 1)
         #expect(provider.context.ledger.statistics.answers == [413: 1])
         let again = try provider.send(token: "01")
@@ -108,7 +108,7 @@ struct FaultTests {
         #expect(provider.status(try provider.send(token: "02")) == 400)
     }
 
-    @Test("A request that was answered early is not looked at again when its body comes")
+    @Test("A request that was answered early is not handled again when its body arrives")
     func earlyAnswerWithBody() throws {
         let provider = try Provider(script: "token 01*: early, 413 PayloadTooLarge")
         #expect(provider.status(try provider.send(token: "01")) == 413)
@@ -117,7 +117,7 @@ struct FaultTests {
         #expect(provider.context.ledger.statistics.answers == [413: 1, 200: 1])
     }
 
-    @Test("Everything can be held back: SETTINGS, acknowledgements, answers")
+    @Test("Everything can be delayed: SETTINGS, acknowledgements, responses")
     func hold() throws {
         let provider = try Provider(script: "connect: hold 5s\ntoken 01*: hold 1s")
         #expect(provider.limits.isEmpty)
@@ -133,7 +133,7 @@ struct FaultTests {
         #expect(provider.status(second) == 200)
     }
 
-    @Test("PINGs come by the number")
+    @Test("Any number of PINGs can be sent")
     func pings() throws {
         let provider = try Provider(script: "token 01*: ping 100")
         try provider.send(token: "01")
@@ -151,7 +151,7 @@ struct FaultTests {
         #expect(provider.context.ledger.failures.isEmpty)
     }
 
-    @Test("The last stream that HTTP/2 has is one like others")
+    @Test("The last stream ID of HTTP/2 works like others")
     func lastStream() throws {
         let provider = try Provider(Provider.context(), firstStreamID: .max)
         #expect(provider.status(try provider.send()) == 200)

@@ -6,7 +6,7 @@ import Testing
 struct JSONObjectTests {
     func parse(_ text: String) -> JSONObject? { JSONObject(Array(text.utf8)[...]) }
 
-    @Test("A valid one gives its members as they stand in the text")
+    @Test("A valid one has its members as written in the text")
     func members() throws {
         let object = try #require(parse(" { \"a\" : \"x\\\"y\", \"b\":[1,{\"c\":null}] ,\"n\": -1.5e+3, \"i\":42}\n"))
         #expect(object.members.count == 4)
@@ -20,7 +20,7 @@ struct JSONObjectTests {
     }
 
     @Test(
-        "Anything else is none",
+        "Any other text is refused",
         arguments: [
             "", "1", "[]", "null", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":01}", "{\"a\":1.}",
             "{\"a\":-}",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Simulator
 
-/// Keeps what it is called with.
+/// Records its calls.
 private final class Observer: SimulatorObserver {
     private(set) var records: [SimulatorLedger.Record] = []
     private(set) var times: [WallTime] = []
@@ -30,7 +30,7 @@ struct ObserverTests {
         return try Provider(context)
     }
 
-    @Test("It gets every request with its payload, its answer and the time, and the ledger keeps no payload")
+    @Test("It gets every request with payload, response and time, and the ledger keeps no payload")
     func accepted() throws {
         let provider = try provider()
         try provider.advance(by: .seconds(2))
@@ -93,7 +93,7 @@ struct ObserverTests {
             ])
     }
 
-    @Test("It gets the failure of a connection")
+    @Test("It is notified of a connection's failure")
     func failure() throws {
         let context = try Provider.context()
         context.observer = observer

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The rules of a notification")
 struct RequestRulesTests {
-    /// What a request without regard to its provider token meets.
+    /// The response to a request, without regard to its provider token.
     func answer(
         _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload,
         under configuration: SimulatorConfiguration = .init(),
@@ -33,7 +33,7 @@ struct RequestRulesTests {
     }
 
     @Test(
-        "Every broken header brings Apple's status and reason",
+        "Every invalid header is refused with Apple's status and reason",
         arguments: [
             (":method", "GET", 405, "MethodNotAllowed"),
             (":method", "PUT", 405, "MethodNotAllowed"),
@@ -73,13 +73,13 @@ struct RequestRulesTests {
         #expect(answer(Samples.headers([name: value])) == Answer(UInt16(status), reason))
     }
 
-    @Test("A topic is needed with provider tokens")
+    @Test("Provider tokens require a topic")
     func missingTopic() {
         #expect(answer(Samples.headers(["apns-topic": nil])) == Answer(400, "MissingTopic"))
     }
 
     @Test(
-        "What Apple allows at the edges is accepted",
+        "Apple's permitted limits are accepted",
         arguments: [
             ("apns-collapse-id", String(repeating: "x", count: 64)), ("apns-priority", "1"), ("apns-priority", "5"),
             ("apns-expiration", "1795219200"), ("apns-expiration", "1"), ("apns-unknown", "ignored"),
@@ -90,7 +90,7 @@ struct RequestRulesTests {
     }
 
     @Test(
-        "Each push type wants its own suffix and no other",
+        "Each push type requires its own suffix and no other",
         arguments: [
             ("alert", ""), ("background", ""), ("complication", ".complication"),
             ("controls", ".push-type.controls"), ("fileprovider", ".pushkit.fileprovider"),
@@ -125,7 +125,7 @@ struct RequestRulesTests {
         #expect(answer(headers) == (isGood ? nil : Answer(400, "BadPriority")))
     }
 
-    @Test("A bundle ID may end as a suffix does where the service or the key knows it")
+    @Test("A bundle ID may end like a suffix if the service or the key knows it")
     func suffixedBundleID() {
         var configuration = SimulatorConfiguration()
         configuration.topics = ["com.example.MyApp.voip"]

@@ -4,7 +4,7 @@ import TLS
 
 @testable import Simulator
 
-/// What the tests of this target send and expect.
+/// Test data of this target.
 enum Samples {
     static let token = String(repeating: "00fc13adff785122", count: 4)
     static let id = "123e4567-e89b-12d3-a456-426655440000"
@@ -42,7 +42,7 @@ enum Samples {
         return headers(base.merging(changes) { $1 })
     }
 
-    /// Every signature is another, so that one token is signed once and used often.
+    /// Every signature differs, so one token is signed once and reused.
     static let firstBearer = bearer()
 
     /// A provider token signed with ``signingKey``.
@@ -66,7 +66,7 @@ enum Samples {
 }
 
 extension Answer {
-    /// For tests of status and reason alone.
+    /// For tests that compare only status and reason.
     var withoutCause: Answer {
         var answer = self
         answer.cause = nil

@@ -139,7 +139,7 @@ struct ScriptTests {
     }
 
     @Test(
-        "A mistake is told with its place and a guess",
+        "An error has its place and a suggestion",
         arguments: [
             ("tokne dead*: silence", "demo.script:1:1: \"tokne\" is no condition; did you mean \"token\"?"),
             ("token slow*: silence", "demo.script:1:7: no device token has a \"s\""),
@@ -197,7 +197,7 @@ struct ScriptTests {
         #expect(found.hasPrefix(complaint), "\(found)")
     }
 
-    @Test("All mistakes of a script are told at once")
+    @Test("All errors of a script are reported at once")
     func allMistakes() {
         let found = complaints("# fine\ntokn 00: cut\n\ntoken 00: cutt\n")
         #expect(found.split(separator: "\n").count == 2)
@@ -206,7 +206,7 @@ struct ScriptTests {
     }
 
     @Test(
-        "A glob's stars stand for anything",
+        "A glob's stars match anything",
         arguments: [
             ("dead*", "deadbeef", true), ("dead*", "dead", true), ("dead", "deadbeef", false),
             ("*beef", "deadbeef", true),

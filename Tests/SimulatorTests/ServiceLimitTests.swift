@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The simulator's limits")
 struct ServiceLimitTests {
-    @Test("A device takes so many notifications in so long, over all connections")
+    @Test("A device has a limit of notifications in a period, over all connections")
     func deviceLimit() throws {
         let context = try Provider.context("set device-limit 2 per 10s")
         let first = try Provider(context)
@@ -21,7 +21,7 @@ struct ServiceLimitTests {
         #expect(first.status(try first.send(token: "01ab")) == 200)
     }
 
-    @Test("What broke a rule does not count for its device")
+    @Test("A notification that breaks a rule does not count for its device")
     func refusedNotification() throws {
         let provider = try Provider(script: "set device-limit 1 per 10s")
         #expect(provider.status(try provider.send(["apns-priority": "11"])) == 400)
@@ -29,7 +29,7 @@ struct ServiceLimitTests {
         #expect(provider.status(try provider.send()) == 429)
     }
 
-    @Test("Devices are forgotten when their time is over")
+    @Test("Devices are forgotten when their period is over")
     func memory() {
         var throttle = DeviceThrottle(capacity: 2)
         var now = Samples.start.instant
@@ -37,13 +37,13 @@ struct ServiceLimitTests {
             throttle.admit(Array(token.utf8)[...], Rate(1, per: .seconds(10)), at: now)
         }
         #expect([admits("a"), admits("b"), admits("b")] == [true, true, false])
-        // There is no room to remember this one.
+        // The table is full, so this device is not recorded.
         #expect([admits("c"), admits("c")] == [true, true])
         now = now + .seconds(10)
         #expect([admits("c"), admits("c"), admits("a")] == [true, false, true])
     }
 
-    @Test("Too many bad device tokens on a connection close it, devices that are gone do not")
+    @Test("Too many bad device tokens close a connection, unregistered ones do not")
     func badTokenLimit() throws {
         let context = try Provider.context("set bad-token-limit 3")
         let provider = try Provider(context)
@@ -52,14 +52,14 @@ struct ServiceLimitTests {
         #expect(provider.goaways.isEmpty)
         let other = try Provider(context)
         #expect(other.status(try other.send(token: "bad0")) == 400)
-        // A token that is none counts like one that Apple does not know.
+        // A malformed token counts like an unknown one.
         #expect(provider.reason(try provider.send(token: "zz")) == "400 {\"reason\":\"BadDeviceToken\"}")
         #expect(provider.goaways.map(\.text) == ["{\"reason\":\"BadDeviceToken\"}"])
         #expect(provider.isClosed && provider.hasFarewell)
         #expect(!other.isClosed)
     }
 
-    @Test("Too many errors leave a connection one stream")
+    @Test("Too many errors reduce a connection to one stream")
     func errorLimit() throws {
         let provider = try Provider(script: "set error-limit 3")
         for token in ["dead", "bad0", "0ff0", "fa11", "0dd0"] { try provider.send(token: token) }
@@ -69,7 +69,7 @@ struct ServiceLimitTests {
         #expect(!provider.isClosed)
     }
 
-    @Test("Connections that are opened too fast are cut at once")
+    @Test("Connections opened too fast are cut at once")
     func connectionLimit() throws {
         let context = try Provider.context("set connection-limit 2 per 1m")
         _ = try [Provider(context), Provider(context)].map { #expect(!$0.isClosed) }
@@ -80,7 +80,7 @@ struct ServiceLimitTests {
         #expect(!(try Provider(context, at: Samples.start.instant + .seconds(60)).isClosed))
     }
 
-    // MARK: What comes later
+    // MARK: Delayed registration
 
     @Test("A topic that is registered later is refused on connections that were bound before")
     func laterTopic() throws {
@@ -99,13 +99,13 @@ struct ServiceLimitTests {
         try old.exchange()
         #expect(old.reason(broadcast) == "403 {\"reason\":\"TopicMismatch\"}")
         #expect(old.status(try old.send()) == 200)
-        // A connection is bound by its first push, not by being opened.
+        // A connection is bound by its first push, not by its opening.
         #expect(unbound.status(try unbound.send(new)) == 200)
         let young = try Provider(context, at: old.now)
         #expect(young.status(try young.send(new)) == 200)
     }
 
-    @Test("Later topics alone leave no topic until they come")
+    @Test("If all topics are registered later, none is known before")
     func laterTopicAlone() throws {
         let context = try Provider.context("set topic com.example.MyApp after=10s")
         #expect(try Provider(context).reasonOfFirst() == "400 {\"reason\":\"TopicDisallowed\"}")
@@ -125,7 +125,7 @@ struct ServiceLimitTests {
         #expect(provider.reason(try provider.send()) == "403 {\"reason\":\"InvalidProviderToken\"}")
     }
 
-    @Test("A connection may change to a key that is related to its own, and to no other")
+    @Test("A connection may change to a key related to its own, and to no other")
     func relatedKey() throws {
         let provider = try Provider(
             script: """

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The simulator's end of a connection")
 struct SimulatorEngineTests {
-    @Test("A good notification is accepted with its own apns-id and an empty body")
+    @Test("A valid notification is accepted with its own apns-id and an empty body")
     func accepted() throws {
         let provider = try Provider()
         let handle = try provider.send()
@@ -18,7 +18,7 @@ struct SimulatorEngineTests {
         #expect(response.headers == [HTTP2Header("apns-id", Samples.id)])
     }
 
-    @Test("An apns-id is made for a notification without one, or with a bad one")
+    @Test("An apns-id is generated for a notification without one, or with a bad one")
     func madeID() throws {
         let provider = try Provider()
         for changes in [["apns-id": nil], ["apns-id": "nonsense"]] as [[String: String?]] {
@@ -47,7 +47,7 @@ struct SimulatorEngineTests {
         #expect(provider.responses[handle]?.headers.value(of: "apns-id") == Array(Samples.id.utf8))
     }
 
-    @Test("Method and path are looked at before the provider token, the headers after it")
+    @Test("Method and path are checked before the provider token, the headers after it")
     func order() throws {
         let provider = try Provider()
         let noToken: [String: String?] = ["authorization": nil, "apns-priority": "3"]
@@ -69,7 +69,7 @@ struct SimulatorEngineTests {
         #expect(provider.limits == [1, 1000])
     }
 
-    @Test("A client that offers other protocols is refused, one that offers none speaks HTTP/2")
+    @Test("A client that offers other protocols is refused, one that offers none uses HTTP/2")
     func protocols() throws {
         let context = try Provider.context()
         #expect(throws: TLSError.self) { try Provider(context, protocols: ["http/1.1"]) }
@@ -78,7 +78,7 @@ struct SimulatorEngineTests {
         #expect(silent.status(try silent.send()) == 200)
     }
 
-    @Test("Everything works when bytes come one by one")
+    @Test("Everything works when bytes arrive one by one")
     func singleBytes() throws {
         let provider = try Provider()
         let handle = try provider.submit()
@@ -98,7 +98,7 @@ struct SimulatorEngineTests {
         #expect(response.headers.value(of: "apns-id") == nil)
     }
 
-    @Test("A channel is created over the wire, and then takes broadcasts")
+    @Test("A channel is created over the wire, and then accepts broadcasts")
     func createdChannel() throws {
         let provider = try Provider()
         let creation = try provider.submit(
@@ -119,7 +119,7 @@ struct SimulatorEngineTests {
         #expect(provider.reason(list) == "200 {\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
     }
 
-    @Test("A port for channel management does nothing else, and the other port then manages no channels")
+    @Test("A port for channel management has no other use, and the other port then manages no channels")
     func services() throws {
         let context = try Provider.context("set channel \(Samples.channelID) app=com.example.MyApp")
         func answers(_ service: PortService) throws -> [String?] {
@@ -142,7 +142,7 @@ struct SimulatorEngineTests {
         #expect(try answers(.channelManagement) == [badPath, badPath, channels])
     }
 
-    @Test("The ledger knows every request, its end and its repetitions")
+    @Test("The ledger records every request, its end and its repetitions")
     func ledger() throws {
         let context = try Provider.context("token 01*: 503 ServiceUnavailable", keepsPayloads: true)
         let provider = try Provider(context)
@@ -166,7 +166,7 @@ struct SimulatorEngineTests {
         #expect(ledger.records.map(\.stream) == [1, 3, 5])
     }
 
-    @Test("The ledger's limits hold and its counts go on")
+    @Test("The ledger's limits hold and its counts continue")
     func ledgerLimits() throws {
         let context = try SimulatorContext(
             identity: .pemText(certificates: Provider.server.certificatePEM, privateKey: Provider.server.privateKeyPEM),
@@ -178,7 +178,7 @@ struct SimulatorEngineTests {
         #expect(context.ledger.statistics.accepted == 3)
     }
 
-    @Test("Headers that should stay out of the table are counted when they do not")
+    @Test("Headers that must not be indexed are counted when they are")
     func indexing() throws {
         let provider = try Provider()
         for _ in 0..<3 {
@@ -199,12 +199,12 @@ struct SimulatorEngineTests {
             _ = try provider.http.submit(body: Samples.payload[...], handle: 99)
             try provider.exchange()
         }
-        // The first time is as Apple wants it.
+        // The first time follows Apple's rule.
         #expect(provider.context.ledger.statistics.wronglyIndexedHeaders == 2)
         #expect(provider.context.ledger.statistics.accepted == 3)
     }
 
-    @Test("A provider token that is renewed too soon is refused, and the old one goes on")
+    @Test("A provider token renewed too soon is refused, and the old one stays valid")
     func tokenUpdates() throws {
         let provider = try Provider()
         let first = Samples.bearer()
@@ -224,7 +224,7 @@ struct SimulatorEngineTests {
             provider.reason(try provider.send(["authorization": later])) == "403 {\"reason\":\"ExpiredProviderToken\"}")
     }
 
-    @Test("A client that breaks HTTP/2 is told so and dropped")
+    @Test("A client that breaks HTTP/2 gets GOAWAY and is disconnected")
     func brokenClient() throws {
         let engine = try Provider.context().makeEngine()
         let client = TLSSession(

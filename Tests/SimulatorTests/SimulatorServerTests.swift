@@ -6,7 +6,7 @@ import Testing
 
 @testable import Simulator
 
-/// Clients that nobody here wrote.
+/// Third-party clients.
 private enum Tools {
     static let curl = "/usr/bin/curl"
     static let nghttp = "/usr/bin/nghttp"
@@ -15,7 +15,7 @@ private enum Tools {
     static var haveNghttp: Bool { unsafe access(nghttp, X_OK) == 0 }
 }
 
-/// Real sockets, and clients that follow their own reading of HTTP/2.
+/// Real sockets, and independent implementations of HTTP/2.
 @Suite("The simulator as a server", .timeLimit(.minutes(15)))
 struct SimulatorServerTests {
     /// A running simulator with a folder for files.
@@ -37,14 +37,14 @@ struct SimulatorServerTests {
             server.stop()
         }
 
-        /// A provider token of now.
+        /// A fresh provider token.
         static var bearer: String {
             var time = timespec()
             unsafe clock_gettime(CLOCK_REALTIME, &time)
             return Samples.bearer(issuedAt: Int64(time.tv_sec))
         }
 
-        /// Posts to each token with one call of curl, and says what came, one line each: status and body.
+        /// Posts to each token with one call of curl, and returns one line each: status and body.
         func curl(_ tokens: [String], _ headers: [String] = ["authorization: \(bearer)"], _ more: [String] = []) throws
             -> [String]
         {
@@ -88,7 +88,7 @@ struct SimulatorServerTests {
         )
     }
 
-    @Test("curl speaking HTTP/1.1 is dropped", .enabled(if: Tools.haveCurl, "curl is not installed"))
+    @Test("curl with HTTP/1.1 is disconnected", .enabled(if: Tools.haveCurl, "curl is not installed"))
     func curlWithHTTP1() throws {
         let fixture = try Fixture()
         #expect(try fixture.curl(["00fc"], [], ["--no-alpn", "--http1.1"]) == [" 000 0"])
@@ -134,7 +134,7 @@ struct SimulatorServerTests {
         #expect(fixture.server.ledger.statistics.cuts == 1)
     }
 
-    @Test("A bad certificate or address is told, not trapped over")
+    @Test("A bad certificate or address is reported, and does not trap")
     func badOptions() throws {
         #expect(throws: SimulatorError.self) {
             try SimulatorServer(

@@ -14,7 +14,7 @@ struct AddressTests {
         addresses.map { $0.endpoint.host }
     }
 
-    @Test("Families take turns, the first address's first, and the longer one's rest comes last")
+    @Test("Families alternate, starting with the first address's, and the rest of the longer one follows")
     func alternating() {
         func order(_ addresses: [SocketAddress]) -> [String] {
             text(ConnectAttempts.alternatingFamilies(addresses))
@@ -29,7 +29,7 @@ struct AddressTests {
                 == ["192.0.2.1", "2001:db8::1", "192.0.2.2", "192.0.2.3"])
     }
 
-    @Test("Each address comes first about as often as any other, and none is lost")
+    @Test("Each address is first about equally often, and none is lost")
     func random() throws {
         let fixture = try LoopFixture(seed: 7)
         let addresses = Array(Self.four[0..<3]) + Array(Self.six[0..<3])
@@ -44,7 +44,7 @@ struct AddressTests {
     }
 
     @Test(
-        "An address that failed comes last until its time is over or it succeeds, and others are not forgotten for it")
+        "A failed address is last until its time is over or it succeeds, and does not evict others")
     func failed() {
         let failures = FailedAddresses()
         let start = Instant(nanoseconds: 0)
@@ -62,7 +62,7 @@ struct AddressTests {
         #expect(text(failures.last(all, at: start)) == text(all), "the oldest one has made room")
     }
 
-    @Test("A dead address is passed over by the next connection of the process, on whichever loop")
+    @Test("A dead address is skipped by the process's next connection, on any loop")
     func remembered() throws {
         let silent = try ConnectTests.silentPeer()
         let dead = silent.port
@@ -84,7 +84,7 @@ struct AddressTests {
     }
 
     @Test(
-        "A connection that comes about over another address teaches which one is dead", arguments: [0, 1] as [UInt64])
+        "A connection over another address shows which one is dead", arguments: [0, 1] as [UInt64])
     func learnt(seed: UInt64) throws {
         let refusing = try RawSocket.unusedPort()
         let live = Mutex<UInt16>(0)
@@ -98,7 +98,7 @@ struct AddressTests {
         let both = [
             ConnectTests.address("127.0.0.1", refusing), ConnectTests.address("127.0.0.1", listener.port),
         ]
-        // By chance the live one comes first; sooner or later the other one does.
+        // The live one is first by chance; eventually the other one is.
         for _ in 0..<20 {
             let client = fixture.connect(to: Endpoint(host: "twins.example", port: 1))
             try fixture.run { client.isOpen }
@@ -133,7 +133,7 @@ struct AddressTests {
         #expect(order == (speaks ? [first.port, second.port] : [second.port, first.port]))
     }
 
-    @Test("Each connection asks the resolver anew")
+    @Test("Each connection queries the resolver again")
     func uncached() throws {
         let queries = Mutex(0)
         let live = Mutex<UInt16>(0)
@@ -156,7 +156,7 @@ struct AddressTests {
         return (try? socket.bind(to: ConnectTests.address("::1", 0))) != nil
     }
 
-    @Test("A name with IPv6 addresses only is reached", .enabled(if: hasIPv6, "this host has no IPv6"))
+    @Test("A name with only IPv6 addresses is reached", .enabled(if: hasIPv6, "this host has no IPv6"))
     func sixOnly() throws {
         let live = Mutex<UInt16>(0)
         let fixture = try LoopFixture { _ in .success([ConnectTests.address("::1", live.withLock { $0 })]) }
@@ -167,7 +167,7 @@ struct AddressTests {
         try fixture.run { client.received == [1] }
     }
 
-    @Test("Where IPv6 is refused, IPv4 is tried at once", .enabled(if: hasIPv6, "this host has no IPv6"))
+    @Test("If IPv6 is refused, IPv4 is tried at once", .enabled(if: hasIPv6, "this host has no IPv6"))
     func sixRefuses() throws {
         let live = Mutex<UInt16>(0)
         let fixture = try LoopFixture { _ in
@@ -182,7 +182,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Connections go out from the address that is named, and only to its family")
+    @Test("Connections use the named source address, and only its family")
     func localAddress() throws {
         let live = Mutex<UInt16>(0)
         let fixture = try LoopFixture { _ in
@@ -203,7 +203,7 @@ struct AddressTests {
         #expect(origins == ["127.0.0.3", "127.0.0.3"])
     }
 
-    @Test("An address that is not this host's, or of another family than the name's, is told as such")
+    @Test("A source address that is not local, or of a different family, is reported as such")
     func wrongLocalAddress() throws {
         let fixture = try LoopFixture { _ in .success([ConnectTests.address("127.0.0.1", 1)]) }
         func failure(from local: String, to host: String) throws -> String? {
@@ -225,7 +225,7 @@ struct AddressTests {
 
 @Suite("Silent peers")
 struct SilentPeerTests {
-    @Test("Every socket asks after its peer, and bytes without an acknowledgement have a limit where one is set")
+    @Test("Every socket has keepalive, and a limit for unacknowledged bytes if one is set")
     func options() throws {
         let socket = try Descriptor.socket(family: AF_INET)
         try SocketOptions(unacknowledgedTime: .milliseconds(1_500)).apply(to: socket)
@@ -243,7 +243,7 @@ struct SilentPeerTests {
         #expect(value(TCP_USER_TIMEOUT) == 1_500)
     }
 
-    @Test("A peer that takes no more bytes is given up when the time for an acknowledgement is over")
+    @Test("A peer that accepts no more bytes is given up when the acknowledgement timeout is over")
     func unacknowledged() throws {
         let fixture = try LoopFixture()
         let network = try SocketNetwork(
@@ -251,7 +251,7 @@ struct SilentPeerTests {
             options: SocketOptions(unacknowledgedTime: .milliseconds(300)))
         let listener = try RawSocket.listening(backlog: 1)
         let client = TestEngine()
-        // More than the kernel holds for both: the rest is never acknowledged.
+        // More than both kernel buffers hold: the rest is never acknowledged.
         client.source = { $0.append([UInt8](repeating: 0, count: 100_000)) }
         network.connect(client, to: Endpoint(host: "127.0.0.1", port: listener.port), timeout: .seconds(10))
         try fixture.run { client.hasEnded }

@@ -59,16 +59,16 @@ struct ClosingTests {
                 == "lost the connection to 127.0.0.1:\(port): Connection reset by peer")
     }
 
-    @Test("what a peer said before it reset the connection is received before the failure is told")
+    @Test("bytes that a peer sent before its reset are received before the failure is reported")
     func lastWordsBeforeReset() throws {
         let served = try Served()
         served.engine.output = Array("something the peer never reads".utf8)
         try served.fixture.runOneTurn()
         #expect(served.peer.write(Array("why".utf8)))
-        // Closing with unread bytes resets the connection; the next write is the one to find out.
+        // Closing with unread bytes resets the connection; the next write detects that.
         served.peer.close()
         served.engine.output = Array("more".utf8)
-        // Without reading first, as a turn would.
+        // Without reading first, which a turn would do.
         served.fixture.network.flush(at: served.fixture.loop.now)
         try served.fixture.run { served.engine.hasEnded }
         #expect(served.engine.received == Array("why".utf8))
@@ -76,7 +76,7 @@ struct ClosingTests {
         #expect(["ECONNRESET", "EPIPE"].contains(served.engine.failure?.code.rawValue))
     }
 
-    @Test("an engine that wants to disconnect has its output sent, then is told the end without an error")
+    @Test("an engine that wants to disconnect has its output sent, and then its end reported without an error")
     func wantsDisconnect() throws {
         let served = try Served()
         let message = [UInt8](repeating: 7, count: 100_000)
@@ -114,7 +114,7 @@ struct ClosingTests {
         var failure: SystemError?
         var isOver = false
         served.fixture.onTurn = {
-            // Unread bytes at the moment of closing would reset the connection and destroy what is under way.
+            // Unread bytes at the time of closing would reset the connection and destroy the bytes in flight.
             _ = served.peer.write([UInt8](repeating: 1, count: 1000))
             let part = served.peer.read(upTo: 10_000)
             received += part.bytes
@@ -128,7 +128,7 @@ struct ClosingTests {
         #expect(received == message)
     }
 
-    @Test("a peer that never takes the last bytes is given up after the farewell time")
+    @Test("a peer that never reads the last bytes is given up after the close timeout")
     func farewellTimeout() throws {
         let served = try Served(receiveBuffer: 4096)
         served.engine.output = [UInt8](repeating: 7, count: 16 * 1024 * 1024)
@@ -145,14 +145,14 @@ struct ClosingTests {
         #expect(served.fixture.network.connectionCount == 0)
     }
 
-    @Test("a slow reader gets everything in order, while a bounded part of it waits in memory")
+    @Test("a slow reader gets everything in order, and a bounded part waits in memory")
     func slowReader() throws {
         let served = try Served(receiveBuffer: 8192)
         let pieceSize = 10_000
         let pieces = 1600
         var nextPiece = 0
         served.engine.source = { queue in
-            // Says a little at each drain and never waits to be asked: only the network holds it back.
+            // Adds a little at each drain without limit: only the network holds it back.
             for _ in 0..<4 where nextPiece < pieces {
                 queue.append([UInt8](repeating: UInt8(truncatingIfNeeded: nextPiece), count: pieceSize))
                 nextPiece += 1
@@ -176,7 +176,7 @@ struct ClosingTests {
         #expect(mostUnsent <= SocketNetwork.unsentLimit + 4 * pieceSize)
     }
 
-    @Test("an engine that was held back is drained again at once when its socket has taken everything")
+    @Test("a held-back engine is drained again at once when its socket has accepted everything")
     func resumesWithoutTraffic() throws {
         let fixture = try LoopFixture()
         let engine = TestEngine()
@@ -189,14 +189,14 @@ struct ClosingTests {
         let peer = try RawSocket.connected(to: listener.port)
         try fixture.run { engine.isOpen }
 
-        // A small socket buffer takes a part only; the rest is more than the limit.
+        // A small socket buffer accepts only a part; the rest exceeds the limit.
         try RawSocket.setSendBuffer(of: number, to: 4096)
         engine.output = [UInt8](repeating: 1, count: SocketNetwork.unsentLimit + 64 * 1024)
         try fixture.runOneTurn()
         #expect(fixture.network.unsentBytes > SocketNetwork.unsentLimit)
         engine.output = [2]
 
-        // A large one takes the rest in one write, after which nothing but the network itself wakes the loop.
+        // A large one accepts the rest in one write, after which only the network itself wakes the loop.
         try RawSocket.setSendBuffer(of: number, to: 8 * 1024 * 1024)
         while !peer.read().bytes.isEmpty {}
         engine.source = { _ in fixture.loop.requestTurn() }

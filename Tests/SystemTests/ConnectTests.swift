@@ -39,7 +39,7 @@ struct ConnectTests {
     func nextAddress(seed: UInt64) throws {
         let live = Mutex<UInt16>(0)
         let fixture = try LoopFixture(seed: seed) { _ in
-            // Nobody listens at the second address.
+            // The second address has no listener.
             let port = live.withLock { $0 }
             return .success([Self.address("127.0.0.1", port), Self.address("127.0.0.2", port)])
         }
@@ -52,7 +52,7 @@ struct ConnectTests {
         #expect(client.endings.isEmpty)
     }
 
-    @Test("when every address fails, the last failure is told, with the name and the address")
+    @Test("when every address fails, the last failure is reported, with the name and the address")
     func everyAddressFails() throws {
         let port = try RawSocket.unusedPort()
         let fixture = try LoopFixture { _ in
@@ -88,7 +88,7 @@ struct ConnectTests {
         try fixture.run { client.received == [1] }
     }
 
-    /// A socket whose backlog is full: Linux drops further attempts without a word.
+    /// A socket with a full backlog: Linux silently drops further attempts.
     static func silentPeer() throws -> (listener: RawSocket, fillers: [RawSocket], port: UInt16) {
         let listener = try RawSocket.listening(backlog: 0)
         let port = listener.port
@@ -96,7 +96,7 @@ struct ConnectTests {
         return (listener, fillers, port)
     }
 
-    @Test("a silent peer ends the connect with ETIMEDOUT when its time is over")
+    @Test("a silent peer ends the connect with ETIMEDOUT at its timeout")
     func timeout() throws {
         let silent = try Self.silentPeer()
         let fixture = try LoopFixture()
@@ -128,7 +128,7 @@ struct ConnectTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test("a name without an address ends the connect with the resolver's word")
+    @Test("a name without an address ends the connect with the resolver's error")
     func nameNotFound() throws {
         let fixture = try LoopFixture { endpoint in
             .failure(.notResolved(endpoint, -2))
@@ -160,7 +160,7 @@ struct ConnectTests {
         #expect(client.openings == 0)
     }
 
-    @Test("names whose look-ups take for ever do not hold up another's")
+    @Test("names with endless look-ups do not delay others")
     func hangingNames() throws {
         let gate = try Gate()
         let fixture = try LoopFixture { endpoint in
@@ -178,7 +178,7 @@ struct ConnectTests {
         try fixture.run { slow.allSatisfy(\.isOpen) }
     }
 
-    /// Holds threads up until it is opened, and none after that.
+    /// Blocks threads until it is opened, and none after that.
     final class Gate: Sendable {
         private let event: EventDescriptor
 
@@ -199,7 +199,7 @@ struct ConnectTests {
 
 @Suite("The resolver")
 struct ResolverTests {
-    @Test("finds localhost, and answers digits without asking anyone")
+    @Test("finds localhost, and resolves numeric addresses without a query")
     func localhost() throws {
         let addresses = try AddressLookup.system(Endpoint(host: "localhost", port: 80)).get()
         #expect(addresses.allSatisfy { ["127.0.0.1", "::1"].contains($0.endpoint.host) && $0.endpoint.port == 80 })
@@ -218,7 +218,7 @@ struct ResolverTests {
         #expect(failure.message.contains("two..dots"))
     }
 
-    @Test("answers what it was asked from several loops at once")
+    @Test("answers queries of several loops at once")
     func severalLoops() throws {
         final class Count: Sendable {
             let connected = Atomic(0)

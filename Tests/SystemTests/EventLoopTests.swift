@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The event loop")
 struct EventLoopTests {
-    /// Notes what happens, in order.
+    /// Records calls in order.
     final class Log {
         var entries: [String] = []
     }
@@ -74,7 +74,7 @@ struct EventLoopTests {
         let loop = try EventLoop()
         let event = try EventDescriptor(.byLoop)
         let mailbox = try Mailbox<String>()
-        // Attached first, so that its wake-up is reported first and has to wait for the socket all the same.
+        // Attached first, so that its wake-up is reported first and still has to wait for the socket.
         try loop.attach(mailbox) { log.entries.append($0) }
         _ = try loop.register(descriptor: event.number, handler: LoggingHandler(log), interest: .readable)
         let participant = LoggingParticipant(log)
@@ -93,7 +93,7 @@ struct EventLoopTests {
         #expect(loop.turns == 1)
     }
 
-    @Test("readiness that was found before a descriptor was closed and its number reused reaches nobody")
+    @Test("stale readiness of a closed descriptor whose number was reused is delivered to no handler")
     func staleReadiness() throws {
         final class Place {
             var event: EventDescriptor
@@ -105,7 +105,7 @@ struct EventLoopTests {
                 event.raise()
             }
 
-            /// Closes the descriptor for a new one, which nobody raises.
+            /// Replaces the descriptor with a new one that is never signalled.
             func renew() throws {
                 event = try EventDescriptor(.byLoop)
             }
@@ -120,7 +120,7 @@ struct EventLoopTests {
         let newcomer = LoggingHandler(log) { Issue.record("nobody has raised the new descriptor") }
 
         for (place, other) in [(places[0], places[1]), (places[1], places[0])] {
-            // Whichever is called first closes the other one and watches a new descriptor in its place.
+            // The handler called first closes the other one and watches a new descriptor in its place.
             let handler = LoggingHandler(log) { [unowned loop] in
                 place.calls += 1
                 place.event.lower()
@@ -138,7 +138,7 @@ struct EventLoopTests {
         #expect(places.map(\.calls).sorted() == [0, 1])
     }
 
-    @Test("deadlines expire in their order, and none before its time")
+    @Test("deadlines expire in order, and none before its time")
     func deadlines() throws {
         final class Sleeper: LoopOwner {
             let loop: EventLoop
@@ -172,7 +172,7 @@ struct EventLoopTests {
         let expired = engines.map { $0.expirations[0] }
         #expect(engines.allSatisfy { $0.expirations.count == 1 })
         #expect(zip(expired, due).allSatisfy { $0 >= $1 })
-        // A machine that stalls may expire several in one turn, at one instant.
+        // A stalled machine may expire several in one turn, at one instant.
         #expect(expired[1] <= expired[3] && expired[3] <= expired[2] && expired[2] <= expired[0])
 
         let loop = try EventLoop()
@@ -183,7 +183,7 @@ struct EventLoopTests {
         #expect(loop.turns <= 4, "a loop without work sleeps until its next deadline")
     }
 
-    @Test("turns begin at least the owner's interval apart, whatever there is to do; without one they follow at once")
+    @Test("turns begin at least the owner's interval apart, with any load; without one they follow at once")
     func busyTurns() throws {
         final class Hurried: LoopOwner {
             let loop: EventLoop
@@ -204,7 +204,7 @@ struct EventLoopTests {
                 if begun.count == 20 { loop.stop() } else { loop.requestTurn() }
             }
 
-            /// The shortest time from the beginning of a turn to that of the next.
+            /// The shortest time between the beginnings of two turns.
             var shortest: Duration {
                 zip(begun.dropFirst(), begun).map { $0 - $1 }.min() ?? .zero
             }
@@ -217,7 +217,7 @@ struct EventLoopTests {
         #expect(idle.shortest < .milliseconds(1))
     }
 
-    @Test("a loop that was stopped flushes what the last turn said, and runs again")
+    @Test("a stopped loop flushes the last turn's output, and runs again")
     func stopAndRunAgain() throws {
         let fixture = try LoopFixture()
         var server: TestEngine?

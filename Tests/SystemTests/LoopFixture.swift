@@ -3,12 +3,12 @@ import Testing
 
 @testable import System
 
-/// A loop with a network, and a way to run it until something is true.
+/// A loop with a network, which runs until a condition holds.
 final class LoopFixture: LoopOwner {
     let loop: EventLoop
     let resolver: Resolver
     let network: SocketNetwork
-    /// Called at the end of each turn, before the condition is looked at.
+    /// Called at the end of each turn, before the condition is checked.
     var onTurn: (() -> Void)?
 
     private var condition: () -> Bool = { true }
@@ -34,13 +34,13 @@ final class LoopFixture: LoopOwner {
         if condition() { loop.stop() }
     }
 
-    /// Runs the loop until `condition` holds at the end of a turn; a test that waits for longer has failed.
+    /// Runs until `condition` holds at the end of a turn, and fails after a limit.
     func run(
         within time: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
         until condition: @escaping () -> Bool
     ) throws {
         self.condition = condition
-        // The condition looks at the fixture, as a rule: kept, it would keep the fixture.
+        // The condition usually references the fixture: storing it would leak the fixture.
         defer { self.condition = { true } }
         isLate = false
         nextDeadline = SystemClock.now().instant + time
@@ -52,7 +52,7 @@ final class LoopFixture: LoopOwner {
         try run { true }
     }
 
-    /// A listener on a free port of the loopback address whose connections are driven by what `makeEngine` makes.
+    /// A listener on a free port of the loopback address; `makeEngine` makes its connections' engines.
     func listen(
         address: String = "127.0.0.1", port: UInt16 = 0, _ makeEngine: @escaping () -> TestEngine
     ) throws -> SocketListener {
@@ -73,19 +73,19 @@ final class LoopFixture: LoopOwner {
     }
 }
 
-/// An engine without a protocol: says what it is given to say, and remembers what happens to it.
+/// An engine without a protocol: sends given output, and records its calls.
 final class TestEngine: Engine {
     private(set) var openings = 0
-    /// One element for each time that the end was told.
+    /// One element for each reported end.
     private(set) var endings: [TransportError?] = []
     private(set) var received: [UInt8] = []
-    /// How many pieces the bytes came in.
+    /// The number of pieces received.
     private(set) var receipts = 0
     private(set) var drains = 0
     private(set) var expirations: [Instant] = []
     var output: [UInt8] = []
     var wantsDisconnect = false
-    /// Whether bytes of any kind show that the peer speaks its protocol.
+    /// Whether only received bytes show that the peer speaks its protocol.
     var awaitsGreeting = false
     var isEstablished: Bool { !awaitsGreeting || !received.isEmpty }
     var nextDeadline: Instant?
@@ -102,7 +102,7 @@ final class TestEngine: Engine {
 
     var isOpen: Bool { openings == 1 && endings.isEmpty }
     var hasEnded: Bool { !endings.isEmpty }
-    /// The error of the one ending; `nil` also when there was none.
+    /// The error of the single ending; `nil` also when there was none.
     var failure: TransportError? { endings.count == 1 ? endings[0] : nil }
 
     func transportOpened(at now: Instant) {
@@ -134,7 +134,7 @@ final class TestEngine: Engine {
 }
 
 extension SocketNetwork {
-    /// Bytes that were drained from the engines and wait for their sockets.
+    /// Bytes drained from the engines that are not yet written to their sockets.
     var unsentBytes: Int {
         connections.reduce(0) { $0 + $1.unsent.count }
     }

@@ -45,7 +45,7 @@ struct MailboxTests {
         #expect(fixture.loop.turns == before + 1)
     }
 
-    @Test("delivers in a later turn what is posted while it delivers")
+    @Test("delivers messages posted during delivery in a later turn")
     func postedWhileDelivering() throws {
         let fixture = try LoopFixture()
         let mailbox = try Mailbox<Int>()
@@ -60,7 +60,7 @@ struct MailboxTests {
         #expect(fixture.loop.turns >= 11)
     }
 
-    @Test("refuses what is beyond its capacity, and takes messages again once it was drained")
+    @Test("refuses messages beyond its capacity, and accepts them again once it was drained")
     func capacity() throws {
         let fixture = try LoopFixture()
         let mailbox = try Mailbox<Int>(capacity: 2)

@@ -28,7 +28,7 @@ final class RawSocket {
         return RawSocket(descriptor)
     }
 
-    /// A port of the loopback address that nobody listens at.
+    /// A port of the loopback address without a listener.
     static func unusedPort() throws -> UInt16 {
         try listening(backlog: 1).port
     }
@@ -44,7 +44,7 @@ final class RawSocket {
         SocketAddress(ofSocket: descriptor!)?.endpoint.port ?? 0
     }
 
-    /// Everything that can be read now, at most `limit` bytes; `isOver` once the peer has sent its last.
+    /// Everything readable now, at most `limit` bytes; `isOver` once the peer has sent its last.
     func read(upTo limit: Int = 65_536) -> (bytes: [UInt8], isOver: Bool, error: SystemError?) {
         let buffer = ReadBuffer(size: limit)
         var bytes: [UInt8] = []
@@ -69,7 +69,7 @@ final class RawSocket {
         descriptor = nil
     }
 
-    /// Limits what the kernel holds for the peer of any socket; Linux doubles the size and has limits of its own.
+    /// Limits the kernel's buffer for the peer of any socket; Linux doubles the size and has its own limits.
     static func setSendBuffer(of number: Int32, to size: Int32) throws {
         let descriptor = Descriptor(adopting: number)
         let result = Result { () throws(SystemError) in try descriptor.set(SO_SNDBUF, of: SOL_SOCKET, to: size) }

@@ -22,7 +22,7 @@ struct ServiceManagerTests {
         #expect(socket.messages() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=12345678", "WATCHDOG=1", "STOPPING=1"])
     }
 
-    @Test("Without a socket that can be reached by name there is none")
+    @Test("Without a valid NOTIFY_SOCKET there is no service manager")
     func absent() {
         #expect(makeManager([:]) == nil)
         for name in ["", "/", "@", "run/notify", "vsock:2:1234", "/" + String(repeating: "x", count: 107)] {
@@ -31,7 +31,7 @@ struct ServiceManagerTests {
         #expect(makeManager(["NOTIFY_SOCKET": "/" + String(repeating: "x", count: 106)]) != nil)
     }
 
-    @Test("The watchdog's time counts where it is meant for this process")
+    @Test("The watchdog's interval applies only to this process")
     func watchdog() {
         func watchdog(_ usec: String?, pid: String?) -> Duration? {
             var environment = ["NOTIFY_SOCKET": "/run/notify"]
@@ -47,7 +47,7 @@ struct ServiceManagerTests {
         #expect(watchdog("soon", pid: nil) == nil)
     }
 
-    @Test("A socket that is gone is an error that says which state was not told")
+    @Test("A socket that is gone is an error that names the unsent state")
     func gone() throws {
         let manager = try #require(makeManager(["NOTIFY_SOCKET": "/nowhere/notify"]))
         let error = #expect(throws: EventLoopError.self) { try manager.tell(.ready) }

@@ -14,7 +14,7 @@ struct SignalSourceTests {
             let error = Mutex<String?>(nil)
         }
         let shared = Shared()
-        // A thread of its own: a signal that is sent to one thread is nobody else's.
+        // Runs on a separate thread, so that only it gets the signal.
         try Thread.start(name: "signals") {
             do {
                 let fixture = try LoopFixture()

@@ -24,7 +24,7 @@ struct SocketListenerTests {
         #expect(fixture.network.openConnections == 2 * count)
     }
 
-    @Test("says which address is in use")
+    @Test("reports the address in use")
     func addressInUse() throws {
         let fixture = try LoopFixture()
         let first = try fixture.listen { .echo() }
@@ -35,7 +35,7 @@ struct SocketListenerTests {
         #expect(error?.message == "cannot listen at 127.0.0.1:\(first.port): Address already in use")
     }
 
-    @Test("takes only addresses in digits")
+    @Test("accepts only numeric addresses")
     func notAnAddress() throws {
         let fixture = try LoopFixture()
         let error = #expect(throws: EventLoopError.self) {
@@ -44,7 +44,7 @@ struct SocketListenerTests {
         #expect(error?.code.rawValue == "EINVAL")
     }
 
-    @Test("closes the connections that nobody takes")
+    @Test("closes connections that the owner does not take")
     func refusedConnection() throws {
         let fixture = try LoopFixture()
         let listener = try SocketListener(loop: fixture.loop, address: "127.0.0.1", port: 0) { _ in }
@@ -54,7 +54,7 @@ struct SocketListenerTests {
         #expect(client.failure == nil)
     }
 
-    @Test("frees its port when it is closed, and keeps what it accepted")
+    @Test("frees its port when it is closed, and keeps the accepted connections")
     func close() throws {
         let fixture = try LoopFixture()
         let listener = try fixture.listen { .echo() }
@@ -68,7 +68,7 @@ struct SocketListenerTests {
         second.close()
     }
 
-    @Test("a loop takes all its sockets along when it ends")
+    @Test("a loop closes all its sockets when it ends")
     func endOfLoop() throws {
         var fixture: LoopFixture? = try LoopFixture()
         let port = try fixture!.listen { .echo() }.port
@@ -113,7 +113,7 @@ struct SocketListenerTests {
         for server in servers { #expect(server.endings.count == 1) }
     }
 
-    /// The open descriptors of this process whose own or whose peer's port is `port`.
+    /// The open descriptors of this process with `port` as their own or their peer's port.
     static func descriptors(ofPort port: UInt16) -> Int {
         (0..<Int32(4096)).count { number in
             guard fcntl(number, F_GETFD) >= 0 else { return false }
@@ -124,7 +124,7 @@ struct SocketListenerTests {
         }
     }
 
-    @Test("out of descriptors it pauses without spinning, and accepts once there are some again")
+    @Test("out of descriptors it pauses without spinning, and accepts again once some are free")
     func outOfDescriptors() throws {
         final class Findings: Sendable {
             let error = Mutex<String?>(nil)
@@ -133,7 +133,7 @@ struct SocketListenerTests {
             let accepted = Atomic(0)
         }
         let findings = Findings()
-        // A thread with a descriptor table of its own, so that using it up is nobody else's loss.
+        // A thread with a separate descriptor table, so that exhausting it affects no other test.
         try Thread.start(name: "out of files") {
             do {
                 try DescriptorTable.becomePrivate()
@@ -167,10 +167,9 @@ struct SocketListenerTests {
 final class DescriptorTable {
     private var extra: [Int32] = []
 
-    /// Gives the calling thread a table of its own that holds only the standard descriptors.
+    /// Gives the calling thread a separate table that holds only the standard descriptors.
     ///
-    /// What the other threads of the process have open stays theirs alone: a copy kept here would keep their
-    /// connections open after they closed them.
+    /// It has no copies of other threads' descriptors: a copy would keep their connections open after they closed them.
     static func becomePrivate() throws(SystemError) {
         typealias Unshare = @convention(c) (Int32) -> Int32
         typealias CloseRange = @convention(c) (UInt32, UInt32, Int32) -> Int32

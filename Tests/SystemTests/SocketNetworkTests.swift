@@ -17,7 +17,7 @@ struct SocketNetworkTests {
         #expect(fixture.network.unsentBytes == 0)
     }
 
-    @Test("sends what many messages of one turn say in one write")
+    @Test("sends the output of a turn's many messages in one write")
     func batching() throws {
         let fixture = try LoopFixture()
         let server = TestEngine()
@@ -40,7 +40,7 @@ struct SocketNetworkTests {
         #expect(client.drains - drains <= Int(fixture.loop.turns - turns))
     }
 
-    @Test("carries a long stream in order, in whatever pieces")
+    @Test("carries a long stream in order, in any pieces")
     func longStream() throws {
         let fixture = try LoopFixture()
         let size = 2 * 1024 * 1024
@@ -62,7 +62,7 @@ struct SocketNetworkTests {
         do {
             listener = try fixture.listen(address: "::1") { .echo() }
         } catch let error as EventLoopError where error.code.rawValue == "EADDRNOTAVAIL" {
-            // A host without IPv6 has nothing to show here.
+            // A host without IPv6 cannot run this test.
             return
         }
         let client = fixture.connect(to: Endpoint(host: "::1", port: listener.port))
@@ -70,7 +70,7 @@ struct SocketNetworkTests {
         try fixture.run { client.received == [1, 2, 3] }
     }
 
-    @Test("an engine disconnected before, while or after it connects hears nothing more")
+    @Test("an engine disconnected before, while or after it connects gets no more events")
     func disconnect() throws {
         let fixture = try LoopFixture { _ in
             .success([AddressLookup.numeric(Endpoint(host: "127.0.0.1", port: 1))!])
@@ -98,14 +98,14 @@ struct SocketNetworkTests {
         try fixture.run { open.isOpen }
         fixture.network.disconnect(open)
         fixture.network.disconnect(open)
-        // Both connections that came about reach the listener, and both end there in order.
+        // Both established connections reach the listener, and both end there in order.
         let last = fixture.connect(port: listener.port)
         try fixture.run { last.isOpen && fixture.network.openConnections == 2 && servers.count { $0.hasEnded } == 2 }
         for engine in [wanted, resolving, connecting, open] { #expect(engine.endings.isEmpty) }
         for engine in [wanted, resolving, connecting] { #expect(engine.openings == 0) }
     }
 
-    @Test("an engine may be connected anew while it is told the end")
+    @Test("an engine may be reconnected while its end is reported")
     func reconnectInside() throws {
         let fixture = try LoopFixture()
         let port = try RawSocket.unusedPort()
@@ -123,7 +123,7 @@ struct SocketNetworkTests {
         #expect(fixture.network.connectionCount == 0)
     }
 
-    @Test("connects to a peer that comes back")
+    @Test("reconnects to a peer that is back")
     func reconnect() throws {
         let fixture = try LoopFixture()
         var listener: SocketListener? = try fixture.listen { .echo() }
@@ -145,7 +145,7 @@ struct SocketNetworkTests {
         listener?.close()
     }
 
-    @Test("asks an engine to expire when its deadline has passed, also without any traffic")
+    @Test("expires an engine when its deadline has passed, also without any traffic")
     func engineDeadline() throws {
         let fixture = try LoopFixture()
         let listener = try fixture.listen { TestEngine() }

@@ -29,7 +29,7 @@ struct ThreadTests {
     @Test("has the stack that it was given")
     func stack() throws {
         let shared = Shared()
-        // Beyond the 8 MiB of a usual thread; AddressSanitizer makes of that nearly all that this one has.
+        // Beyond the 8 MiB of a usual thread; AddressSanitizer enlarges the frames to nearly all of this one's stack.
         try Thread.start(name: "deep", stackSize: Thread.workerStackSize) {
             shared.depth.store(Self.descend(levels: 2200), ordering: .relaxed)
         }.join()
@@ -54,7 +54,7 @@ struct ThreadTests {
         close(blocking)
     }
 
-    /// Uses 4 KiB of stack for each of `levels`, and counts them on the way back.
+    /// Uses 4 KiB of stack for each of `levels`, and counts them on return.
     @inline(never)
     static func descend(levels: Int) -> Int {
         unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { room in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Whole files")
 struct WholeFileTests {
-    @Test("What was written is read, up to the limit and not beyond")
+    @Test("A written file is read, up to the limit and not beyond")
     func reading() throws {
         let folder = try TemporaryDirectory()
         let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0) }
@@ -18,7 +18,7 @@ struct WholeFileTests {
         #expect(try WholeFile.read(folder.file("a"), upTo: 1) == Array("b".utf8))
     }
 
-    @Test("A file that is missing or none brings the system's sentence")
+    @Test("A missing file, or one that is not regular, has the system's error text")
     func failures() throws {
         let folder = try TemporaryDirectory()
         #expect(throws: WholeFile.Failure.system("No such file or directory")) {
@@ -30,7 +30,7 @@ struct WholeFileTests {
         }
     }
 
-    @Test("A FIFO, a device, a socket or a directory is not a regular file, and nobody waits for it")
+    @Test("A FIFO, a device, a socket or a directory is refused as not a regular file, without waiting")
     func notRegular() throws {
         let folder = try TemporaryDirectory()
         #expect(unsafe mkfifo(folder.file("fifo"), 0o600) == 0)
@@ -57,7 +57,7 @@ struct WholeFileTests {
         #expect("\(WholeFile.Failure.notRegular)" == "it is not a regular file")
     }
 
-    @Test("Links lead to the file, as in a mounted secret")
+    @Test("Links are followed, as in a mounted secret")
     func links() throws {
         let folder = try TemporaryDirectory()
         try folder.write("secret", to: "file")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite
 struct CertificateTests {
-    @Test("an issued certificate says what was asked for")
+    @Test("an issued certificate has the requested fields")
     func fields() throws {
         let until = WallTime(milliseconds: Pair.now.milliseconds + 30 * Pair.day)
         let issued = Pair.authority.issue(
@@ -20,7 +20,7 @@ struct CertificateTests {
         #expect(certificate.subjectAlternativeNames == ["a.example", "*.b.example", "10.1.2.3", "2001:db8::7"])
     }
 
-    @Test("what a certificate does not have is absent")
+    @Test("missing fields of a certificate are absent")
     func absent() throws {
         let certificate = try Certificate(pem: Pair.authority.certificatePEM)
         #expect(certificate.subjectCommonName == "Test authority")
@@ -28,7 +28,7 @@ struct CertificateTests {
         #expect(certificate.subjectAlternativeNames.isEmpty)
     }
 
-    @Test("dates beyond 2050 are read as well")
+    @Test("dates beyond 2050 are parsed as well")
     func lateDates() throws {
         let late = WallTime(milliseconds: 4_102_444_800_000)
         let issued = Pair.authority.issue(names: ["a.example"], validUntil: late, usage: .server)
@@ -43,7 +43,7 @@ struct CertificateTests {
         #expect(first.certificatePEM != second.certificatePEM)
     }
 
-    @Test("the same certificate is read from DER")
+    @Test("the same certificate is parsed from DER")
     func der() throws {
         let lines = Pair.authority.certificatePEM.split(separator: "\n").dropFirst().dropLast().joined()
         let bytes = try #require(Base64.standard.decode(lines))

@@ -15,7 +15,7 @@ struct ClientCertificateTests {
         #expect(pair.server.peerCertificate?.issuerCommonName == "Test authority")
     }
 
-    @Test("a missing certificate is told to both sides", arguments: versions)
+    @Test("a missing certificate is reported to both sides", arguments: versions)
     func missing(versions: ClosedRange<TLSContext.Version>) throws {
         let pair = try Pair(Pair.client(), server(versions))
         let failures = pair.connect()
@@ -26,11 +26,11 @@ struct ClientCertificateTests {
         #expect(failures.client?.blame == .local)
         #expect(failures.server?.code == .clientCertificateMissing)
         #expect(failures.server?.message == "the client sent no certificate")
-        // With TLS 1.3 the client had finished: it is the first read that fails.
+        // With TLS 1.3 the client had finished: its first read fails.
         #expect(pair.client.isEstablished == (versions.upperBound == .tls13))
     }
 
-    @Test("a refused certificate is told with the server's alert", arguments: versions)
+    @Test("a refused certificate is reported with the server's alert", arguments: versions)
     func refused(versions: ClosedRange<TLSContext.Version>) throws {
         let past = WallTime(milliseconds: Pair.now.milliseconds - Pair.day / 2)
         let issued = Pair.authority.issue(validUntil: past, usage: .client, commonName: "client")
@@ -47,7 +47,7 @@ struct ClientCertificateTests {
                 + "machine's clock is wrong")
     }
 
-    @Test("a certificate of a strange authority is refused", arguments: versions)
+    @Test("a certificate of an unknown authority is refused", arguments: versions)
     func strange(versions: ClosedRange<TLSContext.Version>) throws {
         let other = CertificateAuthority(commonName: "Other authority", now: Pair.now)
         let issued = other.issue(usage: .client, commonName: "client")
@@ -56,7 +56,7 @@ struct ClientCertificateTests {
         #expect(failures.server?.code == .unknownAuthority)
     }
 
-    @Test("a server that asks without insisting takes a client without a certificate", arguments: versions)
+    @Test("a server with optional client certificates accepts a client without one", arguments: versions)
     func optional(versions: ClosedRange<TLSContext.Version>) throws {
         let server = try Pair.server(trust: .pem(Pair.authority.certificatePEM), versions: versions)
         let without = try Pair(Pair.client(), server)
@@ -67,7 +67,7 @@ struct ClientCertificateTests {
         #expect(with.server.peerCertificate?.subjectCommonName == "client")
     }
 
-    @Test("a server without trust that insists takes any certificate", arguments: versions)
+    @Test("a server that requires certificates without a trust store accepts any certificate", arguments: versions)
     func any(versions: ClosedRange<TLSContext.Version>) throws {
         let server = try Pair.server(trust: .none, requiresPeerCertificate: true, versions: versions)
         let other = CertificateAuthority(commonName: "Other authority", now: Pair.now)

@@ -21,7 +21,7 @@ struct ContextTests {
         #expect(try Certificate(file: certificate).subjectCommonName == "server.example")
     }
 
-    @Test("certificate and key may stand in one file")
+    @Test("certificate and key may be in one file")
     func oneFile() throws {
         let directory = try TemporaryDirectory()
         let both = FilePath(
@@ -65,7 +65,7 @@ struct ContextTests {
         #expect(wrongType.code == .keyMismatch)
     }
 
-    @Test("an encrypted key is refused without asking")
+    @Test("an encrypted key is refused without a prompt")
     func encrypted() {
         let failure = failure(
             identity: .pemText(certificates: Self.issued.certificatePEM, privateKey: Keys.encrypted))
@@ -86,7 +86,7 @@ struct ContextTests {
             ).message == "the certificate: the text holds no PEM certificate, but only PRIVATE KEY")
     }
 
-    @Test("the second certificate of a bundle is named when it is damaged")
+    @Test("the damaged second certificate of a bundle is named")
     func damagedBundle() {
         let broken = Pair.authority.certificatePEM.replacing("\nMII", with: "\nMIJ")
         let failure = failure(trust: .pem(Pair.authority.certificatePEM + broken))
@@ -94,7 +94,7 @@ struct ContextTests {
         #expect(failure.message.hasPrefix("the CA certificates: certificate number 2 is damaged ("))
     }
 
-    @Test("an identity is read from a PKCS #12 file, however old its ciphers are", arguments: [false, true])
+    @Test("an identity is read from a PKCS #12 file, even with old ciphers", arguments: [false, true])
     func pkcs12(isLegacy: Bool) throws {
         let directory = try TemporaryDirectory()
         let file = FilePath(

@@ -17,7 +17,7 @@ struct HandshakeTests {
         #expect(pair.server.peerCertificate == nil)
     }
 
-    @Test("without protocols on either side there is none")
+    @Test("without protocols on either side none is selected")
     func withoutProtocols() throws {
         let pair = try Pair(Pair.client(protocols: []), Pair.server())
         #expect(pair.connect() == (nil, nil))
@@ -32,13 +32,13 @@ struct HandshakeTests {
         #expect(pair.client.negotiatedProtocol == "h2")
     }
 
-    @Test("a handshake may be cut at every byte, in both directions", arguments: versions)
+    @Test("a handshake may be split at every byte, in both directions", arguments: versions)
     func everyCut(versions: ClosedRange<TLSContext.Version>) throws {
         let server = try Pair.server(versions: versions)
         var cut = 1
         var length = Int.max
         while cut < length {
-            // A context of its own has no session that would make the handshake short.
+            // A separate context has no session that would shorten the handshake.
             let pair = try Pair(Pair.client(versions: versions), server)
             length = try pair.handshake(cutAt: cut)
             try #require(pair.client.isEstablished && pair.server.isEstablished, "cut at \(cut)")
@@ -68,7 +68,7 @@ struct HandshakeTests {
         #expect(try pair.server.readAll() == [1, 2, 3])
     }
 
-    @Test("an address is proved by the certificate's addresses", arguments: ["127.0.0.1", "::1"])
+    @Test("an address is verified against the certificate's addresses", arguments: ["127.0.0.1", "::1"])
     func addresses(address: String) throws {
         let issued = Pair.authority.issue(names: ["localhost"], addresses: ["127.0.0.1", "::1"], usage: .server)
         let server = try Pair.server(identity: Pair.identity(issued))
@@ -78,7 +78,7 @@ struct HandshakeTests {
         #expect(pair.client.peerCertificate?.subjectAlternativeNames == ["localhost", "127.0.0.1", "::1"])
     }
 
-    @Test("a wildcard stands for one label, and a final dot does not matter")
+    @Test("a wildcard matches one label, and a final dot does not matter")
     func wildcard() throws {
         let issued = Pair.authority.issue(names: ["*.push.example"], usage: .server)
         let server = try Pair.server(identity: Pair.identity(issued))
@@ -102,8 +102,8 @@ struct HandshakeTests {
 }
 
 extension Pair {
-    /// A handshake in which each direction's bytes arrive in two parts, with a step between; how many went the way on
-    /// which there were more.
+    /// A handshake in which each direction's bytes arrive in two parts, with a step between. Returns the byte count of
+    /// the larger direction.
     fileprivate func handshake(cutAt cut: Int) throws -> Int {
         var passed = [0, 0]
         var isMoving = true

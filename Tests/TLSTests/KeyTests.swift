@@ -18,7 +18,7 @@ struct KeyTests {
     private static let signature =
         "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"
 
-    @Test("the signature of RFC 7515 is right, and wrong after any change of a byte")
+    @Test("the signature of RFC 7515 is valid, and invalid after any change of a byte")
     func vector() throws {
         let key = try VerifyingKey(publicKeyPEM: Self.publicKey)
         let message = Array(Self.message.utf8)
@@ -33,7 +33,7 @@ struct KeyTests {
         #expect(!key.accepts(Array(signature.dropLast()), of: message))
     }
 
-    @Test("every signature has 64 bytes and is right for its key alone")
+    @Test("every signature has 64 bytes and is valid for its key only")
     func signing() throws {
         let key = SigningKey.generate()
         let verifying = try VerifyingKey(publicKeyPEM: key.publicKeyPEM)
@@ -48,7 +48,7 @@ struct KeyTests {
         }
     }
 
-    @Test("a key survives being written and read")
+    @Test("a key survives writing and reading")
     func roundTrip() throws {
         let key = SigningKey.generate()
         let again = try SigningKey(pkcs8PEM: key.pkcs8PEM)
@@ -78,7 +78,7 @@ struct KeyTests {
         #expect(failure?.blame == .local)
     }
 
-    @Test("an encrypted key is called that, and nobody is asked for a passphrase")
+    @Test("an encrypted key is reported as such, without a passphrase prompt")
     func encrypted() {
         let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: Keys.encrypted) }
         #expect(failure?.code == .encryptedKey)
@@ -88,7 +88,7 @@ struct KeyTests {
                 + "NEWKEY`")
     }
 
-    @Test("what is no key is described by what it is")
+    @Test("the error for a file without a key names its content")
     func noKey() {
         let certificate = Pair.authority.certificatePEM
         #expect(message(certificate) == "the signing key: the text holds no PEM key, but only CERTIFICATE")
@@ -97,14 +97,14 @@ struct KeyTests {
         #expect(message(damaged).hasPrefix("the signing key: its PRIVATE KEY is damaged ("))
     }
 
-    @Test("what is no public key is refused")
+    @Test("an invalid public key is refused")
     func noPublicKey() {
         let failure = #expect(throws: TLSError.self) { try VerifyingKey(publicKeyPEM: "nothing") }
         #expect(failure?.code == .badPEM)
         #expect(failure?.message == "the public key: the text holds no PEM key, but no PEM block at all")
     }
 
-    @Test("a key file that cannot be read is named")
+    @Test("an unreadable key file is named")
     func unreadable() {
         let failure = #expect(throws: TLSError.self) { try SigningKey(file: "/nonexistent/AuthKey.p8") }
         #expect(failure?.code == .unreadableFile)

@@ -1,6 +1,6 @@
 /// Keys of kinds that ES256 cannot use, made for these tests.
 enum Keys {
-    /// By the name that OpenSSL gives their kind.
+    /// By OpenSSL's name for their kind.
     static let unsuitable = ["RSA": rsa, "EC secp384r1": p384, "ED25519": ed25519]
 
     static let rsa = """

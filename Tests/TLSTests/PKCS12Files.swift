@@ -3,7 +3,7 @@ import TLS
 
 /// One certificate with its key as PKCS #12 files with the password `secret`, in base64url.
 enum PKCS12Files {
-    /// As OpenSSL 3 writes it (AES-256, SHA-256).
+    /// As written by OpenSSL 3 (AES-256, SHA-256).
     static let modern = decoded(
         """
         MIIEiQIBAzCCBEAGCSqGSIb3DQEHAaCCBDEEggQtMIIEKTCCAuEGCSqGSIb3DQEHBqCCAtIwggLOAgEAMIICxwYJKoZIhvcNAQcB
@@ -26,7 +26,7 @@ enum PKCS12Files {
         7G_d5BD4_dNPBAi8qcz2AzuKHQIBZA
         """)
 
-    /// As older programs write it (RC2 with 40 bits, triple DES, SHA-1).
+    /// As written by older programs (RC2 with 40 bits, triple DES, SHA-1).
     static let legacy = decoded(
         """
         MIID_wIBAzCCA8YGCSqGSIb3DQEHAaCCA7cEggOzMIIDrzCCAqYGCSqGSIb3DQEHBqCCApcwggKTAgEAMIICjAYJKoZIhvcNAQcB

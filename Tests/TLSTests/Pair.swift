@@ -40,7 +40,7 @@ struct Pair {
             requiresPeerCertificate: requiresPeerCertificate, versions: versions, checkedAt: now)
     }
 
-    /// Carries what either side has to say to the other; false when there was nothing.
+    /// Exchanges the output of both sides; false when there was none.
     @discardableResult
     func exchange() -> Bool {
         let toServer = Self.carry(client, server)
@@ -55,7 +55,7 @@ struct Pair {
         return !wire.isEmpty
     }
 
-    /// Goes on until nobody has anything to say; each side's failure.
+    /// Runs until neither side has output; returns each side's failure.
     func connect() -> (client: TLSError?, server: TLSError?) {
         var failures: (client: TLSError?, server: TLSError?)
         repeat {

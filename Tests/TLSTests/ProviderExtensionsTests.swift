@@ -44,13 +44,13 @@ struct ProviderExtensionsTests {
         #expect(certificate.pushTopics == Self.universal)
     }
 
-    @Test("A certificate for one environment says which", arguments: Environment.allCases)
+    @Test("A certificate for one environment names it", arguments: Environment.allCases)
     func environment(environment: Environment) throws {
         let issued = Pair.authority.issueProvider(bundleID: "com.example.app", environments: [environment])
         #expect(try Certificate(pem: issued.certificatePEM).extensions.environments == [environment])
     }
 
-    @Test("Without a list the subject's user ID is the topic, and without that there is none")
+    @Test("Without a list the subject's user ID is the topic; without a user ID there is no topic")
     func noList() throws {
         let mdm = Pair.authority.issueProvider(bundleID: "com.apple.mgmt.External.0f1e", environments: [.production])
         let certificate = try Certificate(pem: mdm.certificatePEM)
@@ -59,7 +59,7 @@ struct ProviderExtensionsTests {
         #expect(try Certificate(pem: Pair.authority.certificatePEM).pushTopics.isEmpty)
     }
 
-    @Test("A certificate from OpenSSL's own encoder reads the same")
+    @Test("A certificate encoded by OpenSSL is parsed to the same values")
     func foreign() throws {
         // openssl req -x509, with the extensions as docs/internals/simulator.md writes them.
         let certificate = try Certificate(
@@ -85,7 +85,7 @@ struct ProviderExtensionsTests {
         #expect(certificate.extensions.environments == [.production, .development])
     }
 
-    @Test("Other string types, a set of kinds and topics without kinds are read as well")
+    @Test("Other string types, a set of kinds and topics without kinds are parsed as well")
     func variants() throws {
         let value = Self.element(
             0x30,
@@ -110,7 +110,7 @@ struct ProviderExtensionsTests {
         #expect(try read(both).topics == Self.universal + [Topic("com.example.b.voip", kinds: ["voip"])])
     }
 
-    @Test("A list beyond 127 and 255 bytes is read whole", arguments: [10, 40])
+    @Test("A list beyond 127 and 255 bytes is parsed completely", arguments: [10, 40])
     func long(count: Int) throws {
         let topics = (0..<count).map { Topic("com.example.app\($0)", kinds: ["app"]) }
         let found = try read(ProviderExtensions(topics: topics).encoded)
@@ -118,7 +118,7 @@ struct ProviderExtensionsTests {
     }
 
     @Test(
-        "What has another form gives no topic and is told",
+        "A malformed extension gives no topic and is reported",
         arguments: [
             [], [0x30], [0x05, 0x00], [0x30, 0x00], [0x30, 0x80], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF],
             // Kinds before any topic, and twice after one.
@@ -126,12 +126,12 @@ struct ProviderExtensionsTests {
             element(0x30, text("a.b") + element(0x30, text("app")) + element(0x30, text("voip"))),
             // A list of lists of lists.
             element(0x30, text("a.b") + element(0x30, element(0x30, text("app")))),
-            // No topic has a space, a control character or no character, or is no UTF-8.
+            // A topic with a space or control character, an empty one, or one that is not UTF-8.
             element(0x30, text("a b")), element(0x30, text("a.b\0c")), element(0x30, text("")),
             element(0x30, element(0x0C, [0x61, 0xC3])), element(0x30, text("a.é")),
-            // Numbers, bits and octets are no texts.
+            // Numbers, bits and octets are not strings.
             element(0x30, [0x02, 0x01, 0x61]), element(0x30, [0x04, 0x01, 0x61]), element(0x30, [0x03, 0x02, 0, 0x61]),
-            // Something follows, or is missing.
+            // Trailing or missing bytes.
             element(0x30, text("a.b")) + [0x00], element(0x30, text("a.b")).dropLast(),
             text("a.b,,c.d"),
         ] as [[UInt8]])
@@ -141,7 +141,7 @@ struct ProviderExtensionsTests {
         #expect(found.damage == Self.damage)
     }
 
-    @Test("An extension that is there twice is not believed")
+    @Test("A duplicate extension is not believed")
     func twice() throws {
         let extensions = ProviderExtensions(topics: Self.universal).encoded
         let found = try read(extensions + extensions)
@@ -149,7 +149,7 @@ struct ProviderExtensionsTests {
         #expect(found.damage == Self.damage)
     }
 
-    @Test("No damage to a certificate makes a topic that was not written there")
+    @Test("A damaged certificate yields no topic that its bytes do not contain")
     func mutations() throws {
         let issued = Pair.authority.issueProvider(bundleID: "com.example.app", topics: Self.universal)
         let original = try #require(Self.der(issued.certificatePEM))
@@ -164,7 +164,7 @@ struct ProviderExtensionsTests {
             guard let certificate = try? Certificate(der: der.span.extracting(first: length)) else { continue }
             read += 1
             for topic in certificate.extensions.topics {
-                // What is read stands in the bytes, as it is.
+                // The bytes contain each parsed topic unchanged.
                 #expect(Self.contains(der, Array(topic.name.utf8)), "\(topic.name)")
                 #expect(topic.name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F })
             }

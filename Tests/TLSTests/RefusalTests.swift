@@ -6,7 +6,7 @@ import Testing
 struct RefusalTests {
     static let versions = HandshakeTests.versions
 
-    @Test("an expired certificate is named with its last day", arguments: versions)
+    @Test("an expired certificate is refused with its last day", arguments: versions)
     func expired(versions: ClosedRange<TLSContext.Version>) throws {
         let past = WallTime(milliseconds: Pair.now.milliseconds - Pair.day / 2)
         let issued = Pair.authority.issue(names: ["server.example"], validUntil: past, usage: .server)
@@ -20,7 +20,7 @@ struct RefusalTests {
         #expect(failures.server?.message == "the client refused this server's certificate (certificate expired)")
     }
 
-    @Test("a certificate of the future is named with its first day")
+    @Test("a certificate of the future is refused with its first day")
     func notYetValid() throws {
         let future = WallTime(milliseconds: Pair.now.milliseconds + Pair.day)
         let issued = Pair.authority.issue(names: ["server.example"], validFrom: future, usage: .server)
@@ -33,7 +33,7 @@ struct RefusalTests {
                 + "machine's clock")
     }
 
-    @Test("a wrong host name is named with those that the certificate has")
+    @Test("a wrong host name is refused with the names of the certificate")
     func wrongHost() throws {
         let failure = try Pair(Pair.client(), Pair.server(), serverName: "other.example").connect().client
         #expect(failure?.code == .hostnameMismatch)
@@ -43,13 +43,13 @@ struct RefusalTests {
                 + "Connect by a name that it has, or have one issued with this name as subject alternative name")
     }
 
-    @Test("a wrong address is no host name")
+    @Test("a wrong address is not a host name")
     func wrongAddress() throws {
         let failure = try Pair(Pair.client(), Pair.server(), serverName: "10.0.0.1").connect().client
         #expect(failure?.code == .hostnameMismatch)
     }
 
-    @Test("a common name proves no host")
+    @Test("a common name does not verify a host")
     func commonNameOnly() throws {
         let issued = Pair.authority.issue(usage: .server, commonName: "server.example")
         let failure = try connect(server: Pair.server(identity: Pair.identity(issued))).client
@@ -76,7 +76,7 @@ struct RefusalTests {
         #expect(failure?.code == .unknownAuthority)
     }
 
-    @Test("a self-signed certificate is called that, and accepted once it is trusted")
+    @Test("a self-signed certificate is reported as such, and accepted once it is trusted")
     func selfSigned() throws {
         let own = CertificateAuthority.selfSigned(names: ["server.example"], now: Pair.now)
         let server = try Pair.server(identity: Pair.identity(own))
@@ -89,7 +89,7 @@ struct RefusalTests {
         #expect(try connect(client: Pair.client(trust: .pem(own.certificatePEM)), server: server) == (nil, nil))
     }
 
-    @Test("a client's certificate does not make a server")
+    @Test("a client's certificate is not valid for a server")
     func wrongUsage() throws {
         let issued = Pair.authority.issue(names: ["server.example"], usage: .client)
         let failure = try connect(server: Pair.server(identity: Pair.identity(issued))).client
@@ -100,14 +100,14 @@ struct RefusalTests {
                 + "says otherwise")
     }
 
-    @Test("without trust nothing is checked")
+    @Test("without a trust store nothing is verified")
     func withoutTrust() throws {
         let pair = try Pair(Pair.client(trust: .none), Pair.server(), serverName: "other.example")
         #expect(pair.connect() == (nil, nil))
         #expect(pair.client.isEstablished)
     }
 
-    @Test("a server without ALPN is unusable for a client that asked", arguments: versions)
+    @Test("a server without ALPN is unusable for a client that requires it", arguments: versions)
     func noALPN(versions: ClosedRange<TLSContext.Version>) throws {
         let failures = try connect(server: Pair.server(protocols: [], versions: versions))
         #expect(failures.client?.code == .noProtocol)
@@ -136,7 +136,7 @@ struct RefusalTests {
         #expect(failures.server?.code == .noCommonVersion)
     }
 
-    @Test("a server that answers with TLS 1.1 is too old")
+    @Test("a server with TLS 1.1 is too old")
     func oldVersion() throws {
         let session = try TLSSession(context: Pair.client(), serverName: "server.example")
         #expect(try session.handshake() == false)
@@ -149,7 +149,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "a peer that does not speak TLS is called that",
+        "a peer that does not speak TLS is reported as such",
         arguments: ["HTTP/1.1 400 Bad Request\r\n", "AMQP\0\0\u{9}\u{1}"])
     func notTLS(answer: String) throws {
         let session = try TLSSession(context: Pair.client(), serverName: "server.example")
@@ -162,7 +162,7 @@ struct RefusalTests {
                 == "the server server.example does not speak TLS on this port: check the port and the scheme")
     }
 
-    @Test("a failure stays, and leaves nothing behind for the next session")
+    @Test("a failure is permanent, and does not affect the next session")
     func sticky() throws {
         let failing = try Pair(Pair.client(), Pair.server(), serverName: "other.example")
         let first = failing.connect().client

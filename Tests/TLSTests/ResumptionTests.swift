@@ -25,7 +25,7 @@ struct ResumptionTests {
         }
     }
 
-    @Test("a session is offered to the server that gave it, and to no other")
+    @Test("a session is offered only to the server that issued it")
     func otherName() throws {
         let issued = Pair.authority.issue(names: ["server.example", "other.example"], usage: .server)
         let client = try Pair.client()
@@ -39,7 +39,7 @@ struct ResumptionTests {
         #expect(again.client.isResumed)
     }
 
-    @Test("another context has no sessions: its trust and identity may be others")
+    @Test("another context has no sessions: its trust and identity may differ")
     func otherContext() throws {
         let server = try Pair.server()
         #expect(try Pair(Pair.client(), server).connect() == (nil, nil))
@@ -48,7 +48,7 @@ struct ResumptionTests {
         #expect(!other.client.isResumed)
     }
 
-    @Test("a server that does not know the ticket any more gets a full handshake", arguments: versions)
+    @Test("a server that no longer knows the ticket gets a full handshake", arguments: versions)
     func forgottenTicket(versions: ClosedRange<TLSContext.Version>) throws {
         let client = try Pair.client(versions: versions)
         #expect(try Pair(client, Pair.server(versions: versions)).connect() == (nil, nil))
@@ -61,7 +61,7 @@ struct ResumptionTests {
         #expect(third.client.isResumed)
     }
 
-    @Test("after a handshake that failed the session is not offered again")
+    @Test("the session is not offered again after a failed handshake")
     func failedHandshake() throws {
         let client = try Pair.client()
         let server = try Pair.server()

@@ -6,7 +6,7 @@ import Testing
 struct TransferTests {
     static let versions = HandshakeTests.versions
 
-    @Test("large transfers arrive both ways at once", arguments: versions)
+    @Test("large transfers arrive in both directions at once", arguments: versions)
     func large(versions: ClosedRange<TLSContext.Version>) throws {
         let pair = try Pair.connected(versions: versions)
         let up = (0..<3_000_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
@@ -18,7 +18,7 @@ struct TransferTests {
         #expect(try pair.client.readAll() == down)
     }
 
-    @Test("bytes that arrive in odd parts make the same plaintext", arguments: versions)
+    @Test("bytes that arrive in odd parts give the same plaintext", arguments: versions)
     func oddParts(versions: ClosedRange<TLSContext.Version>) throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
@@ -41,7 +41,7 @@ struct TransferTests {
         #expect(received.copy() == sent, "seed \(seed)")
     }
 
-    @Test("many small parts leave in full records")
+    @Test("many small parts are sent in full records")
     func fullRecords() throws {
         let pair = try Pair.connected(versions: .tls13 ... .tls13)
         var plaintext = ByteQueue()
@@ -53,7 +53,7 @@ struct TransferTests {
         #expect(wire.count == 100_000 + 7 * (5 + 1 + 16))
     }
 
-    @Test("a read gives no more than it is asked for")
+    @Test("a read returns no more than requested")
     func limitedRead() throws {
         let pair = try Pair.connected()
         try pair.client.write([UInt8](repeating: 1, count: 100).span)
@@ -74,7 +74,7 @@ struct TransferTests {
         #expect(!pair.exchange())
     }
 
-    @Test("close_notify ends reading in order, after what came before it", arguments: versions)
+    @Test("close_notify ends reading in order, after the data before it", arguments: versions)
     func closeNotify(versions: ClosedRange<TLSContext.Version>) throws {
         let pair = try Pair.connected(versions: versions)
         try pair.client.write([1, 2, 3].span)
@@ -92,7 +92,7 @@ struct TransferTests {
         #expect(try pair.client.read(into: &plaintext) == .closed)
     }
 
-    @Test("damage on the way is an error, told once what came before it was read", arguments: versions)
+    @Test("damage in transit is an error, reported once the data before it was read", arguments: versions)
     func damage(versions: ClosedRange<TLSContext.Version>) throws {
         let pair = try Pair.connected(versions: versions)
         var wire = ByteQueue()
@@ -111,7 +111,7 @@ struct TransferTests {
             #expect(failure?.code.rawValue == "decryption failed or bad record mac")
             #expect(failure?.message == "TLS with the client failed: decryption failed or bad record mac")
         }
-        // The peer is told by an alert.
+        // An alert informs the peer.
         pair.exchange()
         let failure = #expect(throws: TLSError.self) { try pair.client.read(into: &plaintext) }
         #expect(

@@ -6,8 +6,8 @@ extension CertificateAuthority {
     ///
     /// - Parameters:
     ///   - bundleID: the subject's user ID; for an MDM certificate its topic.
-    ///   - topics: what the certificate lists; nothing unless given, as in one for MDM.
-    ///   - environments: those that it is for; both unless given: Apple calls that universal.
+    ///   - topics: the listed topics; empty by default, as in one for MDM.
+    ///   - environments: its environments; both by default: Apple calls that universal.
     package func issueProvider(
         bundleID: String, topics: [ProviderExtensions.Topic] = [],
         environments: Set<Environment> = [.production, .development], validFrom: WallTime? = nil,

@@ -21,7 +21,7 @@ package struct CompiledLibrary {
             ] + definitions.map { "-D\($0)" })
     }
 
-    /// A decoder that does all that a library must not do, see the file.
+    /// A decoder that does everything a library must not do, see the file.
     package static func unruly(_ definitions: String...) throws -> CompiledLibrary {
         try CompiledLibrary("Tests/DecoderLibraries/unruly.c", definitions)
     }

@@ -46,8 +46,7 @@ package enum DeadLetterSamples {
             layout: layout, headers: headers)
     }
 
-    /// What a worker writes. Made anew each time, for the leak check does not see through the tagged pointers of a
-    /// constant.
+    /// As written by a worker. Built anew each time: the leak check does not follow the tagged pointers of a constant.
     package static var ours: FieldTable {
         [
             "traceparent": .string("00-1"), "harebell-queue": .string("push.requests"),
@@ -67,7 +66,7 @@ package enum DeadLetterSamples {
         ])
     }
 
-    /// What a broker writes; the first-death headers say something else on purpose.
+    /// As written by a broker; the first-death headers differ on purpose.
     package static func deaths(_ deaths: FieldValue...) -> FieldTable {
         [
             "x-death": .array(deaths), "x-first-death-queue": .string("wrong"),

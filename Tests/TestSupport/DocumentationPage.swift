@@ -1,6 +1,6 @@
 import Foundation
 
-/// A page of `docs`, for tests that hold it to the code.
+/// A page of `docs`, for tests that compare it with the code.
 package struct DocumentationPage {
     package let text: String
 
@@ -9,12 +9,12 @@ package struct DocumentationPage {
         text = try String(contentsOf: Self.package.appending(path: "docs/\(name)"), encoding: .utf8)
     }
 
-    /// Whether it has these lines one after the other.
+    /// Whether it contains these lines in sequence.
     package func has(_ lines: [String]) -> Bool {
         text.contains("\n" + lines.joined(separator: "\n") + "\n")
     }
 
-    /// The cells of the table with this head, row by row, without the spaces around them.
+    /// The cells of the table with this header, row by row, without the spaces around them.
     package func table(_ head: String) -> [[String]] {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard let start = lines.firstIndex(of: head[...]) else { return [] }

@@ -1,16 +1,16 @@
 package import Core
 
-/// Damages inputs in the ways that find weak readers: bytes changed, lost, repeated, moved, cut off, and words of their
-/// format where they do not belong.
+/// Damages inputs to find weak parsers: bytes changed, lost, repeated, moved, cut off, and misplaced words of the
+/// format.
 ///
 /// The same seed damages the same inputs in the same way.
 package struct Mutator {
-    /// How many inputs a test tries: what `make fuzz` asks for, else enough for a run of all tests.
+    /// The number of inputs of a test: that of `make fuzz`, else enough for a run of all tests.
     package static func inputs(_ usual: Int) -> Int {
         TestEnvironment.fuzzInputs ?? usual
     }
 
-    /// Drawn anew where many inputs are asked for; otherwise the same in every run.
+    /// Random if many inputs are requested; otherwise the same in every run.
     package static func seed(_ usual: UInt64) -> UInt64 {
         TestEnvironment.fuzzInputs == nil ? usual : .random(in: 0 ... .max)
     }

@@ -1,12 +1,12 @@
-/// The tests that a page of `docs` names, against those that there are.
+/// The test names on a page of `docs`, compared with the existing tests.
 ///
-/// They stand in the last column of tables whose head is `test`, as the sentence that is their name (`"A sentence"`),
-/// or in code as `Suite`, `Suite.function` or `.function` of the suite before. What stands in code inside parentheses
-/// is a case of the suite before, by its name in the source or by what it is called there.
+/// They are in the last column of tables with the header `test`: as a quoted display name (`"A sentence"`), or in code
+/// as `Suite`, `Suite.function` or `.function` of the suite before. Code inside parentheses is a case of the suite
+/// before, by its name in the source or by its argument's name.
 package struct NamedTests {
-    /// Each as it is written on the page.
+    /// Each as written on the page.
     package private(set) var all: [String] = []
-    /// Those of ``all`` that are not there.
+    /// The names in ``all`` without a test.
     package private(set) var missing: [String] = []
 
     private let sources: [String]
@@ -17,7 +17,7 @@ package struct NamedTests {
         var isTable = false
         for line in try DocumentationPage(name).text.split(separator: "\n", omittingEmptySubsequences: false) {
             guard line.hasPrefix("| ") else {
-                // The line between the head and the rows.
+                // The line between the header and the rows.
                 isTable = isTable && line.hasPrefix("|--")
                 continue
             }
@@ -27,7 +27,7 @@ package struct NamedTests {
     }
 
     private mutating func check(_ cell: Substring) {
-        // Every second part stands between two quotation marks.
+        // Every second part is between two quotation marks.
         let parts = cell.split(separator: "\"", omittingEmptySubsequences: false)
         for index in stride(from: 1, to: parts.count, by: 2) {
             add("\"\(parts[index])\"", isThere: sources.contains { $0.contains("\"\(parts[index])\"") })

@@ -1,5 +1,4 @@
-/// A page in Prometheus' text format, read as strictly as its description allows: a reading of its own, independent of
-/// who wrote the page.
+/// A page in Prometheus' text format, parsed as strictly as its specification allows, and independently of the writer.
 ///
 /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format".
 package struct PrometheusPage {
@@ -95,7 +94,7 @@ package struct PrometheusPage {
         return Sample(name: String(name), labels: labels, value: value)
     }
 
-    /// Buckets that grow, the last one without an end, and as many as are counted.
+    /// Buckets must ascend, the last one be +Inf and equal the count.
     private static func check(_ family: Family) throws {
         let buckets = family.samples.filter { $0.name.hasSuffix("_bucket") }
         let bounds = buckets.compactMap { $0.labels["le"] }.compactMap { $0 == "+Inf" ? Double.infinity : Double($0) }
@@ -107,7 +106,7 @@ package struct PrometheusPage {
         else { throw TestSupportError("histogram: \(family)") }
     }
 
-    // MARK: Questions
+    // MARK: Queries
 
     package func samples(of name: String) -> [Sample] {
         families.flatMap(\.samples).filter { $0.name == name }

@@ -1,9 +1,9 @@
-/// What a state machine does, found out by asking it: each input in each state, as lines of a Markdown page.
+/// The behaviour of a state machine, found by running it: each input in each state, as lines of a Markdown page.
 package struct StateChart {
     package enum Cell: Equatable {
-        /// The input is a mistake of the program in this state.
+        /// The input is a programming error in this state.
         case cannotHappen
-        /// - Parameter action: `nil` where there is nothing to do.
+        /// - Parameter action: `nil` if there is none.
         case goes(action: String?, next: String)
     }
 
@@ -12,8 +12,8 @@ package struct StateChart {
     private let cells: [[Cell]]
 
     /// - Parameters:
-    ///   - states: the first is the one in which the machine begins, the last the one in which it ends.
-    ///   - cell: asks the machine; the indices of a state and an input.
+    ///   - states: the first is the machine's initial state, the last its final one.
+    ///   - cell: runs the machine; the indices of a state and an input.
     package init(states: [String], inputs: [String], cell: (Int, Int) -> Cell) {
         self.states = states
         self.inputs = inputs
@@ -38,7 +38,7 @@ package struct StateChart {
         }
     }
 
-    /// The ways from state to state, as a Mermaid diagram.
+    /// The transitions between states, as a Mermaid diagram.
     package var drawing: [String] {
         var lines = ["```mermaid", "stateDiagram-v2", "    [*] --> \(states[0])"]
         for (from, state) in states.enumerated() {
@@ -54,7 +54,7 @@ package struct StateChart {
         if case .goes(_, state) = cell { true } else { false }
     }
 
-    /// Whether from each state the last one can be reached, so that nothing stays for ever.
+    /// Whether the last state is reachable from each state.
     package var everyStateHasAnExit: Bool {
         var ends: Set = [states[states.count - 1]]
         while true {

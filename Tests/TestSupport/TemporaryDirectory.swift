@@ -1,11 +1,11 @@
 import Foundation
 
-/// A folder of its own for one test; it is removed, with all it holds, when the last reference goes.
+/// A private folder for one test, removed with its content when the last reference goes.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
     package init() throws {
-        // Short, since the path of a socket has 108 bytes at most; by chance a name is taken as good as never.
+        // Short, since the path of a socket has at most 108 bytes; a collision by chance is negligible.
         let name = "harebell-" + String(UInt64.random(in: 0 ... .max), radix: 36)
         let url = FileManager.default.temporaryDirectory.appendingPathComponent(name)
         try FileManager.default.createDirectory(
@@ -14,7 +14,7 @@ package final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        // A folder that a test removed itself, or cannot be removed, is no reason to stop the others.
+        // A folder that was already removed, or cannot be, must not stop the other tests.
         try? FileManager.default.removeItem(atPath: path)
     }
 

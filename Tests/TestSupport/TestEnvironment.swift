@@ -1,17 +1,17 @@
 import Foundation
 
-/// What `deploy/test` prepares for the tests that need more than this process.
+/// The setup by `deploy/test` for tests that need more than this process.
 ///
 /// Each value is nil where its environment variable is not set, as under a bare `swift test`.
 package enum TestEnvironment {
-    /// A running broker that all tests share, as an AMQP URI: use names that nobody else uses.
+    /// A running broker that all tests share, as an AMQP URI: use unique names.
     package static let broker = value("HAREBELL_TEST_BROKER")
 
     /// The version of ``broker`` and of those that ``brokerScript`` starts, such as `4.0.5`.
     package static let brokerVersion = value("HAREBELL_TEST_BROKER_VERSION") ?? "3.10.8"
 
-    /// Whether the broker closes a publishing connection over a well-formed direct reply-to of a node that it does not
-    /// know. RabbitMQ 4.0 returns the message instead.
+    /// Whether the broker closes a publishing connection over a well-formed direct reply-to of an unknown node.
+    /// RabbitMQ 4.0 returns the message instead.
     package static let closesOverDirectReplies = brokerVersion.hasPrefix("3.")
 
     /// The path of `deploy/broker`, for tests that stop or kill a broker: ``PrivateBroker`` calls it.
@@ -20,28 +20,28 @@ package enum TestEnvironment {
     /// The path of the built `harebell`.
     package static let binary = value("HAREBELL_BINARY")
 
-    /// A Python interpreter that has the clients which nobody here wrote.
+    /// A Python interpreter with the third-party clients.
     package static let foreignClientsPython = value("HAREBELL_FOREIGN_CLIENTS_PYTHON")
 
-    /// The one seed that the simulation is to run, telling all that happens.
+    /// The single seed that the simulation runs, with its whole trace.
     package static let simulationSeed = value("HAREBELL_SIMULATION_SEED").flatMap { UInt64($0) }
 
-    /// How many fresh seeds the simulation tries, instead of those that it always does.
+    /// The number of fresh seeds that the simulation tries, instead of its fixed ones.
     package static let simulationRuns = value("HAREBELL_SIMULATION_RUNS").flatMap { Int($0) }
 
-    /// How many of the seeds that it always tries the simulation takes, from the first one on.
+    /// How many of its fixed seeds the simulation runs, from the first one on.
     package static let simulationSeeds = value("HAREBELL_SIMULATION_SEEDS").flatMap { Int($0) }
 
-    /// How many requests the ledger of faults sends in all.
+    /// The total number of requests of the fault ledger.
     package static let ledgerRequests = value("HAREBELL_LEDGER_REQUESTS").flatMap { Int($0) }
 
-    /// Of the faults in the ledger only those whose name has this in it.
+    /// Restricts the fault ledger to faults whose name contains this.
     package static let ledgerFault = value("HAREBELL_LEDGER_FAULT")
 
-    /// How many damaged inputs each fuzzing test tries.
+    /// The number of damaged inputs of each fuzzing test.
     package static let fuzzInputs = value("HAREBELL_FUZZ_INPUTS").flatMap { Int($0) }
 
-    /// What a test that is left out says about it.
+    /// The message of a skipped test.
     package static let hint = "deploy/test prepares what this needs"
 
     private static func value(_ name: String) -> String? {
@@ -49,7 +49,7 @@ package enum TestEnvironment {
     }
 }
 
-/// A condition that a test waited for and that did not come about, with what was seen instead.
+/// A condition that a test waited for and that did not occur, with the observed state.
 package struct TestSupportError: Error, CustomStringConvertible {
     package let description: String
 
@@ -58,7 +58,7 @@ package struct TestSupportError: Error, CustomStringConvertible {
     }
 }
 
-/// Asks until the answer is not nil.
+/// Polls until the result is not nil.
 ///
 /// - Throws: ``TestSupportError`` with `what` after `limit`.
 @discardableResult

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Configuration
 
-/// What becomes of a queue when a process dies of one of its messages, again and again.
+/// The effect on a queue when a process repeatedly crashes on one message.
 @Suite("Crash loops")
 struct CrashLoopTests {
     private static func body(_ number: Int) -> String {
@@ -17,7 +17,7 @@ struct CrashLoopTests {
     }
 
     @Test(
-        "Only the message that kills a process is delivered again with each of its deaths, not all that it might hold")
+        "Only the message that kills a process is redelivered at each crash, not the whole prefetch")
     func slowStart() throws {
         let world = try World { $0.queues[0].prefetch = 100 }
         world.startsSlowly = true
@@ -26,7 +26,7 @@ struct CrashLoopTests {
         for number in 0..<50 { try world.request(Self.body(number), id: number == 0 ? "poison" : "m\(number)") }
         #expect(world.broker.unsettledCount == 50)
         world.kill()
-        // From the second life on, a process has one delivery when it dies.
+        // From the second process on, there is one delivery at the crash.
         var deliveries: [String: Int] = [:]
         world.broker.observe = { observation in
             guard case .delivered(let message, _) = observation else { return }
@@ -39,7 +39,7 @@ struct CrashLoopTests {
             world.kill()
         }
         #expect(deliveries == ["poison": 5])
-        // One that survives it takes more, and then all.
+        // A process that survives it takes more, and then all.
         try world.start()
         world.pass(.milliseconds(1500))
         #expect(world.broker.unsettledCount == 11)
@@ -51,7 +51,7 @@ struct CrashLoopTests {
         #expect(world.broker.violations.isEmpty)
     }
 
-    @Test("Without redeliveries a process takes all that it may from the first delivery on")
+    @Test("Without redeliveries a process uses its full prefetch from the first delivery on")
     func freshStart() throws {
         let world = try World { $0.queues[0].prefetch = 30 }
         world.startsSlowly = true
@@ -61,7 +61,7 @@ struct CrashLoopTests {
         #expect(world.broker.unsettledCount == 31, "the first one came over a registration of its own")
     }
 
-    @Test("A message that was delivered too often is a dead letter unread, with a result that says so")
+    @Test("A message delivered too often is dead-lettered undecoded, with a result that says so")
     func poison() throws {
         let world = try World { $0.broker.poisonDeliveries = 3 }
         world.broker.countsDeliveries = true

@@ -53,11 +53,11 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
-    @Test("a worker spaces its turns once it is busy, and not with one delivery fewer")
+    @Test("a worker spaces its turns at the busy threshold, and not one delivery below it")
     func busy() throws {
         let world = try World(script: "token 1a7e*: delay 10s") { $0.queues[0].prefetch = 100 }
         try world.start()
-        // A first answer, before which a connection has one stream.
+        // The first response: before it, a connection has one stream.
         try world.request(Self.body())
         for _ in 1..<TurnPace.busyDeliveries { try world.request(Self.body("1a7e")) }
         #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == TurnPace.busyDeliveries - 1 })
@@ -72,7 +72,7 @@ struct DeliverySemanticsTests {
     // MARK: APNs
 
     @Test(
-        "GOAWAY, stream above last-stream-id; REFUSED_STREAM: sent again at once, not counted",
+        "A stream above last-stream-id, or refused with REFUSED_STREAM, is resent at once and not counted",
         arguments: ["after 2 requests: goaway Shutdown last=before", "after 2 requests: rst REFUSED_STREAM"])
     func notProcessed(script: String) throws {
         let world = try World(script: script)
@@ -89,7 +89,7 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters[.uncertain] == 0)
     }
 
-    @Test("never written: sent as soon as there is a connection, not counted")
+    @Test("A request that was never written is sent once there is a connection, and not counted")
     func neverWritten() throws {
         let world = try World()
         world.isAPNsDown = true
@@ -152,11 +152,11 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters[.duplicatesAvoided] == 1)
     }
 
-    @Test("consuming connection lost, and lost again: what has finished is not sent again", arguments: [1, 2, 3])
+    @Test("consuming connection lost repeatedly: finished requests are not sent again", arguments: [1, 2, 3])
     func consumerLostAfterwards(losses: Int) throws {
         let world = try World(script: "token 1a7e*: delay 600s") { $0.apns.requestTimeout = .seconds(1000) }
         try world.start()
-        // The second one keeps the acknowledgement of the first waiting for its neighbours.
+        // The second one delays the first one's acknowledgement, which is batched.
         try world.request(Self.body("7"), id: "m1")
         world.cut(consuming: true)
         try world.request(Self.body("1a7e"), id: "m2")
@@ -214,12 +214,12 @@ struct DeliverySemanticsTests {
         let script = delays.indices.map { "token 7*, attempt \($0 + 1): delay \(delays[$0])s" }
         let world = try World(script: script.joined(separator: "\n")) { $0.apns.requestTimeout = .seconds(200) }
         try world.start()
-        // A first answer, before which a connection has one stream.
+        // The first response: before it, a connection has one stream.
         try world.request(Self.body("8"))
         world.pass(.seconds(1))
         var settled = 0
         world.broker.observe = { if case .acknowledged = $0 { settled += 1 } }
-        // What is shorter than the broker's absence ends before the redelivery.
+        // Requests shorter than the broker's absence end before the redelivery.
         for _ in delays { try world.request(Self.body()) }
         world.isBrokerDown = true
         world.cut(consuming: true)
@@ -227,7 +227,7 @@ struct DeliverySemanticsTests {
         world.isBrokerDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.worker?.counters.deliveries == [5] })
         world.pass(.seconds(1))
-        // What is still on its way is not settled in place of what has ended.
+        // A request in flight is not settled in place of a finished one.
         #expect(world.broker.unsettledCount == delays.count { $0 == 100 })
         #expect(world.pass(atMost: .seconds(200)) { world.isQuiet })
         #expect(world.sent == 3)
@@ -237,7 +237,7 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters.unsettled == 0)
     }
 
-    @Test("What was published anew under the same message id is sent, though its first copy finished here")
+    @Test("A request published again under the same message id is sent, though its first copy finished here")
     func publishedAnew() throws {
         let world = try World()
         try world.start()
@@ -250,13 +250,13 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").count == 2)
     }
 
-    @Test("A look-alike without a message id that was lost on its way is sent, though the first one has finished here")
+    @Test("A look-alike without a message id that was lost in flight is sent, though the first one has finished")
     func lostLookAlike() throws {
         let world = try World()
         try world.start()
         try world.request(Self.body())
         #expect(world.isQuiet)
-        // The second one is on its way when the connection breaks.
+        // The second one is in flight when the connection breaks.
         world.network.latency = .milliseconds(50)
         try world.broker.put(Array(Self.body().utf8), into: "push.requests")
         world.cut(consuming: true)
@@ -266,18 +266,18 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters[.duplicatesAvoided] == 0)
     }
 
-    @Test("Oversize messages without a message id are never taken for one another")
+    @Test("Oversize messages without a message id are never mistaken for one another")
     func oversizeLookAlikes() throws {
         let world = try World()
         try world.start()
-        // What is late keeps the acknowledgement of the first waiting, and the second is lost on its way.
+        // The slow request delays the first one's acknowledgement, and the second is lost in flight.
         try world.request(Self.body("1a7e"), id: "m1")
         try world.request(String(repeating: "a", count: 20_000))
         world.network.latency = .milliseconds(50)
         try world.request(String(repeating: "b", count: 20_000))
         world.cut(consuming: true)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        // The first one twice, rather than the second one never.
+        // Sending the first one twice is better than never sending the second.
         #expect(world.published(in: "push.dead").map(\.outcome) == ["invalid", "invalid", "invalid"])
     }
 
@@ -306,7 +306,7 @@ struct DeliverySemanticsTests {
         try world.request(Self.body(), id: "m1")
         world.pass(.seconds(120))
         #expect(world.broker.unsettledCount == 1)
-        // After 0.5 s, 1, 2, 4, 8, 16 and then every 30 s.
+        // After 0.5, 1, 2, 4, 8 and 16 s, then every 30 s.
         #expect(world.worker?.counters[.refusedPublishes] == 9)
         world.broker.queues["push.results"]?.rejectsPublishes = false
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
@@ -351,7 +351,7 @@ struct DeliverySemanticsTests {
         }
     }
 
-    @Test("reply queue is gone (the result is returned): the result goes to the results")
+    @Test("reply queue is missing (the result is returned): the result goes to the results")
     func replyQueueGone() throws {
         let world = try World()
         try world.start()
@@ -362,7 +362,7 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters[.returned] == 1)
     }
 
-    @Test("reply queue is gone, and there are no results: the request goes to the dead letters with outcome and detail")
+    @Test("reply queue is missing, without results: the request is dead-lettered with outcome and detail")
     func replyQueueAndResultsGone() throws {
         for declares in [World.queues, World.queues.filter { $0 != "push.results" }] {
             let world = try World(declares: declares) { configuration in
@@ -414,7 +414,7 @@ struct DeliverySemanticsTests {
         for number in 0..<30 { try world.request(Self.body(), id: "m\(number)") }
         world.pass(.seconds(60))
         let prefetch = Int(world.configuration.queues[0].prefetch)
-        // The alarm is told with the first publish, which is still taken.
+        // The alarm is reported at the first publish, which is still accepted.
         #expect(world.published(in: "push.results").count == 1)
         #expect(world.broker.unsettledCount == prefetch)
         #expect(world.sent == prefetch + 1)
@@ -424,7 +424,7 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").count == 30)
     }
 
-    @Test("While publishers are blocked, what was confirmed is acknowledged, and lets the next ones in")
+    @Test("While publishers are blocked, confirmed requests are acknowledged, and admit the next ones")
     func blockedAcknowledgements() throws {
         let world = try World { $0.queues[0].prefetch = 2 }
         world.broker.holdsConfirms = true
@@ -445,7 +445,7 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").count == 4)
     }
 
-    /// Confirms that were held when they were no more to be.
+    /// Releases the confirms held before holding was turned off.
     private func releaseAll(_ world: World) -> Bool {
         for engine in world.broker.engines {
             if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }
@@ -455,12 +455,12 @@ struct DeliverySemanticsTests {
 
     // MARK: Pauses
 
-    @Test("wrong key, topic or environment: the app pauses, and one probe at a time finds out when it works again")
+    @Test("wrong key, topic or environment: the app pauses, and one probe at a time tests whether it works again")
     func paused() throws {
         let world = try World(script: "topic com.example.app: 403 TopicMismatch")
         try world.start()
         for number in 0..<5 { try world.request(Self.body(), id: "m\(number)") }
-        // The first one is refused before the others come.
+        // The first one is refused before the others arrive.
         #expect(world.sent == 1)
         try world.request(Self.body(topic: "com.example.other"), id: "other")
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
@@ -485,7 +485,7 @@ struct DeliverySemanticsTests {
         #expect(results.allSatisfy { $0.body.contains("\"attempts\":1,") })
     }
 
-    @Test("A request that expires while its app is paused does not keep the others waiting")
+    @Test("A request that expires while its app is paused does not delay the others")
     func expiresWhilePaused() throws {
         let world = try World(script: "first 1 requests: 403 TopicMismatch")
         try world.start()
@@ -499,7 +499,7 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired", "accepted"])
     }
 
-    @Test("What has expired on arrival ends at once, even while its app is paused")
+    @Test("A request that has expired on arrival ends at once, even while its app is paused")
     func expiredOnArrival() throws {
         let world = try World(script: "first 1 requests: 403 TopicMismatch")
         try world.start()
@@ -524,7 +524,7 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
     }
 
-    @Test("What APNs never took counts one attempt a round, however often it was sent")
+    @Test("A request that APNs never processed counts one attempt a round, however often it was sent")
     func neverTaken() throws {
         let world = try World(script: "topic *: rst REFUSED_STREAM") { $0.retry.maximumAttempts = 1 }
         try world.start()
@@ -536,10 +536,10 @@ struct DeliverySemanticsTests {
     }
 
     @Test(
-        "What expires between two tries says what APNs did with the ones before",
+        "A request that expires between two attempts reports how APNs handled the earlier ones",
         arguments: [
             ("attempt 1: delay 3s, 503 ServiceUnavailable", "yes"),
-            // One unknown try is enough: neither an answer to another one nor its refusal says more about it.
+            // One unknown attempt suffices: neither a response to another one nor its refusal makes it certain.
             ("attempt 1: rst INTERNAL_ERROR\nattempt 2: delay 3s, 503 ServiceUnavailable", "unknown"),
             ("attempt 1: rst INTERNAL_ERROR\ntoken *: delay 200ms, rst REFUSED_STREAM", "unknown"),
         ])
@@ -555,7 +555,7 @@ struct DeliverySemanticsTests {
         #expect(result.body.contains("\"processed\":\"\(processed)\""), "\(result.body)")
     }
 
-    @Test("Time in a pause is not counted against the time for retries")
+    @Test("Time in a pause does not count against the time for retries")
     func retriesAfterPause() throws {
         let world = try World(script: "first 2 requests: 403 TopicMismatch\nattempt 3: rst CANCEL")
         try world.start()
@@ -569,7 +569,7 @@ struct DeliverySemanticsTests {
 
     // MARK: Drain
 
-    @Test("A drain finishes what is in flight, confirms and acknowledges it, and takes nothing new")
+    @Test("A drain finishes requests in flight, confirms and acknowledges them, and takes nothing new")
     func drain() throws {
         let world = try World()
         try world.start()
@@ -585,7 +585,7 @@ struct DeliverySemanticsTests {
         #expect(world.network.links.isEmpty)
     }
 
-    @Test("A drain ends when a busy quorum queue has taken its acknowledgements, which its channel would forget")
+    @Test("A drain ends when a busy quorum queue has applied its acknowledgements, which a closing channel would lose")
     func drainFlushes() throws {
         let world = try World()
         world.broker.putsAcksAside = true
@@ -600,7 +600,7 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").count == 3)
     }
 
-    @Test("A drain does not wait for long for a broker that says nothing any more", arguments: [2, 3600])
+    @Test("A drain waits only briefly for a silent broker", arguments: [2, 3600])
     func drainIsNotHeldUp(deadline: Int64) throws {
         let world = try World()
         try world.start()
@@ -614,7 +614,7 @@ struct DeliverySemanticsTests {
         #expect(!worker.wasCutShort)
     }
 
-    @Test("What is not finished at the drain deadline goes back to its queue, and no retry begins any more")
+    @Test("Unfinished requests are requeued at the drain deadline, and no retry begins any more")
     func drainDeadline() throws {
         let world = try World(script: "token fa11*: rst CANCEL\ntoken deaf*: silence") {
             $0.apns.requestTimeout = .seconds(100)
@@ -644,7 +644,7 @@ struct DeliverySemanticsTests {
         #expect(world.broker.messages(in: "push.requests").count == 5)
     }
 
-    @Test("A drain parks what a paused app holds of a fan-out of which something has ended: that is not sent again")
+    @Test("A drain parks a paused app's partly finished fan-out: the finished part is not sent again")
     func drainHalfDone() throws {
         let world = try World(script: "token e4e4*: 403 TopicMismatch")
         try world.start()

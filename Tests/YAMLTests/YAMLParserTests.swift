@@ -5,7 +5,7 @@ import Testing
 @testable import YAML
 
 extension YAMLNode {
-    /// The node in one line, with what stands for its shape: `[…]`, `{…}`, and a scalar's style before its text.
+    /// The node in one line, with marks for its shape: `[…]`, `{…}`, and a scalar's style before its text.
     fileprivate var shape: String {
         switch content {
         case .scalar(let scalar): "\(scalar.style):\(scalar.string)"
@@ -15,7 +15,7 @@ extension YAMLNode {
         }
     }
 
-    /// Every node behind this one, and itself.
+    /// This node and its descendants.
     fileprivate var all: [YAMLNode] {
         switch content {
         case .scalar: [self]
@@ -41,7 +41,7 @@ private func parse(_ text: String) throws -> YAMLNode {
     try #require(try YAMLParser.root(of: Array(text.utf8)))
 }
 
-/// What is wrong with a text, with its place.
+/// The error for a text, with its place.
 private func problem(_ text: [UInt8]) -> String? {
     do throws(YAMLError) {
         _ = try YAMLParser.root(of: text)
@@ -68,7 +68,7 @@ struct YAMLParserTests {
         #expect(try parse(text).shape == shape)
     }
 
-    @Test("Lists and mappings keep the order of the text, in both ways of writing them")
+    @Test("Lists and mappings keep the order of the text, in block and flow style")
     func collections() throws {
         let shape =
             "{plain:b = [plain:1, singleQuoted:2], plain:a = {plain:x = plain:}, [plain:k] = doubleQuoted:v}"
@@ -82,7 +82,7 @@ struct YAMLParserTests {
         for text in ["", "\n\n", "# only this\n", "  "] { #expect(try YAMLParser.root(of: Array(text.utf8)) == nil) }
     }
 
-    @Test("Each node knows its line and column, counted in characters from one")
+    @Test("Each node has its line and column, counted in characters from one")
     func marks() throws {
         let root = try parse("# é\nkey: [é, \"ü\", x]\r\n日本: {a: t}\nlist:\n  - - y\n")
         let entries = try #require(root.mapping)
@@ -93,7 +93,7 @@ struct YAMLParserTests {
         #expect(entries[2].value.all.map(\.mark?.text) == ["5:3", "5:5", "5:7"])
     }
 
-    @Test("The same without places has none, and is the same otherwise")
+    @Test("Parsing without places gives the same nodes without places")
     func withoutMarks() throws {
         let root = try parse("a: [b, {c: d}]\na: e\n")
         #expect(root.all.allSatisfy { $0.mark != nil })
@@ -101,7 +101,7 @@ struct YAMLParserTests {
         #expect(root.withoutMarks.shape == root.shape)
     }
 
-    @Test("A key that repeats another one of its mapping says where that one stands")
+    @Test("A duplicate key of a mapping names the place of the first")
     func duplicates() throws {
         let root = try parse("a: 1\nb: {a: 2}\n'a': 3\n\"\\x61\": 4\n")
         let entries = try #require(root.mapping)
@@ -110,7 +110,7 @@ struct YAMLParserTests {
         #expect(entries[3].key.mark?.text == "4:1")
     }
 
-    @Test("An alias stands for what its anchor names last, with the place of that")
+    @Test("An alias refers to its anchor's last definition, with that place")
     func aliases() throws {
         let root = try parse("a: &x [1]\nb: *x\nc: &x 2\nd: {*x : *x}\n")
         #expect(
@@ -121,7 +121,7 @@ struct YAMLParserTests {
         #expect(problem("a: &b [*b]\n") == "1:8 YAML_COMPOSER_ERROR: found undefined alias")
     }
 
-    @Test("Aliases of aliases end at the limit of nodes, before anyone walks through them")
+    @Test("Aliases of aliases end at the limit of nodes, before they are traversed")
     func laughs() throws {
         var text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
         for level in 1...9 {
@@ -130,13 +130,13 @@ struct YAMLParserTests {
         }
         #expect(problem(text)?.hasPrefix("6:") == true)
         #expect(problem(text)?.hasSuffix(" nodes: more than 200000 values, those behind aliases included") == true)
-        // Of `[x, …]` there are the list and its elements, and the limit itself is still good.
+        // The list `[x, …]` and its elements count, and exactly the limit is still valid.
         let list = Array(repeating: "x", count: YAMLParser.maximumNodes - 1)
         #expect(try parse("[" + list.joined(separator: ",") + "]").all.count == YAMLParser.maximumNodes)
         #expect(problem("[" + (list + ["x"]).joined(separator: ",") + "]")?.contains(" nodes: ") == true)
     }
 
-    @Test("Brackets within each other end at the limit, those behind aliases included")
+    @Test("Nested brackets end at the limit, those behind aliases included")
     func depth() throws {
         func nested(_ levels: Int, _ inner: String) -> String {
             String(repeating: "[", count: levels) + inner + String(repeating: "]", count: levels)
@@ -198,7 +198,7 @@ struct YAMLFuzzTests {
         "%YAML 1.1\n--- !!map\nx: &x {y: [1, 2.5, ~, null, true]}\nz: [*x, *x, {w: *x}]\n...\n",
     ].map { Array($0.utf8) }
 
-    @Test("Whatever a text says, it is a tree within the limits or an error with a place within the text")
+    @Test("Any text is a tree within the limits or an error with a place within the text")
     func damaged() {
         let seed = Mutator.seed(20_261_123)
         var mutator = Mutator(seed: seed, fragments: Self.words)

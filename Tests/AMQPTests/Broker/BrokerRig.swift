@@ -43,7 +43,7 @@ final class BrokerRig: LoopOwner {
     /// Runs the loop until `condition` holds; fails after ten seconds.
     func run(until condition: @escaping () -> Bool) throws {
         self.condition = condition
-        // Not the loop's time: that stands while a test does something else.
+        // Real time: the loop's clock stands still while a test does something else.
         deadline = SystemClock.now().instant + .seconds(10)
         isLate = false
         try loop.run(owner: self)
@@ -69,7 +69,7 @@ final class BrokerRig: LoopOwner {
         }
     }
 
-    /// Asks one thing after the other.
+    /// Sends requests one after the other.
     func ask(_ control: AMQPConnection, _ requests: ControlRequest...) throws -> [ControlReply] {
         try run { control.isOpen }
         _ = takeEvents(of: control)

@@ -5,12 +5,12 @@ import TLS
 import TestSupport
 import Testing
 
-/// RabbitMQ nodes of their own: one with certificates, and two to choose from.
+/// Private RabbitMQ nodes: one with certificates, and two to choose from.
 @Suite(
-    "With a RabbitMQ of its own", .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"),
+    "With a private RabbitMQ node", .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"),
     .serialized)
 struct PrivateBrokerTests {
-    /// A node that asks each client for a certificate, and its authority.
+    /// A node that requires a client certificate, and its certificate authority.
     private struct SecureNode {
         let authority = CertificateAuthority(commonName: "Broker test", now: SystemClock.now().wall)
         let files: TemporaryDirectory
@@ -36,7 +36,7 @@ struct PrivateBrokerTests {
             ])
         }
 
-        /// What a client shows that is known by this name.
+        /// The certificate and key of a client with this name.
         func client(
             _ name: String? = "worker", trust: CertificateAuthority? = nil, checkedAt: WallTime? = nil
         ) throws -> TLSContext {
@@ -52,7 +52,7 @@ struct PrivateBrokerTests {
         }
     }
 
-    @Test("TLS with a client's certificate: PLAIN, EXTERNAL, an IP address as name, another name, and what is refused")
+    @Test("TLS with a client certificate: PLAIN, EXTERNAL, an IP address as name, another name, and refusals")
     func secure() throws {
         let node = try SecureNode()
         try node.broker.control("add_user", "worker", "not used")
@@ -76,7 +76,7 @@ struct PrivateBrokerTests {
         }
         #expect(try node.broker.control("list_connections", "user", "auth_mechanism").contains("worker\tEXTERNAL"))
 
-        // The certificate has two names; the address is one of them.
+        // The certificate has two names, one of which is the address.
         let named = try node.client()
         let byName = try rig.open(.control, address: node.address()) {
             $0.tls = named
@@ -84,7 +84,7 @@ struct PrivateBrokerTests {
         }
         try rig.run { byName.isOpen }
 
-        // Who may only read may ask how much there is, as a consumer does that gets nothing.
+        // Read permission is enough to query the queue depth, which the stall check needs.
         try node.broker.control("set_permissions", "worker", "^$", "^$", ".*")
         let reader = try rig.open(.control, address: node.address(.external)) { $0.tls = named }
         guard case .declared(queue: "q", _, _)? = try rig.ask(reader, .inspectQueue("q")).first else {
@@ -122,20 +122,20 @@ struct PrivateBrokerTests {
             #expect([.tls, .accessRefused].contains(error.code), "\(refusal.why): \(error)")
             refused.close(at: rig.now)
         }
-        // Without TLS there is no certificate to go by.
+        // Without TLS there is no certificate to authenticate with.
         let plain = try BrokerAddress(node.broker.url + "?auth_mechanism=external")
         let offered = try rig.failure(of: try rig.open(.control, address: plain))
         #expect([.accessRefused, .protocolMismatch].contains(offered.code), "\(offered)")
     }
 
-    @Test("Of two brokers, the one that lives is used, and a connection goes over when its broker ends")
+    @Test("Of two brokers, the running one is used, and a connection fails over when its broker stops")
     func failover() throws {
         let brokers = [try PrivateBroker(), try PrivateBroker()]
         let addresses = try brokers.map { try BrokerAddress($0.url) }
         let rig = try BrokerRig()
         let controls = try addresses.map { try rig.open(.control, address: $0) }
         for control in controls { _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: "q"))) }
-        // With that many, each broker is somebody's first.
+        // With this many connections, each broker is tried first by at least one.
         let publishers = try (0..<12).map { _ in try rig.open(.publisher, address: addresses[0], others: [addresses[1]])
         }
         try rig.run { publishers.allSatisfy(\.isOpen) }
@@ -156,7 +156,7 @@ struct PrivateBrokerTests {
         try rig.run { publishers.allSatisfy { $0.isOpen && $0.address.endpoint == addresses[0].endpoint } }
     }
 
-    @Test("A silence shorter than two heartbeats costs nothing, a longer one the connection")
+    @Test("Silence for less than two heartbeats has no effect; a longer one ends the connection")
     func halfOpen() throws {
         let broker = try PrivateBroker()
         var address = try BrokerAddress(broker.url)
@@ -168,13 +168,13 @@ struct PrivateBrokerTests {
         _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: "q")))
         func hasty(_ configuration: inout AMQPConfiguration) {
             configuration.heartbeat = .seconds(2)
-            // An attempt that falls into the hole is not to be waited for.
+            // The test need not wait for an attempt made during the silence.
             configuration.handshakeTimeout = .seconds(4)
         }
         let consumer = try rig.open(.consumer([ConsumerQueue(name: "q", prefetch: 5)]), address: address, hasty)
         let publisher = try rig.open(.publisher, address: address, hasty)
         try rig.run { consumer.isOpen && publisher.canPublish }
-        // Nothing is under way that could be lost with the bytes; heartbeats of a second or so are.
+        // Only heartbeats are in flight, so swallowed bytes lose no message.
         var late = FaultRelay.Conduct()
         late.delayToTarget = .milliseconds(1500)
         late.delayToClient = .milliseconds(1500)

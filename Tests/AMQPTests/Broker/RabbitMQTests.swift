@@ -34,7 +34,7 @@ struct RabbitMQTests {
         return Publication(routingKey: bytes(queue ?? self.queue)[...], properties: properties, body: body[...])
     }
 
-    @Test("Messages of every size around the frame's go through the broker whole, and are confirmed and acked")
+    @Test("Messages of every size around the frame size pass through the broker intact, and are confirmed and acked")
     func roundTrip() throws {
         try declare()
         let publisher = try rig.open(.publisher)
@@ -120,7 +120,7 @@ struct RabbitMQTests {
         try end()
     }
 
-    @Test("A message for no queue is returned, its neighbours are not")
+    @Test("An unroutable message is returned, and the messages around it are not")
     func returned() throws {
         try declare()
         let publisher = try rig.open(.publisher)
@@ -154,7 +154,7 @@ struct RabbitMQTests {
         try end()
     }
 
-    @Test("A publish that the broker does not stand ends the connection with an error that says so")
+    @Test("A publish that the broker refuses with an error ends the connection, and the error says so")
     func refusedPublishes() throws {
         try declare()
         func failure(_ edit: (inout Publication) -> Void) throws -> AMQPError {
@@ -179,8 +179,8 @@ struct RabbitMQTests {
         try end()
     }
 
-    /// Under its old tag the broker would end the connection (541) with the next delivery.
-    @Test("A quorum queue's consumer gets more at a time while deliveries are unsettled, over the same connection")
+    /// With the old tag, the broker would end the connection (541) at the next delivery.
+    @Test("A quorum queue's consumer gets a higher prefetch on the same connection while deliveries are unsettled")
     func prefetchOfQuorumQueue() throws {
         let quorum = "\(queue)-quorum"
         let arguments: FieldTable = ["x-queue-type": .string("quorum")]
@@ -197,7 +197,7 @@ struct RabbitMQTests {
         try rig.close()
     }
 
-    @Test("What goes back comes again as redelivered")
+    @Test("A requeued message is delivered again as redelivered")
     func requeue() throws {
         try declare()
         let publisher = try rig.open(.publisher)
@@ -216,7 +216,7 @@ struct RabbitMQTests {
         try end()
     }
 
-    @Test("A queue deleted under its consumer is told, and consumed again when it is back")
+    @Test("The deletion of a consumed queue is reported, and the queue is consumed again once it exists")
     func deletedQueue() throws {
         try declare()
         let consumer = try rig.open(.consumer([ConsumerQueue(name: queue, prefetch: 1)])) {
@@ -233,7 +233,7 @@ struct RabbitMQTests {
         try end()
     }
 
-    @Test("A wrong password is refused with a reason that a person understands")
+    @Test("A wrong password is refused with a readable reason")
     func refusedLogin() throws {
         var address = try BrokerRig.address()
         address.password = "wrong-and-secret"
@@ -255,7 +255,7 @@ struct RabbitMQTests {
         try rig.close()
     }
 
-    @Test("A missing queue is named, for a consumer and for control")
+    @Test("The error names a missing queue, for a consumer and for control")
     func missingQueue() throws {
         let consumer = try rig.open(.consumer([ConsumerQueue(name: queue, prefetch: 1)]))
         let error = try rig.failure(of: consumer)
@@ -270,7 +270,7 @@ struct RabbitMQTests {
         try rig.close()
     }
 
-    @Test("A different declaration of a queue is refused, and bindings route")
+    @Test("A different queue declaration is refused, and bindings route messages")
     func topology() throws {
         try declare()
         let other = QueueDeclaration(name: queue, arguments: ["x-message-ttl": .int32(1000)])

@@ -8,7 +8,7 @@ struct AMQPFuzzTests {
     @Test("A damaged stream ends the connection or passes, and never traps")
     func damaged() throws {
         let seed = Mutator.seed(.random(in: 0 ... .max))
-        // Methods of a channel and of the connection, a header frame, a body, a heartbeat; tables within tables.
+        // Channel and connection methods, a header frame, a body, a heartbeat, nested tables.
         let frames: [[UInt8]] = [
             [1, 0, 1, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE], [1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 50, 0xCE],
             [2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0xCE], [3, 0, 1, 0, 0, 0, 1, 9, 0xCE],
@@ -55,7 +55,8 @@ struct AMQPFuzzTests {
     @Test(
         "Frames out of order end the connection",
         arguments: [
-            // A body without a method, a content header without a method, a delivery for nobody, another channel.
+            // A body without a method, a content header without a method, a delivery without a consumer, another
+            // channel.
             [3, 0, 1, 0, 0, 0, 1, 9, 0xCE],
             [2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE],
             [1, 0, 1, 0, 0, 0, 17, 0, 60, 0, 60, 1, 120, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0xCE],

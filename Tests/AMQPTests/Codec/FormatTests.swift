@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Addresses, tables and properties")
 struct FormatTests {
-    @Test("A URI gives host, port, credentials and virtual host")
+    @Test("A URI is parsed into host, port, credentials and virtual host")
     func addresses() throws {
         #expect(
             try BrokerAddress("amqp://u%40x:p%3Aw@rabbit.example:1234/%2f")
@@ -24,7 +24,7 @@ struct FormatTests {
     }
 
     @Test(
-        "A wrong URI is refused by the part that is wrong, and its password is not repeated",
+        "A wrong URI is refused with the name of the wrong part, and without its password",
         arguments: [
             ("http://u:secret@h", "scheme"), ("amqp://u:secret@h:0", "port"), ("amqp://u:secret@h:99999", "port"),
             ("amqp://u:secret@h:+5672", "port"),
@@ -40,7 +40,7 @@ struct FormatTests {
         #expect(error?.description.contains("secret") == false)
     }
 
-    @Test("An address shows no password, described or dumped")
+    @Test("An address shows no password in its description or dump")
     func secrecy() throws {
         let address = try BrokerAddress("amqp://u:secret@h")
         var dumped = ""
@@ -48,20 +48,20 @@ struct FormatTests {
         #expect(!"\(address) \(String(reflecting: address)) \(dumped)".contains("secret"))
     }
 
-    @Test("Every type of field survives encoding and decoding")
+    @Test("Every field type survives encoding and decoding")
     func roundTrip() throws {
         let table = ConsumingTests.everyType
         #expect(try FieldTable(decoding: table.encoded()[...]) == table)
     }
 
-    @Test("A table that ends early is refused at every length")
+    @Test("A truncated table is refused at every length")
     func truncated() throws {
         let encoded = try ConsumingTests.everyType.encoded()
         var accepted = 0
         for count in 1..<encoded.count {
             if (try? FieldTable(decoding: encoded.prefix(count))) != nil { accepted += 1 }
         }
-        // Only between two entries is a shorter table a table.
+        // A truncated table is valid only if it is cut between two entries.
         #expect(accepted == ConsumingTests.everyType.entries.count - 1)
     }
 
@@ -76,7 +76,7 @@ struct FormatTests {
         #expect(throws: AMQPError.self) { try FieldTable(decoding: nested(17)[...]) }
     }
 
-    @Test("A table keeps its order when an entry is replaced, and loses all of a removed name")
+    @Test("A table keeps its order when an entry is replaced, and loses all entries of a removed name")
     func editing() {
         var table: FieldTable = ["a": .int32(1), "b": .int32(2), "a": .int32(3)]
         #expect(table["a"] == .int32(3))
@@ -86,7 +86,7 @@ struct FormatTests {
         #expect(table == ["b": .int32(2)])
     }
 
-    @Test("Properties can be edited, and keep what is not touched")
+    @Test("Properties can be edited, and the others stay unchanged")
     func properties() throws {
         var properties = MessageProperties()
         properties.messageID = bytes("m")
@@ -105,7 +105,7 @@ struct FormatTests {
         #expect(throws: AMQPError.self) { try properties.encoded() }
     }
 
-    @Test("Random bytes are refused or read, and never trap")
+    @Test("Random bytes are refused or parsed, and never trap")
     func garbage() {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)

@@ -8,9 +8,9 @@ struct InequivalenceTests {
         .closed(replyCode: code, text: "PRECONDITION_FAILED - \(text)", name: "PRECONDITION_FAILED")
     }
 
-    /// What RabbitMQ 3.10 says, word for word.
+    /// The exact text of RabbitMQ 3.10.
     @Test(
-        "RabbitMQ's words for a difference are understood",
+        "RabbitMQ's message about a difference is parsed",
         arguments: [
             (
                 "inequivalent arg 'x-message-ttl' for queue 'c2' in vhost '/': received '2000' but current is '1000'",
@@ -51,7 +51,7 @@ struct InequivalenceTests {
     }
 
     @Test(
-        "Other refusals, and words that were cut off, are no difference",
+        "Other refusals and truncated messages are not differences",
         arguments: [
             "inequivalent arg 'x-overflow' for queue 'nnn...",
             "inequivalent arg 'x-overflow' for queue 'n': received '1...",
@@ -63,7 +63,7 @@ struct InequivalenceTests {
         #expect(Inequivalence(error(text)) == nil)
     }
 
-    @Test("What is not a 406 is no difference, whatever it says")
+    @Test("An error other than 406 is not a difference, whatever its text")
     func otherCode() {
         let text = "inequivalent arg 'durable' for queue 'q' in vhost '/': received 'true' but current is 'false'"
         #expect(Inequivalence(error(text)) != nil)
@@ -86,9 +86,9 @@ struct DeclarationComparisonTests {
             "inequivalent arg '\(argument)' for queue 'q' in vhost '/': received \(received) but current is \(current)")
     }
 
-    /// Gives the answers in turn.
+    /// Replays the given replies in turn.
     ///
-    /// - Returns: the arguments of each declaration that was asked for.
+    /// - Returns: the arguments of each declaration that was requested.
     private func run(_ comparison: inout DeclarationComparison, _ replies: [ControlReply]) throws -> [FieldTable?] {
         try replies.map { reply in
             let request = try #require(comparison.nextRequest)
@@ -100,7 +100,7 @@ struct DeclarationComparisonTests {
 
     private let there = ControlReply.declared(queue: "q", messages: 7, consumers: 2)
 
-    @Test("A queue that is missing is never declared")
+    @Test("A missing queue is never declared")
     func missing() throws {
         var comparison = DeclarationComparison(.queue(wanted))
         #expect(try run(&comparison, [refusal(404, "NOT_FOUND")]) == [nil])
@@ -108,14 +108,14 @@ struct DeclarationComparisonTests {
         #expect(comparison.nextRequest == nil)
     }
 
-    @Test("A queue as wanted is declared once, and its counts are told")
+    @Test("A queue that matches is declared once, and its counts are reported")
     func asWanted() throws {
         var comparison = DeclarationComparison(.queue(wanted))
         #expect(try run(&comparison, [there, there]) == [nil, wanted.arguments])
         guard case .asWanted(messages: 7, consumers: 2)? = comparison.finding else { return #expect(Bool(false)) }
     }
 
-    @Test("Every difference is asked for, one after the other, and the type comes first")
+    @Test("Differences are requested one after the other, the type first")
     func differences() throws {
         var comparison = DeclarationComparison(.queue(wanted))
         let declarations = try run(
@@ -134,7 +134,7 @@ struct DeclarationComparisonTests {
         #expect(differences.map(\.name) == ["x-queue-type", "x-message-ttl", "x-expires"])
     }
 
-    @Test("Words that cannot be read end the comparison and are told beside what was found before")
+    @Test("An unreadable message ends the comparison, and is reported with the differences found so far")
     func unreadable() throws {
         var comparison = DeclarationComparison(.queue(wanted))
         _ = try run(
@@ -147,7 +147,7 @@ struct DeclarationComparisonTests {
         #expect(rest.message.contains("Nein!"))
     }
 
-    @Test("A broker that says the same again is not asked for ever")
+    @Test("A broker that repeats the same difference is not asked endlessly")
     func stubborn() throws {
         var comparison = DeclarationComparison(.queue(wanted))
         let same = inequivalent("x-message-ttl", "'5000'", "'1000'")
@@ -156,7 +156,7 @@ struct DeclarationComparisonTests {
         #expect(differences.count == 1)
     }
 
-    @Test("Without the permission to declare it is hidden, without that to look it is refused")
+    @Test("A refused declaration leaves the difference unknown; a refused passive declaration refuses the queue")
     func permissions() throws {
         var comparison = DeclarationComparison(.queue(wanted))
         _ = try run(&comparison, [there, refusal(403, "ACCESS_REFUSED")])

@@ -8,7 +8,7 @@ import Testing
 struct AcknowledgementFlushTests {
     private typealias Setup = ConnectionTests.Setup
 
-    @Test("A flush is over when each queue has answered both the new consumer and its end")
+    @Test("A flush ends when each queue has confirmed both the new consumer and its cancellation")
     func flush() {
         let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
         for queue in ["a", "b"] { setup.broker.declare(queue) }
@@ -25,7 +25,7 @@ struct AcknowledgementFlushTests {
         #expect(setup.broker.queues["a"]?.consumerCount == 0)
     }
 
-    @Test("A flush registers the consumers of its own queues alone")
+    @Test("A flush registers consumers on its queues only")
     func flushOfOne() throws {
         let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
         for queue in ["a", "b"] { setup.broker.declare(queue) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Confirm ledger")
 struct ConfirmLedgerTests {
-    /// What a ledger promises, in the plainest way: it looks at every publish each time.
+    /// The ledger's contract in its simplest form: each call searches all publishes.
     private struct NaiveLedger {
         struct Publish {
             let sequence: UInt64
@@ -40,13 +40,13 @@ struct ConfirmLedgerTests {
         }
     }
 
-    @Test("Random confirms, returns and losses end each publish once, and as the broker said")
+    @Test("Random confirms, returns and losses end each publish once, with the broker's outcome")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
             let first = UInt64.random(in: 1...1000, using: &random)
-            // From publishes that are all alike to those that all differ.
+            // From identical publishes to distinct ones.
             let kinds = ([1, 3, 100, .max] as [UInt64]).randomElement(using: &random) ?? 1
             var ledger = ConfirmLedger(first: first)
             var naive = NaiveLedger(first: first)
@@ -71,7 +71,7 @@ struct ConfirmLedgerTests {
                     let isTaken = ledger.returnReceived(fingerprint: fingerprint, code: 312, text: text)
                     try #require(isTaken == naive.giveBack(fingerprint, text), "seed \(seed)")
                 default:
-                    // Also tags that were confirmed before, and some that were never given.
+                    // Also tags that were confirmed before, and some that were never assigned.
                     let tag = UInt64.random(in: 0...naive.published + 3, using: &random)
                     let isMultiple = Int.random(in: 0..<8, using: &random) == 0
                     let isAcked = Bool.random(using: &random)
@@ -93,7 +93,7 @@ struct ConfirmLedgerTests {
         }
     }
 
-    @Test("A nack for several ends each of them as nacked, and no other")
+    @Test("A multiple nack ends each of its publishes as nacked, and no other")
     func multipleNack() {
         var ledger = ConfirmLedger()
         for fingerprint: UInt64 in 1...4 { _ = ledger.publishSent(fingerprint: fingerprint) }
@@ -106,14 +106,14 @@ struct ConfirmLedgerTests {
 
     @Test("Eight times as many unroutable publishes cost about eight times as much", arguments: [false, true])
     func manyReturns(areAlike: Bool) {
-        /// The time that this thread was running, so that other work of the machine does not count.
+        /// CPU time of this thread, so that other load on the machine does not count.
         func seconds(_ count: UInt64) -> Double {
             var ledger = ConfirmLedger()
             var time = timespec()
             unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
             let begin = Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
             for sequence in 1...count { _ = ledger.publishSent(fingerprint: areAlike ? 0 : sequence) }
-            // As RabbitMQ does: each return is followed by its confirm, here the newest first.
+            // As in RabbitMQ, each return is followed by its confirm, here the newest first.
             var returned = 0
             for sequence in (1...count).reversed() {
                 if ledger.returnReceived(fingerprint: areAlike ? 0 : sequence, code: 312, text: "") { returned += 1 }
@@ -127,7 +127,7 @@ struct ConfirmLedgerTests {
         _ = seconds(1000)
         let few = (0..<5).map { _ in seconds(1000) }.min() ?? 0
         let many = (0..<3).map { _ in seconds(8000) }.min() ?? 0
-        // A search through all publishes takes 64 times as long.
+        // A linear search would take 64 times as long.
         #expect(many < 24 * few, "\(few) s and \(many) s")
     }
 
@@ -153,7 +153,7 @@ struct ConfirmLedgerTests {
         }
     }
 
-    @Test("A return waits for the confirm of its publish, and of two alike the older gets it")
+    @Test("A return waits for its publish's confirm, and of two equal publishes the older one gets it")
     func returns() {
         var ledger = ConfirmLedger()
         for fingerprint: UInt64 in [5, 6, 6] { _ = ledger.publishSent(fingerprint: fingerprint) }

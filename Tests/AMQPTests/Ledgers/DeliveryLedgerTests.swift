@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Delivery ledger")
 struct DeliveryLedgerTests {
-    /// What the broker would know of the acks.
+    /// The broker's view of the acks.
     struct Sent {
         var open: Set<UInt64> = []
         var wrong = 0
@@ -50,7 +50,7 @@ struct DeliveryLedgerTests {
         }
     }
 
-    @Test("Random walks conserve deliveries, and no ack covers one that is held")
+    @Test("Random walks conserve deliveries, and no ack covers an unsettled one")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
@@ -98,7 +98,7 @@ struct DeliveryLedgerTests {
         }
     }
 
-    @Test("64 neighbours are acked by one ack, at once")
+    @Test("64 adjacent deliveries are acked by one ack, at once")
     func batch() {
         var ledger = DeliveryLedger(epoch: 1)
         for tag: UInt64 in 1...100 { #expect(ledger.deliveryReceived(tag) == true) }
@@ -109,7 +109,7 @@ struct DeliveryLedgerTests {
         #expect(ledger.nextAcknowledgement(at: Self.start) == nil)
     }
 
-    @Test("A multiple ack names a tag that the broker still knows, not one that went back")
+    @Test("A multiple ack names a tag that the broker still knows, not a requeued one")
     func multipleAfterNack() {
         var ledger = DeliveryLedger(epoch: 1)
         for tag: UInt64 in 1...4 { #expect(ledger.deliveryReceived(tag) == true) }
@@ -131,7 +131,7 @@ struct DeliveryLedgerTests {
         #expect(ledger.holds(3) && ledger.holds(6) && ledger.held == 2 && ledger.isConserved)
     }
 
-    @Test("A tag of another epoch, of the future or out of order is refused")
+    @Test("A tag that is out of order, in the future or of another epoch is refused")
     func strangers() {
         var ledger = DeliveryLedger(epoch: 1)
         #expect(ledger.deliveryReceived(2) == false)
@@ -143,19 +143,19 @@ struct DeliveryLedgerTests {
         #expect(ledger.holds(1))
     }
 
-    @Test("Islands are acked in one way through what is held, however many they are", .timeLimit(.minutes(15)))
+    @Test("Settled deliveries among held ones are acked in one pass, however many there are", .timeLimit(.minutes(15)))
     func islands() {
         let count: UInt64 = 200_000
         var ledger = DeliveryLedger(epoch: 1)
         for tag in 1...count { _ = ledger.deliveryReceived(tag) }
-        // Every second one, from both ends: the first is held throughout.
+        // Every second one, from both ends; the first stays held.
         let even = stride(from: UInt64(2), through: count, by: 2)
         for tag in Array(even) { ledger.settle(tag, epoch: 1, at: Self.start) }
         let due = Self.start + .milliseconds(250)
         var acked: [UInt64] = []
         while case .one(let tag) = ledger.nextAcknowledgement(at: due) {
             acked.append(tag)
-            // One that is settled behind the search is found as well.
+            // A delivery that is settled behind the search position is found too.
             if tag == count / 2 { ledger.settle(3, epoch: 1, at: due) }
         }
         #expect(acked.count == Int(count / 2) + 1)

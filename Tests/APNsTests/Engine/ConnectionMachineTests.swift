@@ -88,7 +88,7 @@ struct ConnectionMachineTests {
         (.closed, .failed, .none, .closed),
     ]
 
-    @Test("Each input in each state has its action and its next phase", arguments: table.indices)
+    @Test("Each input has its action and next phase in each state", arguments: table.indices)
     func transition(row: Int) {
         let (state, input, action, phase) = Self.table[row]
         var machine = state.machine()
@@ -97,14 +97,14 @@ struct ConnectionMachineTests {
         #expect(machine.phase == phase)
     }
 
-    @Test("A second GOAWAY does not put the drain deadline off")
+    @Test("A second GOAWAY does not extend the drain deadline")
     func drainDeadlineStays() {
         var machine = State.draining.machine()
         _ = machine.goawayReceived(drainDeadline: .seconds(99))
         #expect(machine.deadline == .seconds(10))
     }
 
-    @Test("It speaks HTTP/2 from ALPN's agreement until it is closed")
+    @Test("It speaks HTTP/2 from the ALPN agreement until it is closed")
     func speaksHTTP2() {
         let speaking = State.allCases.filter { $0.machine().speaksHTTP2 }
         #expect(speaking == [.speaking, .ready, .draining])
@@ -112,7 +112,7 @@ struct ConnectionMachineTests {
 
     // MARK: The page
 
-    /// As docs/internals/states.md calls them.
+    /// As in docs/internals/states.md.
     private static let names: [(State, String)] = [
         (.connecting, "connecting"), (.handshaking, "handshaking"), (.speaking, "awaitingSettings"), (.ready, "ready"),
         (.draining, "draining"), (.closed, "closed"),
@@ -130,7 +130,7 @@ struct ConnectionMachineTests {
         return state?.1 ?? "\(phase)"
     }
 
-    /// What the machine does; which inputs a state cannot get is ``table``'s to say.
+    /// The machine's actions; ``table`` says which inputs a state cannot get.
     static let chart = StateChart(states: names.map(\.1), inputs: inputs.map(\.1)) { state, input in
         guard table.contains(where: { $0.0 == names[state].0 && $0.1 == inputs[input].0 }) else { return .cannotHappen }
         var machine = names[state].0.machine()
@@ -138,7 +138,7 @@ struct ConnectionMachineTests {
         return .goes(action: action == .none ? nil : "\(action)", next: name(of: machine))
     }
 
-    @Test("The page of states has each state with its inputs and exits, as a table and as a drawing")
+    @Test("The page of states lists each state with its inputs and exits, as a table and as a diagram")
     func page() throws {
         let page = try DocumentationPage("internals/states.md")
         for lines in [Self.chart.table, Self.chart.drawing] {

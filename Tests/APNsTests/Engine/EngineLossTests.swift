@@ -7,14 +7,14 @@ import Testing
 
 @Suite("APNsEngine: loss")
 struct EngineLossTests {
-    @Test("A request that never left is certainly not processed when the connection is lost")
+    @Test("A request that was never sent is reported as not processed when the connection is lost")
     func neverWritten() throws {
         let link = try linkWithUnsentRequest()
         link.cut()
         #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: transport"])
     }
 
-    /// Request 1 has arrived and gets no answer, request 2 has not left.
+    /// Request 1 arrived and gets no response; request 2 was not sent.
     private func linkWithUnsentRequest() throws -> Link {
         let link = try Link()
         link.open()
@@ -25,7 +25,7 @@ struct EngineLossTests {
         return link
     }
 
-    @Test("A loss says how far the request had come, and what GOAWAY said before")
+    @Test("A loss says how far the request got, and which GOAWAY came before")
     func phases() throws {
         let link = try Link()
         link.open()
@@ -56,7 +56,7 @@ struct EngineLossTests {
         #expect(unsent.losses.first?.detail.hasSuffix("before it was sent") == true)
     }
 
-    @Test("A loss says in whose words the connection ended: the transport's, those of TLS, of HTTP/2, or our own")
+    @Test("A loss names the source of the connection's end: transport, TLS, HTTP/2 or the client")
     func causes() throws {
         let ends: [(word: String, end: (Link) throws -> Void)] = [
             ("the connection was reset (ECONNRESET)", { $0.cut() }),
@@ -100,7 +100,7 @@ struct EngineLossTests {
         }
     }
 
-    /// A request whose answer has headers and no end.
+    /// A request whose response has headers and no end.
     private func linkWithEndlessAnswer(
         _ status: UInt16, headers: [HTTP2Header] = [], body: String = "", _ request: APNsRequest = Fixture.request()
     ) throws -> Link {
@@ -132,7 +132,7 @@ struct EngineLossTests {
         ),
     ]
 
-    @Test("A 200 whose stream does not end is accepted, however it ends: another try would be a certain duplicate")
+    @Test("A 200 whose stream does not end is accepted, however it ends: a retry would be a certain duplicate")
     func acceptedWithoutEnd() throws {
         for (name, end) in endings {
             let link = try linkWithEndlessAnswer(200, headers: [HTTP2Header("apns-unique-id", "u-1")])
@@ -145,7 +145,7 @@ struct EngineLossTests {
         }
     }
 
-    @Test("Any other status without its body is lost as unknown, because what to do depends on the reason")
+    @Test("Any other status without its body is lost as unknown, because the action depends on the reason")
     func refusedWithoutEnd() throws {
         for status in [400, 403, 410, 429, 500, 503] {
             for (name, end) in endings {
@@ -158,7 +158,7 @@ struct EngineLossTests {
         }
     }
 
-    @Test("Channels that were read and do not come whole are lost, and one that was created is known by its headers")
+    @Test("A truncated channel list is lost, and a created channel is known from the headers")
     func channelsWithoutEnd() throws {
         func request(_ operation: ChannelOperation) -> APNsRequest {
             APNsRequest(
@@ -175,10 +175,10 @@ struct EngineLossTests {
         #expect(reply.channel?.channelID == Array("c-1".utf8))
     }
 
-    @Test("Of a request that is said not to have been sent, nothing leaves with the last words")
+    @Test("A request that is reported as not sent is absent from the last bytes written")
     func lastWords() throws {
         let link = try linkWithUnsentRequest()
-        // As where the socket takes nothing for so long that the connection is given up.
+        // As on a socket that accepts nothing until the connection is given up.
         while let deadline = link.engine.nextDeadline { link.engine.expire(at: deadline) }
         link.pump()
         #expect(Set(link.news()) == ["ready", "lost 1: unknown", "lost 2: no", "closed: stalled"])
@@ -186,14 +186,14 @@ struct EngineLossTests {
         #expect(link.server.hasGoaway)
     }
 
-    @Test("Wherever the wire is cut, each request ends once, and 'not processed' is never said of one that arrived")
+    @Test("Wherever the wire is cut, each request ends once, and none that arrived is reported as 'not processed'")
     func cutAnywhere() throws {
         let whole = try cutLink()
         whole.open()
         let handshake = (engine: whole.engineBytes, server: whole.serverBytes)
         submit(to: whole)
         try #require(whole.news().count == 4)
-        // The handshake is the same each time: there some places will do, after it there is a cut at every byte.
+        // The handshake is always the same, so a few cuts suffice; after it, every byte is cut once.
         for position in Array(stride(from: 1, to: handshake.engine, by: 29)) + (handshake.engine..<whole.engineBytes) {
             try checkCut("after \(position) bytes of the engine") { $0.engineBudget = position }
         }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("APNsEngine: requests")
 struct EngineRequestTests {
-    @Test("A request is what Apple's text says, and its answer comes back")
+    @Test("A request matches Apple's documentation, and its response is returned")
     func request() throws {
         let link = try Link(usesProviderToken: true)
         link.open()
@@ -35,7 +35,7 @@ struct EngineRequestTests {
         #expect(!received.request.hasPriority && link.server.priorityFrames == 0)
     }
 
-    @Test("A broadcast goes to the bundle ID's path, with channel and request id, without topic and apns-id")
+    @Test("A broadcast uses the bundle ID's path, with channel and request id, without topic and apns-id")
     func broadcast() throws {
         let link = try Link { $0.endpoint = Endpoint(host: "api.push.apple.com", port: 2197) }
         link.open()
@@ -57,7 +57,7 @@ struct EngineRequestTests {
     }
 
     @Test(
-        "A request about channels has Apple's method and path, the channel in a header, and a body only to create one",
+        "A channel request has Apple's method and path, the channel in a header, and a body only on creation",
         arguments: [
             (ChannelOperation.create(.latest), "POST /1/apps/com.example.app/channels"),
             (.read(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), "GET /1/apps/com.example.app/channels"),
@@ -99,7 +99,7 @@ struct EngineRequestTests {
                         channelID: Array("bmV3".utf8), requestID: Array("r-1".utf8), body: Array("{}".utf8))))
     }
 
-    @Test("Headers are indexed as Apple asks: ids once for their names' sake, path and authorization never")
+    @Test("Headers are indexed as Apple requires: ids once for their names, path and authorization never")
     func indexing() throws {
         let link = try Link(usesProviderToken: true)
         link.open()
@@ -144,7 +144,7 @@ struct EngineRequestTests {
             ])
     }
 
-    @Test("A burst leaves whole in one drain, however many parts it is written in")
+    @Test("A burst is sent in one drain, however many parts it is written in")
     func burst() throws {
         let link = try Link()
         link.open()
@@ -161,13 +161,13 @@ struct EngineRequestTests {
         #expect(link.news() == ["ready"] + requests.map { "replied \($0.value): 200" })
         let ids = link.server.received.map { $0.header("apns-id") }
         #expect(ids == requests.map { Fixture.request($0).id.description })
-        // The memory that the burst took has been given back.
+        // The memory of the burst has been released.
         try link.submit(Fixture.request(601), as: 601)
         link.pump()
         #expect(link.news() == ["replied 601: 200"])
     }
 
-    @Test("The answer's timestamp and unique id are kept")
+    @Test("The response's timestamp and unique id are kept")
     func answer() throws {
         let link = try Link()
         link.open()
@@ -187,7 +187,7 @@ struct EngineRequestTests {
         )
     }
 
-    @Test("An endless, empty or senseless body leaves the status alone", arguments: [0, 3, 5000, 100_000])
+    @Test("An endless, empty or invalid body does not change the status", arguments: [0, 3, 5000, 100_000])
     func body(count: Int) throws {
         let link = try Link()
         link.open()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("APNsEngine: streams")
 struct EngineStreamTests {
-    @Test("With a provider token there is one stream until APNs has taken a token")
+    @Test("With a provider token there is one stream until APNs has accepted a token")
     func oneStreamAtFirst() throws {
         let link = try Link(usesProviderToken: true)
         link.open()
@@ -22,7 +22,7 @@ struct EngineStreamTests {
         #expect(link.engine.freeStreams == 1000, "the token was taken, whatever became of the notification")
     }
 
-    @Test("Streams end in any order, and the one that has been open for longest is the next to time out")
+    @Test("Streams end in any order, and the oldest open one is the next to time out")
     func timeoutOrder() throws {
         let link = try Link {
             $0.requestTimeout = .seconds(5)
@@ -46,7 +46,7 @@ struct EngineStreamTests {
         #expect(link.engine.inFlight == 1 && link.engine.nextDeadline == start + .seconds(8))
     }
 
-    @Test("With a certificate there are as many streams as SETTINGS say from the start, within our own limit")
+    @Test("With a certificate the SETTINGS limit applies from the start, within the client's own limit")
     func certificate() throws {
         for (theirs, ours, free) in [(UInt32(100), 1000, 100), (5000, 1000, 1000)] {
             var settings = HTTP2ServerSession.Settings()
@@ -58,7 +58,7 @@ struct EngineStreamTests {
         }
     }
 
-    @Test("SETTINGS are followed down to 1 and 0 and up again, with requests in flight")
+    @Test("Stream limits of SETTINGS are followed down to 1 and 0 and up again, with requests in flight")
     func settingsChange() throws {
         let link = try Link()
         link.open()
@@ -78,7 +78,7 @@ struct EngineStreamTests {
         #expect(link.news() == ["ready", "replied 0: 200", "replied 1: 200", "replied 2: 200"])
     }
 
-    @Test("When stream numbers run out, the connection ends in order")
+    @Test("The connection ends in order when it runs out of stream IDs")
     func exhaustion() throws {
         let link = try Link { $0.firstStreamID = .max - 2 }
         link.open()
@@ -102,7 +102,7 @@ struct EngineStreamTests {
         #expect(link.server.received.allSatisfy { $0.request.body.count == 4096 })
     }
 
-    @Test("GOAWAY: streams above its number were not processed, the others are awaited")
+    @Test("GOAWAY: streams above its last-stream-id were not processed, the others are awaited")
     func goaway() throws {
         let link = try Link()
         link.open()
@@ -140,7 +140,7 @@ struct EngineStreamTests {
         #expect(link.news() == ["replied 0: 200", "replied 1: 200", "closed: goaway"])
     }
 
-    @Test("GOAWAY with number 0 gives everything back at once")
+    @Test("GOAWAY with last-stream-id 0 returns everything at once")
     func goawayZero() throws {
         let link = try Link()
         link.open()
@@ -157,7 +157,7 @@ struct EngineStreamTests {
         #expect(news.last == "closed: goaway")
     }
 
-    @Test("What GOAWAY promised and did not keep by the drain deadline is lost, nobody knows how")
+    @Test("Streams that GOAWAY covers are lost as unknown if they are open at the drain deadline")
     func drainDeadline() throws {
         let link = try Link { $0.drainTimeout = .seconds(4) }
         link.open()
@@ -172,7 +172,7 @@ struct EngineStreamTests {
         #expect(link.server.isTransportClosed)
     }
 
-    @Test("The peer closes after GOAWAY without keeping its promise")
+    @Test("The peer closes after GOAWAY without responding to the streams it covers")
     func cutAfterGoaway() throws {
         let link = try Link()
         link.open()
@@ -188,7 +188,7 @@ struct EngineStreamTests {
     }
 
     @Test(
-        "A refused stream was not processed; any other reset says nothing",
+        "A refused stream was not processed; any other reset leaves that unknown",
         arguments: [
             (HTTP2ErrorCode.refusedStream, "lost 1: no"), (.internalError, "lost 1: unknown"),
             (.cancel, "lost 1: unknown"), (.noError, "lost 1: unknown"), (.enhanceYourCalm, "lost 1: unknown"),
@@ -203,7 +203,7 @@ struct EngineStreamTests {
         #expect(link.engine.inFlight == 0 && link.engine.phase == .ready)
     }
 
-    @Test("Retired, a connection takes nothing new, lets its requests end, and says goodbye")
+    @Test("A retired connection takes nothing new, lets its requests end, and closes")
     func retire() throws {
         let link = try Link()
         link.open()

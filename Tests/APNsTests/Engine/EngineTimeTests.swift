@@ -7,7 +7,7 @@ import Testing
 
 @Suite("APNsEngine: deadlines and handshakes")
 struct EngineTimeTests {
-    @Test("A request without an answer is cancelled at its deadline, and its stream is free again")
+    @Test("A request without a response is cancelled at its deadline, and its stream is free again")
     func deadline() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.maxConcurrentStreams = 1
@@ -24,14 +24,14 @@ struct EngineTimeTests {
         #expect(loss.detail == "no reply in time, after it was sent")
     }
 
-    @Test("A request that SETTINGS kept from leaving is not processed for certain when its deadline passes")
+    @Test("A request that SETTINGS held back is reported as not processed when its deadline passes")
     func deadlineUnwritten() throws {
         let link = try Link()
         link.open()
         link.server.onRequest = { _, _ in }
         try link.submit(as: 1)
         link.pump()
-        // The limit falls while the next request is still inside.
+        // The limit falls while the next request is not yet sent.
         var output = ByteQueue()
         link.server.allow(streams: 1)
         link.server.drain(into: &output)
@@ -42,7 +42,7 @@ struct EngineTimeTests {
         #expect(link.server.received.count == 1)
     }
 
-    @Test("A peer that is silent with requests open is asked, and given up when it does not answer")
+    @Test("A peer that is silent with open requests gets a PING, and is given up when it does not respond")
     func stall() throws {
         let link = try Link()
         link.open()
@@ -61,7 +61,7 @@ struct EngineTimeTests {
         #expect(link.news() == ["lost 1: unknown", "closed: stalled"])
     }
 
-    @Test("An idle connection is asked once an hour, and lives for days as long as it answers")
+    @Test("An idle connection gets one PING an hour, and lasts for days while the peer responds")
     func idle() throws {
         let link = try Link()
         link.open()
@@ -73,7 +73,7 @@ struct EngineTimeTests {
         #expect(link.news() == ["closed: stalled"])
     }
 
-    @Test("A handshake that does not come to an end is given up")
+    @Test("A handshake that does not finish is given up")
     func handshakeTimeout() throws {
         for isTLSDone in [false, true] {
             let link = try Link { $0.handshakeTimeout = .seconds(3) }
@@ -88,7 +88,7 @@ struct EngineTimeTests {
         }
     }
 
-    @Test("A server that does not speak HTTP/2 is told apart from one that cannot be trusted")
+    @Test("A server without HTTP/2 is distinguished from an untrusted one")
     func refusals() throws {
         let noHTTP2 = try Link(protocols: [])
         noHTTP2.open()
@@ -110,7 +110,7 @@ struct EngineTimeTests {
         #expect(link.news() == ["closed: transport"])
     }
 
-    @Test("Bytes that are not HTTP/2 end the connection and lose what is open")
+    @Test("Bytes that are not HTTP/2 end the connection and lose the open requests")
     func nonsense() throws {
         let link = try Link()
         link.open()

@@ -11,7 +11,7 @@ struct ConnectionTrialTests {
         return trial
     }
 
-    @Test("The first answer is a success, the hundredth is proof, and later ones are no news")
+    @Test("The first response is a success, the hundredth is proof, and later ones change nothing")
     func answers() {
         var trial = ready()
         #expect(trial.isVain(at: .seconds(11)))
@@ -21,7 +21,7 @@ struct ConnectionTrialTests {
         #expect(!trial.isVain(at: .seconds(11)) && trial.provenAt == nil)
     }
 
-    @Test("A minute is proof, with an answer or without")
+    @Test("A minute is proof, with a response or without")
     func life() {
         var trial = ready()
         #expect(trial.provenAt == .seconds(70))
@@ -34,7 +34,7 @@ struct ConnectionTrialTests {
         #expect(trial.provenAt == nil && afterwards == .none)
     }
 
-    @Test("An early end is news once, and none of a connection that has lived or is proven")
+    @Test("An early end counts once, and not for a connection that has lasted or is proven")
     func ends() {
         var trial = ready()
         let ends = [trial.left(at: .seconds(20)), trial.left(at: .seconds(21))]

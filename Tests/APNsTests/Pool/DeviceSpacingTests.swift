@@ -20,7 +20,7 @@ struct DeviceSpacingTests {
         return released
     }
 
-    @Test("What waits for a device goes out one by one, an interval apart, and then the device is forgotten")
+    @Test("Requests of a throttled device are released one by one, an interval apart; then the device is forgotten")
     func oneByOne() throws {
         var spacing = spacing()
         let device = try token(1)
@@ -36,7 +36,7 @@ struct DeviceSpacingTests {
         #expect(last.isEmpty && spacing.isEmpty && spacing.nextDeadline == nil)
     }
 
-    @Test("Another refusal begins the interval anew")
+    @Test("Another refusal restarts the interval")
     func again() throws {
         var spacing = spacing()
         let device = try token(1)
@@ -47,7 +47,7 @@ struct DeviceSpacingTests {
         #expect(turns == [[], [1]])
     }
 
-    @Test("Where the table is full, who was held back for longest is let go with all that waits for it")
+    @Test("When the table is full, the device held back for longest is released with all its requests")
     func full() throws {
         var spacing = spacing(devices: 2)
         _ = spacing.refused(try token(1), at: .seconds(0))
@@ -61,7 +61,7 @@ struct DeviceSpacingTests {
         #expect(hold == .none && all == [7] && spacing.isEmpty && spacing.waitingCount == 0)
     }
 
-    @Test("No more requests than the limit wait for one device; others still may")
+    @Test("At most as many requests as the limit wait for one device; others still may")
     func crowded() throws {
         var spacing = DeviceSpacing(interval: .seconds(1), maximumDevices: 10, maximumWaiting: 2)
         for device in 1...2 { _ = spacing.refused(try token(device), at: .seconds(0)) }
@@ -72,7 +72,7 @@ struct DeviceSpacingTests {
         #expect(released == [0, 3] && next == .held)
     }
 
-    @Test("Whatever happens, each request comes back once, none before its time, and none stays for ever")
+    @Test("In any sequence each request is released once, none before its time, and none stays forever")
     func walk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("ErrorBrake")
 struct ErrorBrakeTests {
-    /// A second of answers, a hundred of them, evenly.
+    /// One second of a hundred evenly spaced responses.
     private func second(_ second: Int, refusals: Int, _ brake: inout ErrorBrake, status: UInt16 = 400) {
         for answer in 0..<100 {
             let now = Instant(nanoseconds: Int64(second) * 1_000_000_000 + Int64(answer) * 10_000_000)
@@ -13,14 +13,14 @@ struct ErrorBrakeTests {
     }
 
     @Test(
-        "What APNs slows down for is 4xx other than 410",
+        "The responses that slow APNs down are 4xx other than 410",
         arguments: [(200, false), (400, true), (403, true), (404, true), (410, false), (429, true), (500, false)]
             as [(UInt16, Bool)])
     func statuses(status: UInt16, counts: Bool) {
         #expect(ErrorBrake.counts(status) == counts)
     }
 
-    @Test("The rate is halved with each bad window, as far as it may, and doubled with each good one")
+    @Test("The rate is halved with each bad window, down to its minimum, and doubled with each good one")
     func steps() {
         var brake = ErrorBrake(at: .seconds(0))
         var divisors: [Int] = []
@@ -31,14 +31,14 @@ struct ErrorBrakeTests {
         #expect(divisors == [1, 2, 4, 8, 8, 8, 4, 2, 1, 1])
     }
 
-    @Test("Dead device tokens and a service in trouble never brake", arguments: [410, 500, 503] as [UInt16])
+    @Test("Unregistered device tokens and a failing service never brake", arguments: [410, 500, 503] as [UInt16])
     func others(status: UInt16) {
         var brake = ErrorBrake(at: .seconds(0))
         for time in 0..<60 { second(time, refusals: 100, &brake, status: status) }
         #expect(brake.divisor == 1)
     }
 
-    @Test("A few refusals where little is sent are no reason to brake")
+    @Test("A few refusals at a low rate do not trigger the brake")
     func few() {
         var brake = ErrorBrake(at: .seconds(0))
         for time in 0..<1000 {
@@ -47,7 +47,7 @@ struct ErrorBrakeTests {
         #expect(brake.divisor == 1, "10 in each window")
     }
 
-    @Test("Silence is as good as a good window")
+    @Test("An idle window counts as a good one")
     func silence() {
         var brake = ErrorBrake(at: .seconds(0))
         for time in 0..<41 { second(time, refusals: 100, &brake) }

@@ -4,7 +4,7 @@ import Simulator
 import TestSupport
 import Testing
 
-/// A pool and the simulator, each with a wall clock of its own.
+/// A pool and the simulator, each with its own wall clock.
 @Suite("APNsPool and the wall clock")
 struct PoolClockTests {
     private func world() throws -> World {
@@ -21,7 +21,7 @@ struct PoolClockTests {
         }
     }
 
-    @Test("For a day, every token that is sent is welcome")
+    @Test("For a day, APNs accepts every token that is sent")
     func steady() throws {
         let world = try world()
         send(0..<1440, world)
@@ -31,7 +31,7 @@ struct PoolClockTests {
     }
 
     @Test(
-        "A wall clock that jumps and is put right an hour later does harm for no longer than 20 minutes after",
+        "A wall clock that jumps and is corrected an hour later does no harm beyond 20 minutes after",
         arguments: [-120, -61, -30, 30, 61, 120])
     func jump(minutes: Int) throws {
         let world = try world()

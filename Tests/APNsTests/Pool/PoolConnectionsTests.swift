@@ -5,7 +5,7 @@ import Simulator
 import TestSupport
 import Testing
 
-/// How many connections a pool has, and when it changes them.
+/// The number of a pool's connections, and when it changes.
 @Suite("APNsPool and its connections")
 struct PoolConnectionsTests {
     private func counters(_ world: World) -> PoolCounters {
@@ -16,9 +16,9 @@ struct PoolConnectionsTests {
         world.pool.statistics(at: world.now.instant).ready
     }
 
-    // MARK: Few and many
+    // MARK: Growing and shrinking
 
-    @Test("Connections that the load does not need any more are retired one by one, and come back when it does")
+    @Test("Surplus connections are retired one by one, and reopened when the load needs them")
     func surplus() throws {
         let world = try World { $0.connections = 1...3 }
         world.settings.initial.maxConcurrentStreams = 10
@@ -46,7 +46,7 @@ struct PoolConnectionsTests {
     }
 
     @Test(
-        "A connection is too much if the others, for a whole period, had room for twice the load",
+        "A connection is surplus if the others had capacity for twice the load for a whole period",
         arguments: [
             (2, 1, 0, 100, true), (2, 1, 500, 100, true), (2, 1, 501, 100, false), (2, 1, 0, 501, false),
             (2, 2, 0, 0, false), (1, 0, 0, 0, false), (4, 1, 1500, 1500, true), (4, 1, 1501, 0, false),
@@ -62,7 +62,7 @@ struct PoolConnectionsTests {
         #expect(!early && late == expected && watch.deadline == .seconds(20))
     }
 
-    @Test("A pool grows although the first request with a provider token on another connection is not answered")
+    @Test("A pool grows although another connection's first request with a provider token is unanswered")
     func warmUp() throws {
         let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...2 }
         world.onRequest = { [unowned world] server, received in
@@ -77,7 +77,7 @@ struct PoolConnectionsTests {
 
     // MARK: A host that is down
 
-    @Test("After ten failures attempts are the longest backoff apart, and the owner hears when it begins and ends")
+    @Test("After ten failures the longest backoff applies, and the owner is notified when it begins and ends")
     func circuitBreaker() throws {
         let world = try World {
             $0.backoff = Backoff(base: .milliseconds(100), limit: .seconds(20))
@@ -110,14 +110,14 @@ struct PoolConnectionsTests {
 
     // MARK: GOAWAY
 
-    @Test("The replacement is dialled the moment GOAWAY comes, while the old connection still answers")
+    @Test("The replacement is dialled at once on GOAWAY, while the old connection still receives responses")
     func makeBeforeBreak() throws {
         let world = try World()
         world.onRequest = { _, _ in }
         world.submit(0..<3)
         world.pass(.seconds(1))
         let old = world.servers[0]
-        // Two steps: nothing is refused yet, then the real number.
+        // Two steps: no request is refused yet, then the real last-stream-id.
         old.goaway(last: .max)
         world.onRequest = { $0.reply($1.stream) }
         world.submit(10..<13)
@@ -130,7 +130,7 @@ struct PoolConnectionsTests {
         #expect(world.servers.count == 2 && ready(world) == 1)
     }
 
-    @Test("A pool that is full replaces what GOAWAY takes away, all at once if need be")
+    @Test("A pool at its maximum replaces connections that get GOAWAY, all at once if necessary")
     func goawayWhileFull() throws {
         let world = try World { $0.connections = 1...3 }
         world.settings.initial.maxConcurrentStreams = 5
@@ -144,7 +144,7 @@ struct PoolConnectionsTests {
         #expect(world.replies.count == 20 && world.losses.isEmpty && counters(world)[.resends] == 15)
     }
 
-    @Test("A GOAWAY on every new connection settles: hours of it cost a few hundred connects, and nothing is forgotten")
+    @Test("A GOAWAY on every new connection is damped: hours of it cost a few hundred connects, and nothing is lost")
     func goawayStorm() throws {
         let world = try World { $0.connections = 2...4 }
         var isStorm = true
@@ -167,7 +167,7 @@ struct PoolConnectionsTests {
         #expect(world.losses.values.allSatisfy { $0.processed == .no })
     }
 
-    @Test("Connections that hang up after an answer or two settle as well, without a GOAWAY")
+    @Test("Connections that hang up after one or two responses are damped as well, without a GOAWAY")
     func hangUpStorm() throws {
         let world = try World { $0.connections = 2...4 }
         world.onRequest = { server, received in
@@ -183,7 +183,7 @@ struct PoolConnectionsTests {
         #expect(world.replies.count + world.losses.count + world.pool.waitingCount + world.pool.inFlight >= 1200)
     }
 
-    @Test("A restart that says GOAWAY in two steps counts once for each connection")
+    @Test("A restart with a two-step GOAWAY counts once for each connection")
     func twoStepsCountOnce() throws {
         let world = try World { $0.connections = 3...3 }
         world.submit(0..<3)
@@ -197,7 +197,7 @@ struct PoolConnectionsTests {
         #expect(counters(world)[.earlyEnds] == 0 && counters(world)[.failures] == 0)
     }
 
-    @Test("The pool grows while what waits is short of permits, as far as it may")
+    @Test("The pool grows up to its maximum while queued requests lack permits")
     func growsForPermits() throws {
         let world = try World {
             $0.connections = 1...3
@@ -212,7 +212,7 @@ struct PoolConnectionsTests {
         #expect((115...125).contains(world.replies.count - before))
     }
 
-    @Test("After an outage in which nobody sent anything, a connection that lasts closes the circuit breaker")
+    @Test("After an idle outage, a connection that lasts closes the circuit breaker")
     func idleRecovery() throws {
         let world = try World()
         world.refusesConnects = true
@@ -225,7 +225,7 @@ struct PoolConnectionsTests {
 
     // MARK: Falling stream limits
 
-    @Test("A connection whose streams were cut is replaced before it stops, and the rest goes out at full speed")
+    @Test("A connection whose stream limit fell is replaced before it stops, and the rest is sent at full speed")
     func streamCut() throws {
         let world = try World()
         world.latency = .milliseconds(50)
@@ -249,7 +249,7 @@ struct PoolConnectionsTests {
         #expect(counters(world)[.streamCuts] == 1 && counters(world)[.replaced] == 1 && counters(world)[.resends] == 1)
     }
 
-    @Test("Where every connection starts with one stream and falls back to one after a failure, nothing is lost")
+    @Test("Nothing is lost where every connection starts with one stream and falls back to one after a failure")
     func streamCuts() throws {
         let world = try World(tokens: Fixture.tokens()) {
             $0.connections = 1...2

@@ -6,7 +6,7 @@ import TLS
 import TestSupport
 import Testing
 
-/// What an APNs on a bad day does to streams, frames and answers, and what becomes of the requests.
+/// Faults of APNs in streams, frames and responses, and the outcomes of the requests.
 @Suite("A pool and its peer's faults")
 struct PoolFaultTests {
     private func counters(_ world: World) -> PoolCounters {
@@ -25,10 +25,10 @@ struct PoolFaultTests {
         try #require(world.simulator).ledger.statistics
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     @Test(
-        "However an answer is bent, its status counts, and its reason where it can be read",
+        "A malformed response's status counts, and its reason if it is readable",
         arguments: [
             ("410 Unregistered frame=1", "Unregistered"), ("410 Unregistered trailers=on", "Unregistered"),
             ("410 Unregistered id=none", "Unregistered"), ("410 Unregistered id=upper", "Unregistered"),
@@ -45,7 +45,7 @@ struct PoolFaultTests {
         #expect(world.dialledAt.count == 1)
     }
 
-    @Test("A header whose name is in upper case makes an answer malformed: that stream ends, and no other")
+    @Test("A response with an upper-case header name is malformed: its stream ends, and no other")
     func upperCaseName() throws {
         let link = try Link()
         link.open()
@@ -63,7 +63,7 @@ struct PoolFaultTests {
         #expect(link.server.resets == [1: .protocolError])
     }
 
-    @Test("The connection is cut between the headers of an answer and its body: the detail says so")
+    @Test("The connection is cut between the headers of a response and its body: the detail says so")
     func cutBeforeBody() throws {
         let world = try world("attempt 1: 410 Unregistered body=withheld, cut")
         world.submit(0..<1)
@@ -73,7 +73,7 @@ struct PoolFaultTests {
         #expect(detail.hasSuffix(", after status 410 had come without its body"), "\(detail)")
     }
 
-    @Test("A stream that is reset after the headers of its answer is lost with the status in the detail")
+    @Test("A stream that is reset after its response headers is lost with the status in the detail")
     func resetAfterHeaders() throws {
         let world = try world("token *: 503 ServiceUnavailable body=withheld then=CANCEL")
         world.submit(0..<2)
@@ -86,7 +86,7 @@ struct PoolFaultTests {
         #expect(world.dialledAt.count == 1)
     }
 
-    @Test("A body that never ends is cut off, and the connection goes on")
+    @Test("A body that never ends is cut off, and the connection stays in use")
     func endlessBody() throws {
         let world = try World()
         world.onRequest = { server, received in
@@ -116,9 +116,9 @@ struct PoolFaultTests {
         #expect(seen.duplicates == 0)
     }
 
-    // MARK: Numbers and SETTINGS
+    // MARK: Stream IDs and SETTINGS
 
-    @Test("When stream numbers run out on all connections of a pool at once, others take over and nothing is lost")
+    @Test("When all connections run out of stream IDs at once, others take over and nothing is lost")
     func exhaustion() throws {
         let world = try World {
             $0.connections = 4...4
@@ -137,7 +137,7 @@ struct PoolFaultTests {
     }
 
     @Test(
-        "HPACK tables of any size, larger frames and SETTINGS that change on the way cost nothing",
+        "HPACK tables of any size, larger frames and changing SETTINGS lose nothing",
         arguments: [
             "set table 0", "set table 65536", "connect: settings frame=1048576",
             "every 20 requests: settings table=0\nevery 30 requests: settings table=65536",
@@ -145,7 +145,7 @@ struct PoolFaultTests {
             "every 25 requests: settings streams=1\nevery 26 requests: settings streams=1000",
             "set window 0\nafter 2s: settings window=65535", "set window 100", "set window 1",
             "every 20 requests: settings window=0\nafter 3s: settings window=100\nafter 9s: settings window=100",
-            // What we change is acknowledged late, and so is everything else.
+            // The peer acknowledges changed settings late, and delays everything else too.
             "connect: hold 3s", "every 25 requests: settings streams=5, hold 2s",
         ])
     func settings(script: String) throws {
@@ -162,7 +162,7 @@ struct PoolFaultTests {
         #expect(seen.failedConnections == 0 && world.dialledAt.count == 1)
     }
 
-    @Test("No stream at all is allowed for a while: requests wait, and none is lost")
+    @Test("While no stream is allowed, requests wait, and none is lost")
     func noStreams() throws {
         let world = try world("after 10 requests: settings streams=0\nafter 10s: settings streams=100") {
             $0.streamCutPatience = .seconds(3600)
@@ -176,7 +176,7 @@ struct PoolFaultTests {
         #expect(world.replies.count == 50 && world.losses.isEmpty && world.dialledAt.count == 1)
     }
 
-    @Test("A window that never opens: what was begun is lost at its deadline, and the connection's room is free again")
+    @Test("If a window never opens, sent requests are lost at their deadline, and the connection has space again")
     func closedWindow() throws {
         let world = try world("set window 0")
         world.submit(0..<3)
@@ -189,7 +189,7 @@ struct PoolFaultTests {
 
     // MARK: PING
 
-    @Test("PINGs are answered by the hundred, and a flood of them costs a connection at most")
+    @Test("Hundreds of PINGs are answered, and a flood of them costs one connection at most")
     func pingFlood() throws {
         let some = try world("every 10 requests: ping 50")
         some.submit(0..<100)
@@ -206,7 +206,7 @@ struct PoolFaultTests {
         #expect((200..<220).allSatisfy { flood.replies[$0]?.status == 200 })
     }
 
-    @Test("A connection that answers PINGs and no request is replaced when a request's time is over")
+    @Test("A connection that answers PINGs and no request is replaced at a request's deadline")
     func deafButAlive() throws {
         let world = try World()
         world.onRequest = { [unowned world] server, received in
@@ -222,7 +222,7 @@ struct PoolFaultTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.silentConnections] == 1)
     }
 
-    @Test("One request without an answer among others that have theirs costs no connection")
+    @Test("One unanswered request among answered ones does not cost the connection")
     func oneUnanswered() throws {
         let world = try World()
         world.onRequest = { if $1.stream != 1 { $0.reply($1.stream) } }
@@ -234,7 +234,7 @@ struct PoolFaultTests {
         #expect(world.alarms.isEmpty)
     }
 
-    @Test("Who refuses a stream after its answer began has worked on it")
+    @Test("A stream that is refused after its response began may have been processed")
     func refusedAfterHeaders() throws {
         let world = try world("token *: 503 ServiceUnavailable body=withheld then=REFUSED_STREAM")
         world.submit(0..<1)
@@ -243,7 +243,7 @@ struct PoolFaultTests {
         #expect(world.losses[0]?.detail.contains("after status 503") == true)
     }
 
-    @Test("A connection that falls silent is asked, left, and replaced; what was open on it is lost as unknown")
+    @Test("A silent connection gets a PING, is drained and replaced; its open requests are lost as unknown")
     func silence() throws {
         let world = try world("after 10 requests on server: hold 1h")
         world.submit(0..<30)
@@ -257,7 +257,7 @@ struct PoolFaultTests {
     // MARK: Penalties
 
     @Test(
-        "Connections that APNs closes for their bad device tokens are replaced at a measured pace, and nothing is lost")
+        "Connections that APNs closes for bad device tokens are replaced at a limited rate, and nothing is lost")
     func badTokens() throws {
         let world = try world("set bad-token-limit 20\ntoken *: 400 BadDeviceToken") { $0.connections = 1...2 }
         for batch in Handle(0)..<100 {
@@ -272,7 +272,7 @@ struct PoolFaultTests {
         #expect(seen.duplicates == 0 && seen.goaways >= 10)
     }
 
-    @Test("An APNs that cuts who connects too fast gets fewer connects, and all requests in the end")
+    @Test("An APNs that cuts clients for connecting too fast gets fewer connects, and all requests in the end")
     func connectionRate() throws {
         let world = try world("set connection-limit 3 per 10s") { $0.connections = 8...8 }
         world.submit(0..<200)

@@ -4,7 +4,7 @@ import HTTP2
 import TestSupport
 import Testing
 
-/// GOAWAY in every phase of a connection's life, with every reason.
+/// GOAWAY in every phase of a connection, with every reason.
 @Suite("APNsPool and GOAWAY")
 struct PoolGoawayTests {
     private static let shutdown = #"{"reason":"Shutdown"}"#
@@ -13,18 +13,18 @@ struct PoolGoawayTests {
         world.pool.statistics(at: world.now.instant)
     }
 
-    /// The numbers of the requests that a server has seen.
+    /// The indices of the requests that a server has received.
     private func numbers(_ server: TestServer) -> [Int] {
         server.received.compactMap { $0.header("apns-id")?.last?.hexDigitValue }
     }
 
     // MARK: Reason × phase
 
-    /// All of Apple's, one that nobody knows, and none.
+    /// All of Apple's reasons, an unknown one, and none.
     static let reasons = Set(ReplyRule.all.map(\.reason.description)).sorted() + ["SomethingNew", ""]
 
     @Test(
-        "Whatever its reason, GOAWAY costs nothing: idle, before the first answer, or with streams on either side",
+        "GOAWAY loses nothing for any reason: idle, before the first response, or with streams on either side",
         arguments: reasons)
     func everyPhase(reason: String) throws {
         let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...5 }
@@ -35,14 +35,14 @@ struct PoolGoawayTests {
         world.servers[0].goaway(last: 0, body)
         world.pass(.seconds(1))
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
-        // The first request waits for its answer, and is left out.
+        // The first request awaits its response and is above the last-stream-id.
         world.submit(0..<3)
         world.pass(.seconds(1))
         #expect(numbers(world.servers[1]) == [0])
         world.servers[1].goaway(last: 0, body)
         world.pass(.seconds(1))
         #expect(world.servers.count == 3 && numbers(world.servers[2]) == [0])
-        // The same, but promised.
+        // The same, but within the last-stream-id.
         world.servers[2].goaway(last: 1, body)
         world.pass(.seconds(1))
         #expect(world.servers.count == 4 && numbers(world.servers[3]) == [1])
@@ -50,7 +50,7 @@ struct PoolGoawayTests {
         world.servers[3].reply(1)
         world.pass(.seconds(1))
         #expect(world.replies.keys.sorted() == [0, 1] && world.servers[2].isTransportClosed)
-        // Streams on either side of its number.
+        // Streams on either side of the last-stream-id.
         world.submit(3..<8)
         world.pass(.seconds(1))
         #expect(numbers(world.servers[3]) == [1, 2, 3, 4, 5, 6, 7])
@@ -68,7 +68,7 @@ struct PoolGoawayTests {
 
     // MARK: The replacement
 
-    @Test("The old connection ends in two steps while its replacement is still in the TLS handshake")
+    @Test("The old connection gets a two-step GOAWAY while its replacement is still in the TLS handshake")
     func replacementHandshaking() throws {
         let world = try World()
         world.latency = .milliseconds(100)
@@ -90,7 +90,7 @@ struct PoolGoawayTests {
         #expect(world.servers.count == 2)
     }
 
-    @Test("Replacements that say GOAWAY with their first words are followed by others, at growing distance")
+    @Test("Replacements that start with GOAWAY are followed by others, with growing backoff")
     func replacementsLeave() throws {
         let world = try World()
         world.onRequest = { _, _ in }
@@ -109,7 +109,7 @@ struct PoolGoawayTests {
         #expect(statistics(world).counters.goaways == ["Shutdown": 5] && statistics(world).counters[.failures] == 5)
     }
 
-    @Test("GOAWAY without an end is left by us: at once when nothing is open, else at the drain deadline")
+    @Test("The client closes after an open-ended GOAWAY: at once when nothing is open, else at the drain deadline")
     func withoutClosing() throws {
         for promised in [false, true] {
             let world = try World()
@@ -129,7 +129,7 @@ struct PoolGoawayTests {
     }
 
     @Test(
-        "Streams that GOAWAY leaves out and RST_STREAM ends as well are sent again once, in either order",
+        "Streams that GOAWAY excludes and RST_STREAM ends as well are resent once, in either order",
         arguments: [true, false], [HTTP2ErrorCode.refusedStream, .cancel])
     func reset(goawayFirst: Bool, code: HTTP2ErrorCode) throws {
         let world = try World()
@@ -143,7 +143,7 @@ struct PoolGoawayTests {
         if !goawayFirst { old.goaway(last: 3, Self.shutdown) }
         for stream in [Int32(1), 3] { old.reply(stream) }
         world.pass(.seconds(1))
-        // A reset that comes first and says nothing else leaves it open what became of the request.
+        // A reset that comes first leaves open whether APNs processed the request.
         let isUnknown = !goawayFirst && code == .cancel
         #expect(world.replies.count == (isUnknown ? 2 : 4) && world.endings == 4)
         #expect(
@@ -151,7 +151,7 @@ struct PoolGoawayTests {
         #expect(statistics(world).counters[.resends] == (isUnknown ? 0 : 2))
     }
 
-    @Test("A pool that drains dials nothing for a GOAWAY, and gives back what it leaves out")
+    @Test("A draining pool dials nothing for a GOAWAY, and returns the excluded requests")
     func draining() throws {
         let world = try World()
         world.onRequest = { _, _ in }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import APNs
 
-/// Every limit has a name, and somebody counts how often it was met.
+/// Every limit has a name and a counter of how often it was reached.
 @Suite("The limits of a pool")
 struct PoolLimitTests {
     private func counters(_ world: World) -> PoolCounters {
@@ -14,7 +14,7 @@ struct PoolLimitTests {
 
     // MARK: The page
 
-    @Test("The page lists each limit of connections and pools, with a counter that there is")
+    @Test("The page lists each limit of connections and pools, with an existing counter")
     func page() throws {
         let rows = try DocumentationPage("internals/apns.md").table("| limit | default | name | key | counted as |")
         let names = Set(rows.map { $0[2].trimmed })
@@ -28,7 +28,7 @@ struct PoolLimitTests {
             PoolCounters.Name.allCases.map { "\($0)" } + Mirror(reflecting: PoolCounters()).labels
                 + Mirror(reflecting: PoolStatistics()).labels)
         for row in rows {
-            // The first word of each; a second one is the key of a counter by reason.
+            // The first word of each; the second is the key of a counter by reason.
             for counter in row[4].split(separator: ",").compactMap({ $0.split(separator: "`").first { $0 != " " } }) {
                 #expect(counted.contains(String(counter)), "\(row)")
             }
@@ -36,9 +36,9 @@ struct PoolLimitTests {
         }
     }
 
-    // MARK: What is counted
+    // MARK: Counters
 
-    @Test("What holds requests back is counted: connections, streams, permits, windows, and their number")
+    @Test("The causes of queueing are counted: connections, streams, permits, windows, and their number")
     func shortages() throws {
         let none = try World()
         none.refusesConnects = true
@@ -68,7 +68,7 @@ struct PoolLimitTests {
         #expect(counters(windows)[.turnsWithoutWindow] > 0 && counters(windows)[.turnsWithoutPermit] == 0)
     }
 
-    @Test("A host that is down meets the cap of connects and the circuit breaker")
+    @Test("A host that is down reaches the connect cap and the circuit breaker")
     func connects() throws {
         let world = try World {
             $0.maximumConnectsPerMinute = 4
@@ -81,7 +81,7 @@ struct PoolLimitTests {
         #expect(found[.breakerOpenings] == 1 && found.disconnects["transport"] == found[.connects])
     }
 
-    @Test("Deadlines, silences and long answers are counted")
+    @Test("Deadlines, silences and slow responses are counted")
     func deadlines() throws {
         let world = try World()
         world.onRequest = { server, received in
@@ -95,12 +95,12 @@ struct PoolLimitTests {
         #expect(counters(world)[.idlePings] == 1)
         world.servers[0].isDeaf = true
         world.pass(.seconds(3606))
-        // What the connection had counted is not forgotten with it.
+        // The counters of a closed connection are kept.
         #expect(counters(world).disconnects == ["stalled": 1] && counters(world)[.idlePings] >= 2)
         #expect(counters(world)[.requestTimeouts] == 1)
     }
 
-    @Test("Requests that are turned away for ever, and refusals that nothing mends, are counted")
+    @Test("Requests that are always refused, and permanent refusals, are counted")
     func givenUp() throws {
         let world = try World(tokens: Fixture.tokens()) { $0.maximumResends = 2 }
         world.onRequest = { $0.reset($1.stream, .refusedStream) }
@@ -114,7 +114,7 @@ struct PoolLimitTests {
         #expect(counters(world)[.resendLimitHits] == 1 && counters(world)[.recoveryLimitHits] == 1)
     }
 
-    @Test("Devices that make room, slow starts, early ends and sick connections are counted")
+    @Test("Evicted devices, slow starts, early ends and sick connections are counted")
     func others() throws {
         let world = try World(tokens: Fixture.tokens()) {
             $0.maximumSpacedDevices = 1
@@ -140,7 +140,7 @@ struct PoolLimitTests {
         #expect(counters(sick)[.serverErrorLimitHits] == 1)
     }
 
-    @Test("Without the brake a connection on which everything is refused goes on at full speed")
+    @Test("Without the brake, a connection on which everything is refused continues at full speed")
     func noBrake() throws {
         let world = try World {
             $0.errorBrake = nil
@@ -156,7 +156,7 @@ struct PoolLimitTests {
     // MARK: Reasons
 
     @Test(
-        "A refusal of the provider token is what the rules renew, keep, reconnect or blame on a key, and nothing else")
+        "The rules for provider-token refusals renew, keep, reconnect or blame the key, and no other rules do")
     func tokenRefusals() {
         for rule in ReplyRule.all {
             let reason = rule.reason.description
@@ -170,7 +170,7 @@ struct PoolLimitTests {
         }
     }
 
-    @Test("The page says of each refusal of a provider token what is tried first")
+    @Test("The page gives the first action for each refusal of a provider token")
     func refusalPage() throws {
         let rows = try DocumentationPage("internals/apns.md").table("| reason | first | if that is refused too |")
         let named = rows.flatMap { $0[0].split(separator: ",").map { String($0).trimmed } }
@@ -186,7 +186,7 @@ extension Mirror {
 }
 
 extension String {
-    /// Without the spaces and backticks around it.
+    /// Without surrounding spaces and backticks.
     fileprivate var trimmed: String {
         String(drop { $0 == " " || $0 == "`" }.reversed().drop { $0 == " " || $0 == "`" }.reversed())
     }

@@ -4,10 +4,10 @@ import HTTP2
 import TestSupport
 import Testing
 
-/// Who goes next, where permits are short.
-@Suite("APNsPool and its line")
+/// The order of requests when permits are short.
+@Suite("APNsPool and its queue")
 struct PoolLineTests {
-    @Test("A request of a higher rank does not wait for a backlog, which is not forgotten; apns-priority is no rank")
+    @Test("A request of a higher rank overtakes a backlog without starving it; apns-priority is not a rank")
     func ranks() throws {
         let world = try World {
             $0.burst = 1
@@ -33,7 +33,7 @@ struct PoolLineTests {
         #expect(world.replies.count == 1200)
     }
 
-    @Test("A connection on which much is refused sends slower, and at full speed again when that is over")
+    @Test("A connection with many refusals sends slower, and at full speed again when they stop")
     func errorBrake() throws {
         let world = try World {
             $0.burst = 10
@@ -61,7 +61,7 @@ struct PoolLineTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.brakes] == 3)
     }
 
-    @Test("Where much is refused the pool opens no other connection to go round the brake")
+    @Test("The pool does not open connections to bypass the brake")
     func brakeHoldsThePool() throws {
         let world = try World {
             $0.connections = 1...8
@@ -84,7 +84,7 @@ struct PoolLineTests {
         #expect(world.servers.count == 2 && (95...105).contains(world.replies.count - after), "no faster than before")
     }
 
-    @Test("What expires is told within a second or two, also behind what does not, and with nobody to send it to")
+    @Test("Expiration is reported within two seconds, also behind unexpired requests and without a connection")
     func expiryBehind() throws {
         let world = try World()
         world.refusesConnects = true
@@ -99,7 +99,7 @@ struct PoolLineTests {
         #expect(world.expired.sorted() == Array(1..<10) && world.pool.waitingCount == 1)
     }
 
-    @Test("More for one device than may wait is given back, as not processed and throttled")
+    @Test("Requests beyond one device's limit are returned, as not processed and throttled")
     func crowdedDevice() throws {
         let device = try #require(DeviceToken("beef"))
         let world = try World { $0.maximumWaitingPerDevice = 3 }
@@ -124,7 +124,7 @@ struct PoolLineTests {
         #expect(world.replies.keys.sorted() == [0, 1, 2, 3])
     }
 
-    @Test("After 429 TooManyRequests a device gets one request per interval, and nobody waits for it")
+    @Test("After 429 TooManyRequests a device gets one request per interval, and no other request waits")
     func deviceSpacing() throws {
         let device = try #require(DeviceToken("beef"))
         let world = try World { $0.deviceSpacing = .seconds(2) }
@@ -156,7 +156,7 @@ struct PoolLineTests {
         #expect(statistics.spacedDevices == 0 && world.pool.waitingCount == 0)
     }
 
-    @Test("A pool that is drained gives back what waits for a device")
+    @Test("A draining pool returns the requests that wait for a device")
     func drainWhileSpaced() throws {
         let device = try #require(DeviceToken("beef"))
         let world = try World()

@@ -7,7 +7,7 @@ import Testing
 @Suite("APNsPool under faults")
 struct PoolRandomWalkTests {
     @Test(
-        "Whatever APNs and the wires do, each request ends once, what was accepted was told, and nothing is sent twice",
+        "Under faults of APNs and network each request ends once, acceptances are reported, and nothing is sent twice",
         arguments: 0..<12)
     func walk(round: Int) throws {
         let seed = UInt64.random(in: 0...UInt64.max)
@@ -75,7 +75,7 @@ struct PoolRandomWalkTests {
         #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0, "seed \(seed)")
         #expect(Set(world.replies.keys).isDisjoint(with: world.losses.keys), "seed \(seed)")
         #expect(accepted.values.allSatisfy { $0 == 1 }, "seed \(seed)")
-        // What was accepted was told, or its answer was lost on the way, and then nobody claims to know.
+        // An acceptance is reported, or its response was lost and the outcome is unknown.
         let told = world.replies.values.count { $0.status == 200 }
         let unknown = world.losses.values.count { $0.processed == .unknown }
         #expect(told <= accepted.count && accepted.count <= told + unknown, "seed \(seed)")

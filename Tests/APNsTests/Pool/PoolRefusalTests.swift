@@ -4,7 +4,7 @@ import HTTP2
 import TestSupport
 import Testing
 
-/// What becomes of requests whose provider token APNs refuses.
+/// The outcomes of requests whose provider token APNs refuses.
 @Suite("APNsPool and refused provider tokens")
 struct PoolRefusalTests {
     private static func body(_ reason: String) -> String {
@@ -15,7 +15,7 @@ struct PoolRefusalTests {
         server.reply(received.stream, reason == "TooManyProviderTokenUpdates" ? 429 : 403, body(reason))
     }
 
-    /// A pool that had a request accepted, after so long.
+    /// A pool whose first request was accepted, after this delay.
     private func usedWorld(
         after: Duration = .seconds(1), _ configure: (inout APNsPool.Configuration) -> Void = { _ in }
     ) throws -> World {
@@ -28,7 +28,7 @@ struct PoolRefusalTests {
 
     // MARK: ExpiredProviderToken
 
-    @Test("An expired token is replaced once for all, and its requests are sent again")
+    @Test("An expired token is renewed once for all its requests, which are sent again")
     func expired() throws {
         let world = try usedWorld(after: .seconds(1500))
         var seen: [String] = []
@@ -48,7 +48,7 @@ struct PoolRefusalTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 200)
     }
 
-    @Test("A probe whose token has expired is sent again with a new one, and stays on its fresh connection")
+    @Test("A probe whose token has expired is resent with a new one, and stays on its fresh connection")
     func expiredProbe() throws {
         let world = try usedWorld(after: .seconds(1500))
         var refused = false
@@ -71,7 +71,7 @@ struct PoolRefusalTests {
         #expect(answered == [1], "not where it may be bound to what was before")
     }
 
-    @Test("When the fresh token is called expired too, one fresh connection is tried, then the owner hears of it")
+    @Test("When the fresh token is refused as expired too, one fresh connection is tried, then the owner is notified")
     func freshTokenExpired() throws {
         let world = try usedWorld(after: .seconds(1500))
         var tokens: Set<String> = []
@@ -88,7 +88,7 @@ struct PoolRefusalTests {
         #expect(world.alarms == [.clockSkew, .clockSkew], "one for each connection that refused")
     }
 
-    @Test("A token that is too young to be replaced gets a fresh connection at once")
+    @Test("A token that is too young to be renewed gets a fresh connection at once")
     func youngExpired() throws {
         let world = try usedWorld()
         world.servers[0].onRequest = { Self.refuse($0, $1, "ExpiredProviderToken") }
@@ -104,7 +104,7 @@ struct PoolRefusalTests {
     // MARK: A fresh connection
 
     @Test(
-        "What one connection refuses goes out on a fresh one, and its owner hears nothing of it",
+        "A request refused on one connection is resent on a fresh one, without notice to the owner",
         arguments: [
             ("InvalidProviderToken", []), ("UnrelatedKeyIdInToken", []), ("MissingProviderToken", [.missingToken]),
             ("TooManyProviderTokenUpdates", [.tooManyTokenUpdates(keepsOlder: false)]),
@@ -122,7 +122,7 @@ struct PoolRefusalTests {
             world.pool.statistics(at: world.now.instant).counters[.resends] == 0, "APNs processed them all")
     }
 
-    @Test("With several connections in use only those that refuse are replaced, and by one fresh one at first")
+    @Test("If several connections are in use, only the refusing ones are replaced, first by a single fresh one")
     func oneOfSeveral() throws {
         let world = try World(tokens: Fixture.tokens()) { $0.connections = 3...4 }
         world.pass(.seconds(1))
@@ -137,7 +137,7 @@ struct PoolRefusalTests {
     }
 
     @Test(
-        "When the fresh connection refuses as well, the owner hears of it once it is certain",
+        "When the fresh connection refuses as well, the owner is notified once that is certain",
         arguments: [
             "InvalidProviderToken", "UnrelatedKeyIdInToken", "MissingProviderToken", "TooManyProviderTokenUpdates",
             "ExpiredProviderToken",
@@ -153,7 +153,7 @@ struct PoolRefusalTests {
     }
 
     @Test(
-        "Two hundred requests in flight that a bad key takes down cost two connections, however slowly they come back")
+        "Two hundred requests in flight with a bad key cost two connections, however slow the responses")
     func stragglers() throws {
         let world = try usedWorld { $0.engine.drainTimeout = .seconds(60) }
         world.servers[0].onRequest = { _, _ in }
@@ -170,7 +170,7 @@ struct PoolRefusalTests {
         #expect(world.dialledAt.count == 3)
     }
 
-    @Test("A later refusal is tried on a fresh connection again once a token was taken in between")
+    @Test("A later refusal is tried on a fresh connection again once a token was accepted in between")
     func verdictEnds() throws {
         let world = try usedWorld()
         world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
@@ -188,7 +188,7 @@ struct PoolRefusalTests {
         #expect(world.replies[1]?.status == 200 && world.replies[2]?.status == 200)
     }
 
-    @Test("A refusal on a connection that is leaving gets a fresh one even where the upper bound leaves no room")
+    @Test("A refusal on a leaving connection gets a fresh one even where the maximum leaves none")
     func noRoom() throws {
         let world = try usedWorld()
         world.servers[0].onRequest = { _, _ in }
@@ -207,7 +207,7 @@ struct PoolRefusalTests {
         #expect(world.pool.statistics(at: world.now.instant).ready == 1)
     }
 
-    @Test("What waits for a fresh connection can be taken back, expires, and is given back by a drain")
+    @Test("Requests that wait for a fresh connection can be cancelled, expire, and are returned by a drain")
     func waitingForFresh() throws {
         let world = try usedWorld()
         world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
@@ -228,7 +228,7 @@ struct PoolRefusalTests {
         #expect(world.endings == 3)
     }
 
-    @Test("A connection that was given nothing yet is fresh enough for a probe, and one that was is not")
+    @Test("An unused connection is fresh enough for a probe, a used one is not")
     func unusedConnection() throws {
         let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...1 }
         world.pass(.seconds(1))
@@ -246,7 +246,7 @@ struct PoolRefusalTests {
         #expect(world.servers.map(\.received.count) == [1, 1])
     }
 
-    @Test("A drain ends the trying: what is refused then is told as it is")
+    @Test("A drain ends the retries: later refusals are reported as they are")
     func drained() throws {
         let world = try usedWorld()
         world.servers[0].onRequest = { _, _ in }
@@ -258,9 +258,9 @@ struct PoolRefusalTests {
         #expect(world.replies[0]?.status == 403 && world.pool.isDrained)
     }
 
-    // MARK: The others
+    // MARK: Other refusals
 
-    @Test("A new token that comes too soon gives way to the one before it, with one alarm for all")
+    @Test("A new token that comes too soon gives way to the previous one, with one alarm for all")
     func tooManyUpdates() throws {
         let world = try usedWorld(after: .seconds(3001))
         let first = world.servers[0].received[0].header("authorization")
@@ -283,7 +283,7 @@ struct PoolRefusalTests {
     }
 
     @Test(
-        "A key for the other environment is told at once, and its connection is replaced",
+        "A key for the other environment is reported at once, and its connection is replaced",
         arguments: ["BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"])
     func wrongEnvironment(reason: String) throws {
         let world = try World(tokens: Fixture.tokens())
@@ -296,7 +296,7 @@ struct PoolRefusalTests {
 
     // MARK: InternalServerError
 
-    @Test("A connection that answers nothing but InternalServerError is replaced, after a pause")
+    @Test("A connection with only InternalServerError responses is replaced, after a pause")
     func serverErrors() throws {
         let world = try usedWorld { $0.maximumServerErrors = 3 }
         world.servers[0].onRequest = { $0.reply($1.stream, 500, Self.body("InternalServerError")) }
@@ -310,7 +310,7 @@ struct PoolRefusalTests {
         #expect(world.replies.values.filter { $0.status == 500 }.count == 3, "they are the owner's")
     }
 
-    @Test("Where every connection brings errors, the next ones are dialled at growing distance")
+    @Test("When every connection has errors, the next ones are dialled with growing backoff")
     func serverErrorsEverywhere() throws {
         let world = try World(tokens: Fixture.tokens()) {
             $0.maximumServerErrors = 1
@@ -322,7 +322,7 @@ struct PoolRefusalTests {
         #expect((10...60).contains(world.dialledAt.count), "\(world.dialledAt.count)")
     }
 
-    @Test("Errors among other answers do not end a connection")
+    @Test("Errors among other responses do not end a connection")
     func mixedErrors() throws {
         let world = try World { $0.maximumServerErrors = 3 }
         var count = 0

@@ -4,8 +4,8 @@ import TLS
 import TestSupport
 import Testing
 
-/// Peers with which no TLS comes about: requests wait, attempts grow rare, the cause is told, and the right peer is
-/// found as soon as it is there.
+/// Peers without usable TLS: requests wait, attempts back off, the cause is reported, and a correct peer is used at
+/// once.
 @Suite("A pool and peers without TLS")
 struct PoolTLSTests {
     enum Peer: CaseIterable, Sendable {
@@ -39,7 +39,7 @@ struct PoolTLSTests {
             }
         }
 
-        /// What an operator has to read.
+        /// The message for the operator.
         var words: String {
             switch self {
             case .expired: "expired on 2026-"
@@ -54,7 +54,7 @@ struct PoolTLSTests {
         }
     }
 
-    @Test("It waits, tries at growing distance, says why, and serves once the peer is right", arguments: Peer.allCases)
+    @Test("It waits, backs off, reports the cause, and recovers once the peer is correct", arguments: Peer.allCases)
     func waits(peer: Peer) throws {
         let world = try World { $0.connections = 2...4 }
         try peer.join(world)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("APNsPool")
 struct PoolTests {
-    @Test("Requests that were submitted before there is a connection are sent once there is one")
+    @Test("Requests submitted before there is a connection are sent once there is one")
     func happyPath() throws {
         let world = try World(tokens: Fixture.tokens())
         world.submit(0..<100)
@@ -20,7 +20,7 @@ struct PoolTests {
             statistics.ready == 1 && statistics.counters[.submitted] == 100 && statistics.counters[.finished] == 100)
     }
 
-    @Test("The minimum of connections is dialled at once, and requests spread over them")
+    @Test("The minimum number of connections is dialled at once, and requests are spread over them")
     func spread() throws {
         let world = try World { $0.connections = 4...4 }
         world.pass(.seconds(1))
@@ -30,7 +30,7 @@ struct PoolTests {
         #expect(world.servers.map(\.received.count) == [25, 25, 25, 25])
     }
 
-    @Test("Every connection keeps to its token bucket, and what has to wait goes out when a permit comes")
+    @Test("Every connection keeps to its token bucket, and queued requests are sent when a permit is due")
     func permits() throws {
         let world = try World {
             $0.burst = 10
@@ -46,7 +46,7 @@ struct PoolTests {
         #expect(world.replies.count == 110)
     }
 
-    @Test("What expires between two looks through the line is not sent either")
+    @Test("A request that expires between two scans of the queue is not sent")
     func expirationBetweenSweeps() throws {
         let world = try World {
             $0.permitsPerSecond = 5
@@ -64,7 +64,7 @@ struct PoolTests {
         #expect(world.replies.keys.sorted() == [0, 1, 2, 3])
     }
 
-    @Test("What expires in the line is not sent any more, and its owner hears of it")
+    @Test("A request that expires in the queue is not sent, and its owner is notified")
     func expiration() throws {
         let world = try World()
         world.refusesConnects = true
@@ -80,7 +80,7 @@ struct PoolTests {
         #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0)
     }
 
-    @Test("Waiting for permits does not wake the loop more than once in a millisecond")
+    @Test("Waiting for permits wakes the loop at most once a millisecond")
     func permitInterval() throws {
         let world = try World {
             $0.burst = 1
@@ -92,7 +92,7 @@ struct PoolTests {
         #expect(world.pool.nextDeadline == world.now.instant + .milliseconds(1))
     }
 
-    @Test("The pool grows while requests wait for streams, up to its maximum, and not for a passing need")
+    @Test("The pool grows while requests wait for streams, up to its maximum, and not for a brief shortage")
     func growth() throws {
         let world = try World { $0.connections = 1...3 }
         world.settings.initial.maxConcurrentStreams = 10
@@ -114,7 +114,7 @@ struct PoolTests {
         #expect(world.replies.count == 60)
     }
 
-    @Test("The pool grows when the connection's window is what holds requests back")
+    @Test("The pool grows when the connection's window holds requests back")
     func growthByWindow() throws {
         let world = try World { $0.connections = 1...2 }
         world.onRequest = { _, _ in }
@@ -127,9 +127,9 @@ struct PoolTests {
         #expect(world.dialledAt.count == 2)
     }
 
-    // MARK: Certainty
+    // MARK: Processing certainty
 
-    @Test("A refused request is sent again without its owner hearing of it")
+    @Test("A refused request is resent without its owner being notified")
     func refusedStream() throws {
         let world = try World()
         var refusals = 0
@@ -147,7 +147,7 @@ struct PoolTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 5)
     }
 
-    @Test("A request that is refused for ever comes back as certainly not processed")
+    @Test("A request that is always refused is returned as not processed")
     func refusedForEver() throws {
         let world = try World { $0.maximumResends = 3 }
         world.onRequest = { $0.reset($1.stream, .refusedStream) }
@@ -156,7 +156,7 @@ struct PoolTests {
         #expect(world.losses[0]?.processed == .no && world.servers[0].received.count == 4)
     }
 
-    @Test("What GOAWAY turned away goes first, to another connection, while the old one ends in order")
+    @Test("Requests that GOAWAY excluded are resent first on another connection, while the old one ends in order")
     func goaway() throws {
         let world = try World()
         world.settings.initial.maxConcurrentStreams = 6
@@ -178,7 +178,7 @@ struct PoolTests {
         #expect(statistics.counters.goaways == ["Shutdown": 1] && statistics.counters[.resends] == 3)
     }
 
-    @Test("What was written before a connection broke is the owner's to judge; what was not is sent again")
+    @Test("Requests written before a connection broke are left to the owner; unwritten ones are resent")
     func cut() throws {
         let world = try World()
         world.onRequest = { _, _ in }
@@ -194,7 +194,7 @@ struct PoolTests {
         #expect(world.replies.keys.sorted() == [4, 5])
     }
 
-    @Test("An answer after which a connection is of no use replaces it, and is told as it is")
+    @Test("A response that makes a connection useless replaces it, and is reported as it is")
     func closingReply() throws {
         let world = try World()
         world.onRequest = { $0.reply($1.stream, 403, #"{"reason":"BadCertificate"}"#) }
@@ -205,7 +205,7 @@ struct PoolTests {
     }
 
     @Test(
-        "What was answered without being processed goes out again at once on another connection",
+        "A request that was answered without being processed is resent at once on another connection",
         arguments: [(503, "Shutdown"), (400, "IdleTimeout")])
     func notProcessedReply(status: UInt16, reason: String) throws {
         let world = try World()
@@ -220,7 +220,7 @@ struct PoolTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 1)
     }
 
-    @Test("A request that every connection turns away comes back to the owner")
+    @Test("A request that every connection refuses is returned to the owner")
     func turnedAwayForEver() throws {
         let world = try World()
         world.onRequest = { $0.reply($1.stream, 503, #"{"reason":"Shutdown"}"#) }
@@ -233,7 +233,7 @@ struct PoolTests {
 
     // MARK: Connecting
 
-    @Test("A host that is down is tried with growing distance, one attempt at a time, until it is back")
+    @Test("A host that is down is tried with backoff, one attempt at a time, until it is back")
     func backoff() throws {
         let world = try World {
             $0.connections = 3...3
@@ -251,7 +251,7 @@ struct PoolTests {
         #expect(world.pool.statistics(at: world.now.instant).ready == 3)
     }
 
-    @Test("Connections that bring nothing are dialled no more often than the cap allows")
+    @Test("Connections without any response are dialled no more often than the cap allows")
     func connectCap() throws {
         let world = try World {
             $0.maximumConnectsPerMinute = 6
@@ -262,9 +262,9 @@ struct PoolTests {
         #expect((59...66).contains(world.dialledAt.count), "\(world.dialledAt.count)")
     }
 
-    // MARK: The end
+    // MARK: Draining
 
-    @Test("A request that waits can be taken back; one that is in flight cannot")
+    @Test("A waiting request can be cancelled; one in flight cannot")
     func cancel() throws {
         let world = try World()
         world.settings.initial.maxConcurrentStreams = 1
@@ -280,7 +280,7 @@ struct PoolTests {
         #expect(world.servers[0].received.count == 2 && world.pool.inFlight == 1)
     }
 
-    @Test("Draining gives back what waits, lets open streams end, and closes in order")
+    @Test("Draining returns the queued requests, lets open streams end, and closes in order")
     func drain() throws {
         let world = try World { $0.connections = 2...2 }
         world.settings.initial.maxConcurrentStreams = 2
@@ -298,7 +298,7 @@ struct PoolTests {
         #expect(world.pool.nextDeadline == nil)
     }
 
-    @Test("A pool that is drained while it connects closes what has not opened yet")
+    @Test("A pool that drains while it connects closes the pending connection")
     func drainWhileConnecting() throws {
         let world = try World()
         world.pool.step(at: world.now)

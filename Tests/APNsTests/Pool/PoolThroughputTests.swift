@@ -4,10 +4,10 @@ import HTTP2
 import TestSupport
 import Testing
 
-/// What long lines and GOAWAYs cost, where nothing but the protocol and the permits sets the pace.
+/// The cost of long queues and GOAWAYs, with only the protocol and the permits as limits.
 @Suite("The throughput of a pool")
 struct PoolThroughputTests {
-    /// How long a warm pool of four connections, with so many permits a second each, takes for so many requests.
+    /// The time that a warm pool of four connections takes for `count` requests.
     private func time(
         for count: Int = 4000, permits: Int = 400, burst: Int = 20, latency: Duration, goawayEvery: Int = .max
     ) throws -> Duration {
@@ -37,14 +37,14 @@ struct PoolThroughputTests {
         return world.now.instant - start
     }
 
-    @Test("60 ms of round trip cost four connections less than a tenth")
+    @Test("A round trip of 60 ms costs four connections less than a tenth")
     func longLine() throws {
         let near = try time(latency: .zero)
         let far = try time(latency: .milliseconds(30))
         #expect(near.nanoseconds * 10 >= far.nanoseconds * 9)
     }
 
-    @Test("Four connections with the default permits carry the average second of a billion a day, 100 ms from APNs")
+    @Test("Four connections with the default permits carry the average rate of a billion a day, 100 ms from APNs")
     func billion() throws {
         let pool = APNsPool.Configuration(
             engine: APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true))
@@ -55,7 +55,7 @@ struct PoolThroughputTests {
     }
 
     @Test(
-        "A GOAWAY on each of four connections every 500 requests costs less than a tenth and loses nothing"
+        "A GOAWAY every 500 requests on each of four connections costs less than a tenth and loses nothing"
     )
     func goaways() throws {
         let calm = try time(latency: .milliseconds(5))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("RequestLine")
 struct RequestLineTests {
-    /// Takes everything out, or `count` requests.
+    /// Removes all requests, or `count` of them.
     private func drain(_ line: inout RequestLine, _ count: Int = .max) -> [Handle] {
         var taken: [Handle] = []
         while taken.count < count, let handle = line.popFirst() { taken.append(handle) }
@@ -13,7 +13,7 @@ struct RequestLineTests {
     }
 
     @Test(
-        "The higher rank goes first, each first in, first out, and what is sent again goes before all",
+        "Higher ranks go first, each rank in FIFO order, and resends go before all",
         arguments: [
             ([0, 1, 2], [Handle](), [2, 1, 0] as [Handle]),
             ([5, 5, 5], [], [0, 1, 2]),
@@ -32,7 +32,7 @@ struct RequestLineTests {
         #expect(line.isEmpty && line.first == nil)
     }
 
-    @Test("Where three ranks always wait, one of 17 is of the lowest, and of the others one of 17 of the middle one")
+    @Test("When three ranks always wait, one of 17 is of the lowest, and one of 17 of the others of the middle")
     func shares() {
         var line = RequestLine()
         let ranks: [UInt8] = [9, 4, 0]
@@ -46,7 +46,7 @@ struct RequestLineTests {
         #expect(counts == [16 * 16 * 100, 16 * 100, 17 * 100])
     }
 
-    @Test("What comes late to a rank that was passed over before does not go ahead for it")
+    @Test("A request that joins a passed-over rank late does not profit from its waiting time")
     func lateComer() {
         var line = RequestLine()
         line.append(100, rank: 0)
@@ -57,7 +57,7 @@ struct RequestLineTests {
         #expect(drain(&line, 17) == Array(16..<32) + [101])
     }
 
-    @Test("What is sent again is nobody's turn, so that it makes no one wait longer or less")
+    @Test("Resends do not count as turns, so they do not change how long other ranks wait")
     func resent() {
         var line = RequestLine()
         line.append(100, rank: 0)
@@ -68,7 +68,7 @@ struct RequestLineTests {
         #expect(drain(&line, 7) == [10, 11, 12, 13, 14, 15, 100])
     }
 
-    @Test("Whatever comes and goes, nothing is lost, and nobody is passed over for longer than the patience")
+    @Test("In any sequence nothing is lost, and no rank is passed over for longer than the limit")
     func walk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)

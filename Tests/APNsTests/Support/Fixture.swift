@@ -5,7 +5,7 @@ import Simulator
 import TLS
 import TestSupport
 
-/// Certificates and keys made once, and the words in which tests talk.
+/// Certificates and keys made once, and text forms for tests.
 enum Fixture {
     static let start = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 1_790_000_000_000))
     static let endpoint = Endpoint(host: "api.push.apple.com", port: 443)
@@ -19,8 +19,8 @@ enum Fixture {
 
     /// - Parameters:
     ///   - names: other hosts than the endpoint's.
-    ///   - validUntil: how long after the start its certificate is good.
-    ///   - client: the authority whose certificates it insists on.
+    ///   - validUntil: the certificate's lifetime from the start.
+    ///   - client: the authority whose client certificates the server requires.
     static func serverContext(
         protocols: [String] = ["h2"], names: [String]? = nil, validUntil: Duration? = nil,
         issuer: CertificateAuthority? = nil, clientsOf client: CertificateAuthority? = nil,
@@ -37,7 +37,7 @@ enum Fixture {
             protocols: protocols, requiresPeerCertificate: client != nil, versions: versions)
     }
 
-    /// An APNs that knows Apple's rules.
+    /// An APNs with Apple's rules.
     static func simulator(_ script: String = "") throws -> SimulatorContext {
         var configuration = SimulatorConfiguration()
         let parsed = try Script(script, file: "script", &configuration)

@@ -4,7 +4,7 @@ import HTTP2
 import TLS
 import TestSupport
 
-/// An engine and a server joined by a wire in memory, on virtual time.
+/// An engine and a server connected by an in-memory wire, on virtual time.
 final class Link {
     let engine: APNsEngine
     let server: TestServer
@@ -18,7 +18,7 @@ final class Link {
     private(set) var serverBytes = 0
     private(set) var isOpen = false
     private var tokens: ProviderTokenSource?
-    /// What the engine has told so far.
+    /// The engine's events so far.
     private(set) var log: [APNsEngine.Event] = []
 
     init(
@@ -34,7 +34,7 @@ final class Link {
         tokens = usesProviderToken ? Fixture.tokens() : nil
     }
 
-    /// Opens the wire and lets both ends say what they have to.
+    /// Opens the wire and exchanges bytes.
     func open() {
         isOpen = true
         engine.transportOpened(at: now)
@@ -58,7 +58,7 @@ final class Link {
         listen()
     }
 
-    /// Lets time pass; engine deadlines are kept to the nanosecond.
+    /// Advances time; engine deadlines are met to the nanosecond.
     func pass(_ duration: Duration) {
         let end = now + duration
         pump()
@@ -75,7 +75,7 @@ final class Link {
         listen()
     }
 
-    /// What the engine has told since the last time, in words.
+    /// The engine's events since the last call, as text.
     func news() -> [String] {
         listen()
         defer { told = log.count }

@@ -6,7 +6,7 @@ import TLS
 import TestSupport
 import Testing
 
-/// A pool over real sockets, a relay that spoils them, and a simulator behind it.
+/// A pool over real sockets, a fault-injecting relay, and a simulator behind it.
 final class SocketRig: LoopOwner {
     let server: SimulatorServer
     let relay: FaultRelay
@@ -60,7 +60,7 @@ final class SocketRig: LoopOwner {
         return submitted
     }
 
-    /// Sends requests, one after the other, until one is answered: for when a connection may just be lost.
+    /// Sends requests one after the other until one is answered, as a connection may just have been lost.
     func ask() throws {
         var handle = submit()
         try run { [unowned self] in
@@ -70,7 +70,7 @@ final class SocketRig: LoopOwner {
         #expect(replies[handle]?.isSuccess == true, "\(replies), \(disconnects)")
     }
 
-    /// Runs until `condition` holds at the end of a turn; a test that waits for longer has failed.
+    /// Runs until `condition` holds at the end of a turn, and fails after a limit.
     func run(
         within limit: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
         until condition: @escaping () -> Bool
@@ -82,7 +82,7 @@ final class SocketRig: LoopOwner {
         #expect(condition(), "within \(limit)", sourceLocation: sourceLocation)
     }
 
-    /// Lets real time pass, for what must not happen in it.
+    /// Lets real time pass, for checks that something does not happen.
     func pass(_ time: Duration) throws {
         let end = SystemClock.now().instant + time
         self.condition = { SystemClock.now().instant >= end }

@@ -1,6 +1,6 @@
 import Core
 
-/// A peer that answers the first bytes that come with the same bytes always, whatever they were.
+/// A peer that replies to the first bytes with fixed bytes, whatever they were.
 final class Stranger: Engine {
     private let answer: [UInt8]
     private var hasHeard = false

@@ -3,7 +3,7 @@ import HTTP2
 import TLS
 import TestSupport
 
-/// A small APNs for these tests: a TLS and HTTP/2 server that does with a request what the test says.
+/// A small APNs for tests: a TLS and HTTP/2 server that handles requests as the test says.
 final class TestServer: Engine {
     struct Received {
         var stream: Int32
@@ -20,7 +20,7 @@ final class TestServer: Engine {
 
     let tls: TLSSession
     let http2: HTTP2ServerSession
-    /// Does something about each request; replies 200 unless told otherwise.
+    /// Handles each request; replies 200 by default.
     var onRequest: (TestServer, Received) -> Void
     private(set) var received: [Received] = []
     private(set) var resets: [Int32: HTTP2ErrorCode] = [:]
@@ -31,7 +31,7 @@ final class TestServer: Engine {
     private(set) var failure: (any Error)?
     /// Closes the transport once everything is sent.
     var hangsUp = false
-    /// A peer that is there no more: takes bytes and says nothing.
+    /// A peer that is gone: takes bytes and sends nothing.
     var isDeaf = false
     private var lastStream = Int32.max
     private var plaintext = ByteQueue()
@@ -45,7 +45,7 @@ final class TestServer: Engine {
         self.onRequest = onRequest
     }
 
-    // MARK: What a test makes it do
+    // MARK: Test actions
 
     func reply(_ stream: Int32, _ status: UInt16 = 200, _ body: String = "", headers: [HTTP2Header] = []) {
         attempt { try http2.respond(stream: stream, status: status, headers: headers, body: Array(body.utf8)) }
@@ -55,7 +55,7 @@ final class TestServer: Engine {
         attempt { try http2.reset(stream: stream, code: code) }
     }
 
-    /// Says GOAWAY and keeps its word: requests above `last` are not worked on.
+    /// Sends GOAWAY and ignores requests above `last`.
     func goaway(last: Int32, _ body: String = "") {
         lastStream = last
         attempt { try http2.goaway(lastStreamID: last, debugData: Array(body.utf8)) }

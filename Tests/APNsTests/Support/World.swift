@@ -4,7 +4,7 @@ import HTTP2
 import Simulator
 import TLS
 
-/// A pool, the network it dials and the servers that answer, on one virtual clock.
+/// A pool, the network it dials and the servers, on one virtual clock.
 final class World {
     private final class Wire {
         let engine: APNsEngine
@@ -12,7 +12,7 @@ final class World {
         let opensAt: Instant
         var isOpen = false
         var isClosed = false
-        /// What is under way: when it arrives, and whether at the server.
+        /// Bytes in flight: when they arrive, and at which end.
         var pieces: [(due: Instant, toServer: Bool, bytes: [UInt8])] = []
 
         init(engine: APNsEngine, server: any Engine, opensAt: Instant) {
@@ -22,7 +22,7 @@ final class World {
         }
     }
 
-    /// What the pool dials with: the world owns the pool, so the pool must not own the world.
+    /// The pool's network: the world owns the pool, so the pool must not own the world.
     private final class Line: Network {
         private unowned let world: World
 
@@ -41,25 +41,25 @@ final class World {
 
     private(set) var now = Fixture.start
     private(set) var pool: APNsPool!
-    /// Every server that was dialled, in order.
+    /// All servers that were dialled, in order.
     private(set) var servers: [TestServer] = []
     private(set) var dialledAt: [Instant] = []
-    /// Answers instead of test servers.
+    /// A simulator in place of the test servers.
     var simulator: SimulatorContext?
-    /// How far our own wall clock is from the others'.
+    /// The offset of the pool's wall clock from the others'.
     var skew = Duration.zero
-    /// What each new server does with requests.
+    /// How each new server handles requests.
     var onRequest: (TestServer, TestServer.Received) -> Void = { $0.reply($1.stream) }
     var settings = HTTP2ServerSession.Settings()
-    /// What each new server does before it hears anything.
+    /// Run on each new server before it receives anything.
     var onDial: (TestServer) -> Void = { _ in }
-    /// Who each new server is to its clients.
+    /// The identity of each new server.
     var serverContext: TLSContext
-    /// Takes the place of all servers.
+    /// Replaces all servers.
     var stranger: (() -> any Engine)?
     var refusesConnects = false
     var latency = Duration.milliseconds(5)
-    /// What the pool has told.
+    /// The pool's events.
     private(set) var replies: [Handle: APNsReply] = [:]
     private(set) var losses: [Handle: Loss] = [:]
     private(set) var expired: [Handle] = []
@@ -113,9 +113,9 @@ final class World {
         for wire in wires where wire.engine === engine { wire.isClosed = true }
     }
 
-    // MARK: What tests do
+    // MARK: Test actions
 
-    /// Each to a device of its own.
+    /// Each request is for a different device.
     func submit(_ range: Range<Handle>, payload: Int = 20) {
         for handle in range {
             let device = DeviceToken(String(handle.value + 0x1000_0000, radix: 16))
@@ -123,14 +123,14 @@ final class World {
         }
     }
 
-    /// Cuts a server's wire; both ends learn of it.
+    /// Cuts a server's wire; both ends see the close.
     func cut(_ server: TestServer) {
         for wire in wires where wire.server === server && wire.isOpen && !wire.isClosed {
             close(wire, TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
         }
     }
 
-    /// Lets time pass, with everything that happens in it at its instant.
+    /// Advances time and runs all events at their instants.
     func pass(_ duration: Duration) {
         let end = now.instant + duration
         settle()
@@ -141,7 +141,7 @@ final class World {
         set(end)
     }
 
-    // MARK: The clockwork
+    // MARK: Time
 
     private var nextInstant: Instant? {
         var instants = [pool.nextDeadline].compactMap { $0 }
@@ -161,7 +161,7 @@ final class World {
                 milliseconds: Fixture.start.wall.milliseconds + (instant.nanoseconds + skew.nanoseconds) / 1_000_000))
     }
 
-    /// Runs turns until nothing moves: the network's part, then the pool's.
+    /// Runs turns until nothing moves: first the network, then the pool.
     private func settle() {
         repeat {
             refuse()
@@ -199,7 +199,7 @@ final class World {
         }
     }
 
-    /// - Returns: Whether something is to be done at this very instant.
+    /// - Returns: Whether something is due at this instant.
     private func flush(_ wire: Wire) -> Bool {
         guard wire.isOpen else { return false }
         for (sender, toServer) in [(wire.engine, true), (wire.server, false)] as [(any Engine, Bool)] {

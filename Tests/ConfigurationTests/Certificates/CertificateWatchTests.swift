@@ -24,7 +24,7 @@ struct CertificateWatchTests {
 
     private static let day = Duration.seconds(86_400)
 
-    @Test("It warns at the start and once a day, with more insistence as the end comes near")
+    @Test("It warns at the start and once a day, with rising severity before the end")
     func daily() throws {
         var watch = CertificateWatch(
             [try Self.entry("a", validFor: Self.day * 31), try Self.entry("b", validFor: Self.day * 100)],
@@ -45,18 +45,18 @@ struct CertificateWatchTests {
         #expect(Array(said.suffix(9)) == end)
     }
 
-    @Test("Where no app has a certificate, no time is set")
+    @Test("Without certificates no deadline is set")
     func nothing() {
         #expect(CertificateWatch([], at: Instant(nanoseconds: 0)).nextDeadline == nil)
     }
 
-    @Test("A certificate whose time has not come is told as well")
+    @Test("A certificate that is not valid yet is reported as well")
     func early() {
         let later = WallTime(milliseconds: Self.start.milliseconds + 1)
         #expect(CertificateExpiry(from: later, until: Self.moment(Self.day * 90).wall, at: Self.start) == .early)
     }
 
-    @Test("The seconds that are left go below zero")
+    @Test("The remaining seconds go below zero")
     func seconds() throws {
         let entry = try Self.entry("a", validFor: .seconds(90))
         #expect(entry.secondsLeft(at: Self.start) == 90)

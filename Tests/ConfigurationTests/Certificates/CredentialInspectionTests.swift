@@ -12,7 +12,7 @@ struct CredentialInspectionTests {
     private static let now = WallTime(milliseconds: 1_795_300_000_000)
     private let authority = CertificateAuthority(commonName: "Test Authority", now: now)
 
-    /// What the deep checks find out about an app with these files beside its configuration.
+    /// The findings of the deep checks for an app with these files beside its configuration.
     private func inspect(
         _ credential: String, extra: String = "", environment: String = "production",
         files: [String: String] = [:]
@@ -32,7 +32,7 @@ struct CredentialInspectionTests {
         return (problems, try #require(inspection.apps.first))
     }
 
-    /// What they complain about.
+    /// The messages of the findings.
     private func check(
         _ credential: String, extra: String = "", environment: String = "production",
         files: [String: String] = [:]
@@ -103,7 +103,7 @@ struct CredentialInspectionTests {
         #expect(problems.allSatisfy { $0.message.contains(warning ?? "") && !$0.message.contains("hunter2") })
     }
 
-    /// What `check` says of a file that is no configuration: one line for each problem.
+    /// The output of `check` for a file that is not a valid configuration: one line for each problem.
     private func everything(_ text: String, files: [String: String]) throws -> [String] {
         let folder = try TemporaryDirectory()
         for (name, content) in files { try folder.write(content, to: name) }
@@ -113,7 +113,7 @@ struct CredentialInspectionTests {
             .map { $0.description.replacing(folder.path + "/", with: "") }
     }
 
-    @Test("Where the file itself is wrong, what it names is looked at in the same run, with what is doubtful")
+    @Test("If the file is wrong, the files it names are still checked in the same run, with warnings")
     func everythingAtOnce() throws {
         let other = authority.issueProvider(bundleID: "com.example.other")
         let lines = try everything(
@@ -158,7 +158,7 @@ struct CredentialInspectionTests {
         #expect(!lines.joined().contains("PRIVATE"))
     }
 
-    @Test("A secret that cannot be read is told once, with the key beside it that cannot either")
+    @Test("An unreadable secret is reported once, with the unreadable key beside it")
     func secretOnce() throws {
         let lines = try everything(
             """
@@ -170,17 +170,17 @@ struct CredentialInspectionTests {
         #expect(lines.last?.hasPrefix("harebell.yaml:2:39: apps[0].token.key_file: ") == true)
     }
 
-    @Test("Of what is no YAML nothing more is said")
+    @Test("For a file that is not YAML, only that is reported")
     func noYAML() throws {
         #expect(try everything("apps: [", files: [:]).count == 1)
     }
 
-    @Test("A signing key on P-256 is right")
+    @Test("A signing key on P-256 is valid")
     func signingKey() throws {
         #expect(try check(Self.token, files: ["AuthKey.p8": SigningKey.generate().pkcs8PEM]).isEmpty)
     }
 
-    @Test("A key file that is missing is an error in the place where it is named")
+    @Test("A missing key file is an error in the place that names it")
     func missingKey() throws {
         #expect(
             try check(Self.token) == [
@@ -208,7 +208,7 @@ struct CredentialInspectionTests {
         #expect(found[0].contains("P-256"))
     }
 
-    @Test("A certificate and its key are right")
+    @Test("A certificate and its key are valid")
     func certificate() throws {
         let issued = authority.issueProvider(bundleID: "com.example.app")
         #expect(
@@ -218,7 +218,7 @@ struct CredentialInspectionTests {
     }
 
     @Test(
-        "A certificate that has expired is an error, and one that is about to is a warning",
+        "An expired certificate is an error, and one that expires soon is a warning",
         arguments: [
             (-1, "2026-11-20T22:26:41Z", "the certificate expired on"),
             (0, "2026-11-21T22:26:41Z", "the certificate expires within a day, on"),
@@ -231,7 +231,7 @@ struct CredentialInspectionTests {
         #expect(try check(issued) == ["\(days < 0 ? Self.place : Self.warningPlace) \(message) \(date)"])
     }
 
-    @Test("A certificate that is good for 30 days more is right")
+    @Test("A certificate that is valid for 30 more days is accepted")
     func farExpiry() throws {
         let end = WallTime(milliseconds: Self.now.milliseconds + 30 * 86_400_000)
         #expect(try check(authority.issueProvider(bundleID: "com.example.app", validUntil: end)).isEmpty)
@@ -285,7 +285,7 @@ struct CredentialInspectionTests {
         #expect(try check(listed).isEmpty)
     }
 
-    @Test("A certificate for the other environment is an error, one for both is for each")
+    @Test("A certificate for the other environment is an error, one for both fits each")
     func otherEnvironment() throws {
         for environment in Environment.allCases {
             let other = environment == .production ? Environment.development : .production
@@ -300,7 +300,7 @@ struct CredentialInspectionTests {
         }
     }
 
-    @Test("A certificate without marks may say by its name that it is for development")
+    @Test("A certificate without environment extensions may be for development by its name")
     func developmentName() throws {
         let name = "Apple Development IOS Push Services: com.example.app"
         let issued = authority.issue(usage: .client, commonName: name, subjectUID: "com.example.app")
@@ -310,7 +310,7 @@ struct CredentialInspectionTests {
         #expect(try check(issued, environment: "development").isEmpty)
     }
 
-    @Test("An extension that cannot be read is a warning")
+    @Test("An unreadable extension is a warning")
     func damaged() throws {
         let issued = authority.issue(
             usage: .client, subjectUID: "com.example.app",
@@ -320,7 +320,7 @@ struct CredentialInspectionTests {
                 == ["\(Self.warningPlace) extension 1.2.840.113635.100.6.3.6 is damaged, its topics are not known"])
     }
 
-    @Test("What was found in a certificate and a key is told")
+    @Test("The findings for a certificate and a key are reported")
     func found() throws {
         let topics = [
             ProviderExtensions.Topic("com.example.app", kinds: ["app"]), .init("com.example.app.voip", kinds: ["voip"]),
@@ -364,7 +364,7 @@ struct CredentialInspectionTests {
         #expect(try watched.map(\.notAfter) == [Certificate(pem: issued.certificatePEM).notAfter])
     }
 
-    @Test("A PKCS #12 file that is missing is an error")
+    @Test("A missing PKCS #12 file is an error")
     func missingPKCS12() throws {
         let found = try check("certificate: { p12_file: a.p12 }")
         #expect(found.count == 1)
@@ -372,7 +372,7 @@ struct CredentialInspectionTests {
         #expect(found[0].hasSuffix("a.p12: No such file or directory"))
     }
 
-    @Test("Every file that is missing is reported in one run")
+    @Test("Every missing file is reported in one run")
     func allMissing() throws {
         let found = try check(
             Self.certificate,
@@ -392,7 +392,7 @@ struct CredentialInspectionTests {
             ])
     }
 
-    @Test("A server whose certificate the CA file does not vouch for is refused with what to do")
+    @Test("A server whose certificate the CA file does not cover is refused with a remedy")
     func untrusted() throws {
         let stranger = CertificateAuthority(commonName: "Stranger", now: Self.now)
         let issued = stranger.issue(names: ["localhost"], usage: .server)

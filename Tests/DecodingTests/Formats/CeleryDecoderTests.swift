@@ -45,7 +45,7 @@ struct CeleryDecoderTests {
         #expect(string(request.key) == "3149beef-be66-4b0e-ba47-2fc46e4edac3")
     }
 
-    @Test("A request may be an argument by position, also as JSON in a string, and in protocol 1")
+    @Test("A request may be a positional argument, also as a JSON string, and in protocol 1")
     func others() throws {
         let escaped = Self.push.replacing("\"", with: "\\\"")
         let text = try Self.sample(task: "app.tasks.raw", body: #"[[1, "\#(escaped)"], {}, {}]"#).notification()
@@ -57,7 +57,7 @@ struct CeleryDecoderTests {
         #expect(try string(old.request().key) == "i")
     }
 
-    @Test("expires limits how long the notification is worth delivering")
+    @Test("expires limits the notification's expiration")
     func expires() throws {
         let found = try Self.sample([("expires", .text("2026-09-21T16:13:30+02:00"))]).notification()
         #expect(found.expiration == 1_790_000_010)
@@ -65,7 +65,7 @@ struct CeleryDecoderTests {
         #expect(gone.expiration == 1)
     }
 
-    @Test("What is not due yet comes later")
+    @Test("A task that is not due yet is deferred")
     func eta() throws {
         guard case .later(let pause) = try Self.sample([("eta", .text("2026-09-21T14:14:20.250000"))]).decoded() else {
             Issue.record("expected it later")
@@ -75,7 +75,7 @@ struct CeleryDecoderTests {
         _ = try Self.sample([("eta", .text("2026-09-21T14:13:20Z"))]).request()
     }
 
-    @Test("Other tasks are ignored where the configuration says so")
+    @Test("Other tasks are ignored if the configuration says so")
     func otherTasks() throws {
         guard case .ignore = try Self.sample(task: "app.tasks.mail").decoded() else {
             Issue.record("expected it to be ignored")
@@ -83,7 +83,7 @@ struct CeleryDecoderTests {
         }
     }
 
-    @Test("Pickle, compression and what is no task are refused")
+    @Test("Pickle, compression and bodies that are not tasks are refused")
     func refusals() throws {
         let serialized = Self.sample(properties: [("content-type", "application/x-python-serialize")])
         #expect(try serialized.complaint() == "content-type: expected application/json: set task_serializer to json")
@@ -118,7 +118,7 @@ struct CeleryDecoderTests {
         }
     }
 
-    @Test("A task waits in retry queues, the longest that fits first, and is sent when it is due, as a first attempt")
+    @Test("A task waits in retry queues, the longest that fits first, and is sent on time as a first attempt")
     func waits() throws {
         let world = try Self.world()
         let due = WallTime(milliseconds: World.start.wall.milliseconds + 1_031_000)
@@ -131,11 +131,11 @@ struct CeleryDecoderTests {
         let results = world.published(in: "push.results")
         #expect(results.map(\.outcome) == ["accepted"])
         #expect(results[0].body.contains("\"attempts\":1,"))
-        // 900, 120 and 5 seconds in queues, the rest here.
+        // 900, 120 and 5 seconds in retry queues, the rest in the worker.
         #expect(world.worker?.counters[.deferred] == 5)
     }
 
-    @Test("A drain gives back at once what waits here, and a lost connection leaves it to whoever gets it next")
+    @Test("A drain requeues waiting tasks at once, and after a lost connection the broker redelivers them")
     func givenBack() throws {
         let world = try Self.world(hasRetryQueues: false)
         try world.start()
@@ -150,7 +150,7 @@ struct CeleryDecoderTests {
         #expect(world.sent == 0 && world.broker.messages(in: "push.requests").count == 1)
     }
 
-    @Test("Where a retry queue is missing the task waits here")
+    @Test("Without a retry queue the task waits in the worker")
     func missingQueue() throws {
         let world = try Self.world(hasRetryQueues: false)
         try Self.put(world, eta: WallTime(milliseconds: World.start.wall.milliseconds + 31_000))

@@ -7,7 +7,7 @@ import Testing
 @testable import Pipeline
 @testable import Settings
 
-/// Its options are all kinds that there are; it says them in what it ignores.
+/// Its options are all existing kinds, which it reports when it ignores a message.
 private struct EchoDecoder: Decoder {
     let name = "echo"
     let text: String
@@ -67,7 +67,7 @@ private func document(_ decoders: String, _ registry: DecoderRegistry) throws(Co
         readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") })
 }
 
-/// Formats that a program adds to ours.
+/// Formats that a program adds to the built-in ones.
 struct DecoderRegistryTests {
     private let registry: DecoderRegistry
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Configuration
 @testable import Decoding
 
-/// A message, a decoder by its name in a configuration, and what becomes of the one with the other.
+/// A message, a decoder by its name in a configuration, and the result of decoding.
 struct DecoderSample {
     static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
     static let token2 = "11fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
@@ -68,7 +68,7 @@ struct DecoderSample {
         return request.notifications[0]
     }
 
-    /// Why it is refused; empty if it is not.
+    /// The reason for its refusal; empty if it is accepted.
     func complaint() throws -> String {
         if case .reject(let failure) = try decoded() { failure.detail } else { "" }
     }

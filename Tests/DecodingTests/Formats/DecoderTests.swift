@@ -5,7 +5,7 @@ import Testing
 
 @testable import Decoding
 
-/// A delivery in one block, as the receiver lays it out.
+/// A delivery in one block, as the receiver builds it.
 private func delivery(
     _ body: [UInt8], contentType: String? = nil, headers: [(String, Delivery.HeaderValue)] = []
 ) -> Delivery {
@@ -36,7 +36,7 @@ private func text(_ string: String) -> Delivery.HeaderValue {
 
 private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
 
-/// An envelope with everything that is required, but for what a test says otherwise; `nil` leaves a key out.
+/// An envelope with all required fields, with changes; `nil` leaves a key out.
 private func envelope(_ changes: [(String, String?)] = []) -> String {
     var members = [
         ("device-token", "\"\(token)\""), ("apns-topic", "\"com.example.app\""), ("apns-push-type", "\"alert\""),
@@ -63,7 +63,7 @@ private func notification(_ body: String) throws -> Core.Notification {
     return request.notifications[0]
 }
 
-/// What the decoder says against a body; empty if nothing.
+/// The decoder's error for a body; empty if there is none.
 private func complaint(_ body: some Collection<UInt8>) -> String {
     do {
         _ = try request(APNsJSONDecoder(), delivery(Array(body)))
@@ -77,7 +77,7 @@ private func complaint(_ body: some Collection<UInt8>) -> String {
 struct DecoderTests {
     @Suite("apns-json")
     struct JSON {
-        @Test("Every field of the envelope reaches the notification, and the payload byte for byte")
+        @Test("Every envelope field reaches the notification, and the payload byte for byte")
         func everything() throws {
             let payload = "{ \"aps\" : {\"alert\":{\"title\":\"H\\u00e9llo\"}}, \"n\": 1.10e2 ,\"ü\":\"\u{1F407}\"\n}"
             let found = try notification(
@@ -107,7 +107,7 @@ struct DecoderTests {
             #expect(string(found.payload) == payload)
         }
 
-        @Test("What may be left out is left open")
+        @Test("Optional fields may be absent")
         func least() throws {
             let found = try notification("{\"device-token\":\"\(token)\",\"payload\":{\"aps\":{\"badge\":1}}}")
             #expect(found.topic == nil)
@@ -119,7 +119,7 @@ struct DecoderTests {
             #expect(found.environment == nil)
         }
 
-        @Test("Slices lie in the delivery's own memory")
+        @Test("Slices point into the delivery's own memory")
         func slices() throws {
             let delivery = delivery(Array(envelope([("apns-collapse-id", "\"c\"")]).utf8))
             let found = try #require(try request(APNsJSONDecoder(), delivery).notifications.first)
@@ -132,7 +132,7 @@ struct DecoderTests {
             }
         }
 
-        @Test("Escapes in keys and values are read")
+        @Test("Escapes in keys and values are decoded")
         func escapes() throws {
             let found = try notification(
                 envelope([
@@ -146,7 +146,7 @@ struct DecoderTests {
             )
         }
 
-        @Test("Of a key that comes twice the last one counts, and null is as good as no key")
+        @Test("The last of two equal keys counts, and null is the same as no key")
         func twiceAndNull() throws {
             let twice = "{\"payload\":3,\"apns-priority\":\"x\"," + envelope([("apns-priority", "10")]).dropFirst()
             #expect(try notification(twice).priority == .immediate)
@@ -164,7 +164,7 @@ struct DecoderTests {
             #expect(found.allSatisfy { string($0.payload) == "{\"aps\":{\"alert\":\"Hello\"}}" })
         }
 
-        @Test("A broadcast has the expiration and the priority that Apple asks for")
+        @Test("A broadcast has the expiration and the priority that Apple requires")
         func broadcast() throws {
             let changes: [(String, String?)] = [
                 ("device-token", nil), ("apns-channel-id", "\"dHN0LXNyY2gtY2hubA==\""),
@@ -180,7 +180,7 @@ struct DecoderTests {
         }
 
         @Test(
-            "A body that is not JSON is refused with the offset and what was expected there",
+            "A body that is not JSON is refused with the offset and the expected token",
             arguments: [
                 ("", "a value at byte 0"), ("hello", "a value at byte 0"), ("{", "a key at byte 1"),
                 ("{\"a\"", "a colon at byte 4"), ("{\"a\":", "a value at byte 5"),
@@ -199,7 +199,7 @@ struct DecoderTests {
             #expect(complaint(body.utf8) == "body: not JSON: expected \(expectation)")
         }
 
-        @Test("A body that is no object, or has no payload, is refused")
+        @Test("A body that is not an object, or has no payload, is refused")
         func noEnvelope() {
             #expect(complaint("[]".utf8) == "body: expected a JSON object, found an array")
             #expect(complaint(" \"x\" ".utf8) == "body: expected a JSON object, found a string")
@@ -210,7 +210,7 @@ struct DecoderTests {
             #expect(complaint(envelope([("payload", "{ \n}")]).utf8) == "payload: expected at least one key")
         }
 
-        @Test("Brackets may be 64 deep and no deeper")
+        @Test("Brackets may be nested 64 deep and no deeper")
         func depth() {
             func body(_ levels: Int) -> String {
                 let nested = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
@@ -237,7 +237,7 @@ struct DecoderTests {
         }
 
         @Test(
-            "A field of a wrong type or out of its limits is refused with its name and what was expected",
+            "A field of a wrong type or out of range is refused with its name and what was expected",
             arguments: [
                 (
                     "device-token", nil,
@@ -323,7 +323,7 @@ struct DecoderTests {
             #expect(complaint(envelope([("device-token", nil), ("device-tokens", value)]).utf8) == message)
         }
 
-        @Test("What of a fan-out is no device token costs only itself, and the others keep their places")
+        @Test("A malformed device token of a fan-out affects only itself, and the others keep their positions")
         func malformedTokens() throws {
             let id = "123e4567-e89b-12d3-a456-426655440000"
             let values = #"["ab",1,"x",{"a":[]},"cd","",null,"ef",["ab"]]"#
@@ -343,7 +343,7 @@ struct DecoderTests {
             }
         }
 
-        @Test("A fan-out without one good device token is still one notification for each, but not where more is wrong")
+        @Test("A fan-out without a valid device token still has one notification for each, unless more is wrong")
         func onlyMalformedTokens() throws {
             let fields: [(String, String?)] = [("device-token", nil), ("device-tokens", #"["x",2]"#)]
             let found = try request(APNsJSONDecoder(), delivery(Array(envelope(fields).utf8)))
@@ -388,7 +388,7 @@ struct DecoderTests {
         }
 
         @Test(
-            "The push type is told from the payload where there is no doubt",
+            "The push type is derived from the payload where it is unambiguous",
             arguments: [
                 ("{\"aps\":{\"alert\":\"x\"}}", "alert"), ("{\"aps\":{\"badge\":0}}", "alert"),
                 ("{\"aps\":{\"sound\":\"x\",\"content-available\":1}}", "alert"),
@@ -411,7 +411,7 @@ struct DecoderTests {
             }
         }
 
-        @Test("A background notification goes out with priority 5, and any other is an error")
+        @Test("A background notification has priority 5, and any other is an error")
         func background() throws {
             let body = envelope([("apns-push-type", "\"background\"")])
             #expect(try notification(body).priority == .considerate)
@@ -501,7 +501,7 @@ struct DecoderTests {
                     == "not-before: expected seconds since 1970 as an integer")
         }
 
-        @Test("Several device tokens stand in one header with commas between them")
+        @Test("Several device tokens are separated by commas in one header")
         func fanOut() throws {
             let found = try request(
                 APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", text("ab, cd,ef"))]))
@@ -518,7 +518,7 @@ struct DecoderTests {
                     == "device-tokens: expected a text with commas between the tokens")
         }
 
-        @Test("What is wrong is named by its header")
+        @Test("Errors name the header")
         func complaints() {
             let target = ("device-token", text(token))
             #expect(complaint([]) == "device-token: missing, expected it or device-tokens or apns-channel-id")
@@ -559,7 +559,7 @@ struct DecoderTests {
             #expect(found.notifications[0].pushType == .background)
         }
 
-        @Test("Without a content type a header that names the target means header mode, and none means JSON")
+        @Test("Without a content type, a target header means header mode, and none means JSON")
         func none() throws {
             #expect(
                 try request(AutoDecoder(), delivery(payload, headers: headers)).notifications[0].pushType == .background
@@ -568,7 +568,7 @@ struct DecoderTests {
                 try request(AutoDecoder(), delivery(Array(envelope().utf8))).notifications[0].pushType == .alert)
         }
 
-        @Test("Another content type is refused with those that are known")
+        @Test("Another content type is refused with a list of the known ones")
         func unknown() {
             #expect(
                 throws: DecodingFailure(
@@ -582,7 +582,7 @@ struct DecoderTests {
 
     @Suite("JSON scanner against a grammar")
     struct Fuzz {
-        @Test("A mutated body is JSON for the scanner if it is by the grammar, and the payload is Foundation's")
+        @Test("The scanner accepts a mutated body if the grammar does, and extracts the same payload as Foundation")
         func mutations() throws {
             let seed = UInt64.random(in: 0...UInt64.max)
             print("JSON scanner: seed \(seed)")
@@ -619,7 +619,7 @@ struct DecoderTests {
                 }
                 guard let payload else { continue }
                 accepted += 1
-                // Foundation takes no half of a surrogate pair and no number beyond its own.
+                // Foundation accepts no lone surrogate and no number beyond its range.
                 guard let range = payload.range,
                     let whole = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
                     let expected = whole["payload"]
@@ -632,7 +632,7 @@ struct DecoderTests {
             #expect(accepted > inputs / 20, "seed \(seed): enough of the mutations are JSON still")
         }
 
-        /// Where the payload is, and whether no other key has its name.
+        /// The payload's range, and whether no other key has its name.
         private func scan(_ body: [UInt8]) throws -> (range: Range<Int>?, isUnique: Bool) {
             var scanner = JSONScanner()
             var range: Range<Int>?

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Decoding
 
-/// Messages as other senders write them, and what they become.
+/// Messages in other senders' formats, and the decoded requests.
 @Suite("Formats of other senders")
 struct ForeignFormatTests {
     private static let token = DecoderSample.token
     private static let token2 = DecoderSample.token2
 
-    /// A notification in one line: what it has but for its token and payload.
+    /// A notification in one line, without its token and payload.
     private static func head(_ notification: Core.Notification) -> String {
         var parts = [notification.pushType.description]
         parts += [notification.topic, notification.collapseID].compactMap(string)
@@ -21,7 +21,7 @@ struct ForeignFormatTests {
         return parts.joined(separator: " ")
     }
 
-    @Test("Samples become what their own software makes of them", arguments: ForeignSamples.all)
+    @Test("Samples decode as in their own software", arguments: ForeignSamples.all)
     func samples(sample: ForeignSamples.Entry) throws {
         let request = try sample.message.request()
         #expect(request.notifications.map(\.hex) == sample.tokens, "\(sample.name)")
@@ -29,12 +29,12 @@ struct ForeignFormatTests {
         #expect(string(request.notifications[0].payload) == sample.payload, "\(sample.name)")
     }
 
-    @Test("What is refused is refused for a reason with its place", arguments: ForeignSamples.refused)
+    @Test("A refusal has a reason with its place", arguments: ForeignSamples.refused)
     func refused(sample: ForeignSamples.Refused) throws {
         #expect(try sample.message.complaint() == sample.complaint, "\(sample.message.decoder)")
     }
 
-    @Test("What is for other platforms is ignored", arguments: ForeignSamples.ignored)
+    @Test("Messages for other platforms are ignored", arguments: ForeignSamples.ignored)
     func ignored(sample: DecoderSample) throws {
         guard case .ignore = try sample.decoded() else {
             Issue.record("\(sample.decoder): \(String(decoding: sample.body, as: UTF8.self))")
@@ -42,7 +42,7 @@ struct ForeignFormatTests {
         }
     }
 
-    @Test("A list is one request: its notifications in their order, for its own platform, up to 500 tokens")
+    @Test("A list is one request: its notifications in order, for its own platform, up to 500 tokens")
     func lists() throws {
         let entry = #"{"tokens":["\#(Self.token)"],"platform":1,"message":"a"}"#
         let other = #"{"tokens":["x"],"platform":2,"message":"b"}"#
@@ -61,7 +61,7 @@ struct ForeignFormatTests {
         #expect(failure == RequestFields.badCount(501) && failure.limit == .tokens)
     }
 
-    @Test("An entry that is wrong costs only itself, and a token that is wrong only itself in its entry")
+    @Test("A wrong entry affects only itself, and a wrong token only itself in its entry")
     func entries() throws {
         let good = #"{"tokens":["\#(Self.token)","x"],"platform":1,"message":"a","notif_id":"one"}"#
         let bad = #"{"platform":1,"notif_id":"two"}"#
@@ -84,7 +84,7 @@ struct ForeignFormatTests {
         #expect(none.notifications.isEmpty && none.refusals.map(\.position) == [0, 1])
     }
 
-    @Test("An event is known by its source and its id, and read by the decoder for its data")
+    @Test("An event is identified by source and id, and its data is read by the data's decoder")
     func events() throws {
         let data = #"{"device-token":"\#(Self.token)","payload":{"aps":{"badge":1.0}}}"#
         func event(_ rest: String) -> String {
@@ -121,7 +121,7 @@ struct ForeignFormatTests {
         }
     }
 
-    @Test("A decoder does not lie within itself, nor more than four deep")
+    @Test("A decoder is not nested in itself, nor more than four deep")
     func nesting() {
         #expect(
             DecoderSample.problems(
@@ -143,7 +143,7 @@ struct ForeignFormatTests {
                 })
     }
 
-    @Test("A part with as many brackets as there may be is refused where the payload adds its own")
+    @Test("A part at the nesting limit is refused where the payload adds its own brackets")
     func depth() throws {
         let brackets = JSONScanner.maximumDepth - 1
         let deep = String(repeating: "[", count: brackets) + String(repeating: "]", count: brackets)
@@ -161,7 +161,7 @@ struct ForeignFormatTests {
         }
     }
 
-    @Test("Each format has its row in the documentation, and each that is not our own a page")
+    @Test("Each format has its row in the documentation, and each foreign one a page")
     func pages() throws {
         let page = try DocumentationPage("produce/decoders.md").text
         for format in DecoderRegistry.builtIn.formats {
@@ -171,7 +171,7 @@ struct ForeignFormatTests {
         }
     }
 
-    @Test("Whatever happens to a message, there is an answer", arguments: ForeignSamples.forMutation.indices)
+    @Test("Every damaged message gets a result", arguments: ForeignSamples.forMutation.indices)
     func mutations(index: Int) throws {
         let sample = ForeignSamples.forMutation[index]
         let decoder = try #require(try DecoderSample.set(sample.decoders)[sample.decoder])

@@ -2,7 +2,7 @@ import Core
 import Operations
 import SimulatedWorld
 
-/// Messages of other senders. The shapes are those of each project's own documentation.
+/// Messages of other senders, in the form that each project documents.
 enum ForeignSamples {
     struct Entry: Sendable {
         let name: String
@@ -22,7 +22,7 @@ enum ForeignSamples {
 
     static let all = gorush + rpush + fcm + sns + nodeAPN + pushy
 
-    /// Everything that becomes a request, and the formats that need options.
+    /// All samples that decode to a request, and the formats that need options.
     static let forMutation =
         all.map(\.message) + [
             DecoderSample(

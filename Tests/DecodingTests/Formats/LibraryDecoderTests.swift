@@ -7,9 +7,9 @@ import Testing
 @testable import Configuration
 @testable import Decoding
 
-/// What a queue's decoder says of messages, where a shared library reads them.
+/// Results of a queue's decoder in a shared library.
 struct LibraryDecoderTests {
-    /// The lines below `decoders:`; the path stands in line 6, the options in line 7.
+    /// The lines below `decoders:`; the path is in line 6, the options in line 7.
     private static func decoders(_ path: String, _ options: String = "{}") -> String {
         "  - name: mine\n    library:\n      file: \(path)\n      options: '\(options)'"
     }
@@ -251,7 +251,7 @@ struct LibraryDecoderTests {
             ("expiration", "apns-expiration: expected seconds since 1970 as an integer, or 0"),
         ]
 
-        // One test of all: each would compile a library.
+        // A single test, because each would compile a library.
         @Test func `an answer that is out of order rejects the message`() throws {
             for (body, complaint) in Self.outOfOrder { #expect(try sample(body).complaint() == complaint, "\(body)") }
         }

@@ -53,7 +53,7 @@ struct MappingDecoderTests {
         #expect(try string(sample.request().key) == "4711")
     }
 
-    @Test("A payload's template takes values as they stand, in strings and outside of them, and defaults")
+    @Test("A payload template inserts values unchanged, inside and outside of strings, and defaults")
     func template() throws {
         let found = try Self.sample(
             Self.order,
@@ -69,7 +69,7 @@ struct MappingDecoderTests {
                 + #""order":{"id": 4711, "title": "Sch\u00f6n \"neu\""},"from":"a\"b","x":null,"y":"-","{z":1}"#)
     }
 
-    @Test("The body is the payload, also where it is not looked into, and a string may hold it")
+    @Test("The body is the payload, even if it is not parsed, and a string may hold it")
     func payloads() throws {
         let payload = #"{"aps":{"badge":1}}"#
         let headers: [(String, HandmadeDelivery.HeaderValue)] = [
@@ -84,7 +84,7 @@ struct MappingDecoderTests {
         #expect(wrapped.hex == Self.token && string(wrapped.payload) == payload)
     }
 
-    @Test("What has none of the values of only_if is ignored")
+    @Test("A message that matches no value of only_if is ignored")
     func ignored() throws {
         let options = "device-token: /t\npayload: /p\nonly_if: /os\nonly_values: [ios, \"1\"]"
         for (os, isIgnored) in [("\"ios\"", false), ("1", false), ("\"android\"", true), ("null", true), ("[]", true)] {
@@ -99,7 +99,7 @@ struct MappingDecoderTests {
     }
 
     @Test(
-        "What is missing or is something else is said with its place",
+        "A missing or wrong value is reported with its place",
         arguments: [
             ("/p", "{", "body: not JSON: expected a key at byte 1"),
             (
@@ -125,7 +125,7 @@ struct MappingDecoderTests {
         #expect(try sample.complaint() == complaint)
     }
 
-    @Test("What cannot be right is told by check, with its place")
+    @Test("check reports an invalid mapping with its place")
     func configuration() {
         #expect(
             DecoderSample.problems(

@@ -6,7 +6,7 @@ import Testing
 @testable import Configuration
 @testable import Pipeline
 
-/// The bodies of results for those who expect another form than ours.
+/// Result bodies in other formats than ours.
 @Suite("Result formats")
 struct ResultFormatTests {
     private static let token = DecoderSample.token
@@ -45,7 +45,7 @@ struct ResultFormatTests {
         #expect(string(accepted[0].properties.contentType) == "application/json")
     }
 
-    @Test("What was no request is told in gorush's form, too")
+    @Test("Invalid requests are reported in gorush's format, too")
     func invalid() {
         let delivery = DecoderSample("{", decoder: "gorush").delivery
         let result = ResultEncoder().encode(

@@ -14,13 +14,13 @@ struct PayloadCheckTests {
         #expect(findings(sample.text, sample.type, isBroadcast: sample.isBroadcast) == [])
     }
 
-    @Test("What is common passes", arguments: PayloadSample.common)
+    @Test("Common payloads pass", arguments: PayloadSample.common)
     func common(sample: PayloadSample) {
         #expect(findings(sample.text, sample.type, isBroadcast: sample.isBroadcast) == [])
     }
 
     @Test(
-        "Each rule about the whole has its finding",
+        "Each rule for the whole payload has its finding",
         arguments: [
             // aps
             ("{\"custom\":1}", .alert, "payload.aps: missing, expected an object for push type alert"),
@@ -32,14 +32,14 @@ struct PayloadCheckTests {
                 "{\"aps\":{\"content-available\":1}}", .alert,
                 "payload.aps: expected alert, badge or sound for push type alert"
             ),
-            // Keys that come twice
+            // Duplicate keys
             ("{\"aps\":{\"badge\":1},\"aps\":{\"badge\":1}}", .alert, "payload.aps: comes twice"),
             ("{\"aps\":{\"badge\":1,\"b\\u0061dge\":1}}", .alert, "payload.aps.badge: comes twice"),
             (
                 "{\"aps\":{\"alert\":{\"body\":\"a\",\"title\":\"t\",\"body\":\"b\"}}}", .alert,
                 "payload.aps.alert.body: comes twice"
             ),
-            // Keys of nobody
+            // Unknown keys
             (
                 "{\"aps\":{\"badge\":1,\"order-id\":{\"aps\":1}}}", .alert,
                 "payload.aps.order-id: no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
@@ -111,7 +111,7 @@ struct PayloadCheckTests {
                 "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\",\"event\":\"start\"}}",
                 .liveactivity, "payload.aps.attributes: missing, expected an object for event start"
             ),
-            // No JSON: a decoder of someone else's may let it through.
+            // Not JSON: a third-party decoder may pass it through.
             ("", .alert, "payload: not JSON: expected a value at byte 0"),
             (
                 "{\"aps\":{\"alert\":\"x\"}", .alert,
@@ -124,7 +124,7 @@ struct PayloadCheckTests {
         #expect(findings(payload, type) == [finding])
     }
 
-    @Test("A broadcast starts no Live Activity, a push to a device does")
+    @Test("A broadcast does not start a Live Activity, a push to a device does")
     func broadcastStart() {
         let start =
             "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\",\"attributes\":{},\"event\":\"start\"}}"
@@ -160,7 +160,7 @@ struct PayloadCheckTests {
         }
     }
 
-    @Test("Damaged payloads are walked to their end, and what is whole stays without findings")
+    @Test("Damaged payloads are scanned to their end, and intact ones have no findings")
     func mutations() {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("payload check: seed \(seed)")

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Decoding
 
-/// One key, with Apple's words for its values.
+/// One key, with Apple's definition of its values.
 private struct Row: CustomTestStringConvertible {
     let path: String
     let type: PushType
     let expectation: String
     let good: [String]
-    /// Of a right type, but beyond what the key takes.
+    /// Of a valid type, but out of the key's range.
     let bad: [String]
 
     init(_ path: String, _ type: PushType, _ expectation: String, _ good: [String], not bad: [String] = []) {
@@ -22,7 +22,7 @@ private struct Row: CustomTestStringConvertible {
 
     var testDescription: String { "\(path) of \(type)" }
 
-    /// A payload that is right, but for what the key's value may be.
+    /// A payload that is valid except for the key's value.
     func payload(_ value: String) -> String {
         let parts = path.split(separator: ".").map(String.init)
         var member = "\"\(parts[parts.count - 1])\":\(value)"
@@ -113,9 +113,9 @@ struct PayloadKeyTests {
         for value in row.good { #expect(row.findings(value) == [], "\(value)") }
     }
 
-    @Test("A value of a wrong type is found at its path", arguments: rows)
+    @Test("A wrong type is reported at its path", arguments: rows)
     private func wrongType(row: Row) {
-        // What it may be, in terms of JSON.
+        // The allowed types, as in JSON.
         let words = row.expectation
         let rightKinds = Self.kinds.filter { kind, value in
             switch kind {
@@ -134,7 +134,7 @@ struct PayloadKeyTests {
         }
     }
 
-    @Test("A value out of its range is found at its path, and is not shown", arguments: rows.filter { !$0.bad.isEmpty })
+    @Test("A value out of range is reported at its path, and is not shown", arguments: rows.filter { !$0.bad.isEmpty })
     private func wrongValue(row: Row) {
         for value in row.bad {
             #expect(row.findings(value).first == "payload.\(row.path): expected \(row.expectation)", "\(value)")
@@ -142,7 +142,7 @@ struct PayloadKeyTests {
     }
 
     @Test(
-        "An element of a wrong type is found with its index",
+        "An element of a wrong type is reported with its index",
         arguments: rows.filter { $0.expectation.hasPrefix("an array") })
     private func wrongElement(row: Row) {
         #expect(row.findings("[\"a\",1]") == ["payload.\(row.path)[1]: expected a string, found a number"])

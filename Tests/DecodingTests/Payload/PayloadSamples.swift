@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-/// A payload that keeps to all rules.
+/// A payload that follows all rules.
 struct PayloadSample: CustomTestStringConvertible {
     let name: String
     let type: PushType
@@ -89,7 +89,7 @@ struct PayloadSample: CustomTestStringConvertible {
         PayloadSample("A widget", .widgets, "{\n    \"aps\": {\n        \"content-changed\": true\n    }\n}"),
     ]
 
-    /// What other push types and keys look like in use.
+    /// Common uses of other push types and keys.
     static let common = [
         PayloadSample(
             "Everything an alert may have", .alert,

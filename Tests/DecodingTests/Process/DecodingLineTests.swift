@@ -4,7 +4,7 @@ import Testing
 
 @testable import Decoding
 
-@Suite("The line of messages for a program")
+@Suite("The queue of messages for a decoder program")
 struct DecodingLineTests {
     private static let start = Instant(nanoseconds: 1_000_000_000)
 
@@ -17,7 +17,7 @@ struct DecodingLineTests {
         return line
     }
 
-    /// Everything that is asked now, batch by batch.
+    /// All messages asked now, batch by batch.
     private static func ask(_ line: inout DecodingLine, at now: Instant = start) -> [[UInt64: Handle]] {
         var batches: [[UInt64: Handle]] = []
         var batch: [UInt64: Handle] = [:]
@@ -34,7 +34,7 @@ struct DecodingLineTests {
         return batches
     }
 
-    @Test("Batches are no larger, and no more messages are asked, than the limits allow")
+    @Test("Batches and messages in flight stay within the limits")
     func limits() {
         var line = Self.line(batch: 3, inFlight: 4, messages: 9)
         #expect(Self.ask(&line).map(\.count) == [3, 1])
@@ -44,7 +44,7 @@ struct DecodingLineTests {
         #expect(line.count == 8)
     }
 
-    @Test("A writer that has no room for more ends its batch")
+    @Test("A writer without space for more ends its batch")
     func room() {
         var line = Self.line(batch: 3, messages: 3)
         var written: [Handle] = []
@@ -56,14 +56,14 @@ struct DecodingLineTests {
         #expect(written == [0])
     }
 
-    @Test("The deadline is that of the oldest batch, from when the one before was answered as a whole")
+    @Test("The deadline is that of the oldest batch, counted from the previous batch's last answer")
     func deadline() {
         var line = Self.line(batch: 2, messages: 4)
         #expect(line.deadline == nil)
         #expect(Self.ask(&line).count == 2)
         #expect(line.deadline == Self.start + .seconds(5))
         let later = Self.start + .seconds(3)
-        // The second batch is answered in part: nothing changes for the first.
+        // The second batch is partly answered: nothing changes for the first.
         #expect(line.answered(3, at: later) == 2)
         #expect(line.answered(1, at: later) == 0)
         #expect(line.deadline == Self.start + .seconds(5))
@@ -82,7 +82,7 @@ struct DecodingLineTests {
         #expect(line.answered(1, at: Self.start) == nil)
     }
 
-    @Test("After a failure those that were asked go one by one, before all others")
+    @Test("After a failure the messages in flight are asked one by one, before all others")
     func suspects() {
         var line = Self.line(batch: 2, inFlight: 2, messages: 4)
         #expect(Self.ask(&line) == [[1: 0, 2: 1]])
@@ -94,7 +94,7 @@ struct DecodingLineTests {
         #expect(Self.ask(&line) == [[5: 2, 6: 3]])
     }
 
-    @Test("Who is alone in two failures is to blame; an answer in between clears it of the first")
+    @Test("A message that is alone in two failures is blamed; an answer in between clears its first failure")
     func blame() {
         var line = Self.line(batch: 1, inFlight: 1, messages: 1)
         _ = Self.ask(&line)
@@ -111,7 +111,7 @@ struct DecodingLineTests {
     }
 
     @Test(
-        "However often a program fails, each message has one end, and only those that it fails over are blamed",
+        "Each message ends once however often a program fails, and only the causes of failures are blamed",
         arguments: 0..<40)
     func conservation(seed: UInt64) {
         var random = SplitMix64(seed: seed)

@@ -9,7 +9,7 @@ import Testing
 @testable import Operations
 @testable import Decoding
 
-/// Decoders in processes of their own, on a loop.
+/// Decoders in separate processes, on a loop.
 @Suite("A decoder in a process")
 struct RealProcessTests {
     /// A loop with one such decoder.
@@ -81,7 +81,7 @@ struct RealProcessTests {
     private static let envelope =
         #"{"device-token":"\#(DecoderSample.token)","apns-topic":"a","payload":{"aps":{"alert":"\u0048\n"}}}"#
 
-    @Test("It reads what it is asked about, in batches, and its payloads stay as they stand in its answer")
+    @Test("It decodes messages in batches, and payloads stay unchanged in its answer")
     func answers() throws {
         let rig = try Rig([EchoDecoder.path])
         try rig.ask(Array(repeating: Self.envelope, count: 2000))
@@ -96,7 +96,7 @@ struct RealProcessTests {
     }
 
     @Test(
-        "Whatever it does wrong over a message, that one is put into quarantine, and all others are read",
+        "Any misbehaviour over a message quarantines that message, and all others are decoded",
         arguments: ["crash", "hang", "garbage", "oversize", "unknown", "silence"])
     func misbehaves(how: String) throws {
         let rig = try Rig([EchoDecoder.path])
@@ -110,7 +110,7 @@ struct RealProcessTests {
         if how == "crash" { #expect(rig.kind(70).hasSuffix("it was ended by SIGABRT")) }
     }
 
-    @Test("It has no variable but PATH, LANG and those that it is given, and no shell reads its arguments")
+    @Test("Its environment has only PATH, LANG and the configured variables, and no shell parses its arguments")
     func environment() throws {
         let rig = try Rig([EchoDecoder.path, "$(exit 1); *"], environment: ["A=b c", "LANG=xx"])
         try rig.ask(["dump"])
@@ -119,7 +119,7 @@ struct RealProcessTests {
         #expect(names.count == (unsafe getenv("PATH") == nil ? 2 : 3))
     }
 
-    @Test("It leads a group of its own and has no descriptor of ours; what it started ends with it")
+    @Test("It leads its own process group and inherits no descriptors; its children end with it")
     func isolation() throws {
         let directory = try TemporaryDirectory()
         let file = directory.path + "/pid"
@@ -127,7 +127,7 @@ struct RealProcessTests {
             ["sh", "-c", "sleep 600 & echo $! > $FILE; ls /proc/$$/fd > $FILE.fds; mv $FILE $FILE.done; wait"],
             environment: ["FILE=\(file)"]
         ) { $0.startTime = .milliseconds(700) }
-        // It says no hello, and is killed for that.
+        // It sends no hello, and is killed for that.
         try own.run { own.process.counters.restarts == 1 }
         let descriptors = try String(contentsOfFile: file + ".fds", encoding: .utf8)
         #expect(descriptors.split(separator: "\n").filter { $0 == "0" || $0 == "1" || $0 == "2" }.count == 3)
@@ -136,14 +136,14 @@ struct RealProcessTests {
         try eventually("process \(child) is gone") { kill(child, 0) == 0 ? nil : true }
     }
 
-    @Test("A program that cannot be started is tried again, and says why")
+    @Test("A program that cannot be started is retried, and the cause is reported")
     func missing() throws {
         let rig = try Rig(["/no/such/program"])
         try rig.run { rig.process.counters.restarts == 3 }
         #expect(rig.process.lastFailure == "cannot start /no/such/program: No such file or directory")
     }
 
-    @Test("One that is slow to read gets all of a large load")
+    @Test("A slow reader gets all of a large load")
     func slow() throws {
         let rig = try Rig([EchoDecoder.path, "--slow"]) {
             $0.line.inFlight = 2000
@@ -156,7 +156,7 @@ struct RealProcessTests {
         #expect(rig.process.counters.restarts == 0)
     }
 
-    @Test("Stopped it ends, and nothing is left of it")
+    @Test("A stopped decoder ends, and leaves nothing behind")
     func stops() throws {
         let rig = try Rig([EchoDecoder.path])
         try rig.ask([Self.envelope])
@@ -165,7 +165,7 @@ struct RealProcessTests {
         #expect(rig.process.counters.restarts == 0)
     }
 
-    @Test("The example in Python reads orders", .enabled(if: Executable.path(of: "python3") != nil))
+    @Test("The Python example decodes orders", .enabled(if: Executable.path(of: "python3") != nil))
     func python() throws {
         let rig = try Rig(["python3", Self.example]) {
             $0.line.deadline = .seconds(30)

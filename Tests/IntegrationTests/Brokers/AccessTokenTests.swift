@@ -9,7 +9,7 @@ extension ProcessTests {
     /// A broker with the plugin rabbitmq_auth_backend_oauth2 and tokens in `broker.password_file`.
     @Suite("Access tokens")
     struct AccessTokenTests {
-        /// How long tokens are valid, in seconds. The broker looks at their end every second.
+        /// The lifetime of tokens, in seconds. The broker checks their expiration every second.
         private static let lifetime: Int64 = 20
 
         private static func token(_ key: SigningKey) -> String {
@@ -76,7 +76,7 @@ extension ProcessTests {
             try stage.directory.write(Self.token(key), to: "token")
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
 
-            // Without a next one the broker permits no more publishes.
+            // Without a new token the broker permits no more publishes.
             try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the file holds no other one") }
             try eventually("the end of the token; \(worker.report)", within: .seconds(60)) {
                 number += 1

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// What applications use of RabbitMQ around a worker.
+    /// RabbitMQ features that applications use with a worker.
     @Suite("Features of RabbitMQ")
     struct BrokerFeatureTests {
         private static let count = 40
@@ -25,7 +25,7 @@ extension ProcessTests {
             #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
         }
 
-        @Test("Of a priority queue the requests with the higher priority are sent first, and a dead letter keeps it")
+        @Test("Requests with a higher priority are sent first from a priority queue, and a dead letter keeps it")
         func priorities() throws {
             let stage = try Stage(script: "token 79*: 400 BadMessageId")
             let queue = "\(stage.name).priority"
@@ -51,7 +51,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Requests that come through a topic exchange are sent, and a dead letter names exchange and routing key")
+        @Test("Requests through a topic exchange are sent, and a dead letter names exchange and routing key")
         func topicExchange() throws {
             let stage = try Stage(script: "token 79*: 400 BadMessageId")
             let exchange = "\(stage.name).exchange"
@@ -80,7 +80,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("The results for a reply queue that is gone go to `results`, and without it to the dead letters")
+        @Test("Results for a missing reply queue go to `results`, and without it to the dead letters")
         func replyQueueGone() throws {
             for hasRoute in [true, false] {
                 let stage = try Stage()
@@ -132,7 +132,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "With Khepri requests are sent and retried, and survive a restart of the broker",
+            "With Khepri, requests are sent and retried, and survive a broker restart",
             .enabled(if: !TestEnvironment.brokerVersion.hasPrefix("3."), "RabbitMQ 4 only"))
         func khepri() throws {
             let broker = try PrivateBroker()

@@ -12,7 +12,7 @@ extension ProcessTests {
     struct ConsumerTimeoutTests {
         private static let refused = "com.example.refused"
 
-        /// The node looks for deliveries beyond the timeout every second, and not every minute.
+        /// The node checks the delivery timeout every second instead of every minute.
         private static func broker(timeout: Duration) throws -> PrivateBroker {
             let milliseconds = timeout.components.seconds * 1000
             return try PrivateBroker([
@@ -26,7 +26,7 @@ extension ProcessTests {
             let worker = try stage.start(
                 Stage.Settings(
                     queues: [stage.quorumQueue], moreApps: stage.app(refused), more: "hold_seconds: \(hold)"))
-            // The first shows that an app can send, so that the second waits for its own app alone.
+            // The first request shows that an app can send, so the second waits for its own app alone.
             try stage.client.publish([stage.requests.message(0, to: stage.quorumQueue)])
             try stage.client.consume([stage.resultQueue]) { _ in true }
             try stage.client.publish([
@@ -58,7 +58,7 @@ extension ProcessTests {
             worker.text(.errors).split(separator: "\n").count { $0.contains("timed out") }
         }
 
-        @Test("With a timeout of a minute and a shorter hold time, a held request is parked before it")
+        @Test("With a timeout of a minute and a shorter hold time, a held request is parked before the timeout")
         func parked() throws {
             let broker = try Self.broker(timeout: .seconds(60))
             let stage = try Stage(broker: broker.url, script: "topic \(Self.refused): 403 TopicMismatch")
@@ -68,7 +68,7 @@ extension ProcessTests {
             try Self.end(worker, stage)
         }
 
-        @Test("A timeout shorter than the hold time closes a channel once, then requests are parked before it")
+        @Test("A timeout shorter than the hold time closes a channel once, then requests are parked in time")
         func learned() throws {
             let broker = try Self.broker(timeout: .seconds(15))
             let stage = try Stage(broker: broker.url, script: "topic \(Self.refused): 403 TopicMismatch")
@@ -76,7 +76,7 @@ extension ProcessTests {
             try worker.waitForLine(.errors, within: .seconds(60)) {
                 $0.contains("requests are held for less from now on")
             }
-            // Twice: from the queue as it was redelivered, and again from the retry queue.
+            // Twice: redelivered from the request queue, and again from the retry queue.
             for _ in 0..<2 {
                 try Self.waitUntilParked(stage, worker, within: .seconds(30))
                 try eventually("the request back", within: .seconds(30)) {

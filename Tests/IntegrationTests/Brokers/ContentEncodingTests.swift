@@ -13,7 +13,7 @@ extension ProcessTests {
         private struct Case {
             let body: [UInt8]
             let encoding: String
-            /// How the detail of an invalid request ends; `nil` for one that is sent.
+            /// The end of an invalid request's detail; `nil` for a request that is sent.
             var detail: String?
         }
 
@@ -43,7 +43,7 @@ extension ProcessTests {
 
         private func text(_ bytes: ArraySlice<UInt8>?) -> String { string(bytes) ?? "" }
 
-        @Test("gzip and deflate are read; what cannot be read is invalid, and its dead letter keeps body and encoding")
+        @Test("gzip and deflate are decoded; an unreadable body is invalid, and its dead letter keeps the encoding")
         func encodings() throws {
             let stage = try Stage(script: "")
             let worker = try stage.start(settings(stage))
@@ -80,7 +80,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A compressed request that APNs rejects is a dead letter as it came, and is sent again after a replay")
+        @Test("A compressed request that APNs rejects is dead-lettered unchanged, and is sent again after a replay")
         func replay() throws {
             let stage = try Stage(script: "attempt 1: 400 BadMessageId")
             let worker = try stage.start(settings(stage))

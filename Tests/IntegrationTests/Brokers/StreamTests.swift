@@ -11,7 +11,7 @@ extension ProcessTests {
     struct StreamTests {
         private static let count = 200
 
-        @Test("A stream ends the worker with 78 before anything of it is sent, and other queues lose nothing")
+        @Test("A stream ends the worker with 78 before any of its messages is sent, and other queues lose nothing")
         func stream() throws {
             let stage = try Stage()
             let stream = "\(stage.name).stream"
@@ -38,7 +38,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A forged x-stream-offset changes nothing: each request has one result and is sent once")
+        @Test("A forged x-stream-offset has no effect: each request has one result and is sent once")
         func forged() throws {
             let stage = try Stage()
             let worker = try stage.start()

@@ -12,7 +12,7 @@ extension ProcessTests {
     struct ChannelTests {
         private static let topic = "com.example.ledger"
 
-        // MARK: The bus
+        // MARK: Requests on a queue
 
         @Test("a channel is created, gets a broadcast and is deleted by requests on a queue")
         func bus() throws {
@@ -59,7 +59,7 @@ extension ProcessTests {
 
         // MARK: The command
 
-        /// A simulator and a configuration that points to it.
+        /// A simulator and a configuration for it.
         private final class Rig {
             let simulator: SimulatorServer
             let directory: TemporaryDirectory
@@ -94,7 +94,7 @@ extension ProcessTests {
                 simulator.stop()
             }
 
-            /// Runs `harebell channels` and says how it ended and what it said.
+            /// Runs `harebell channels` and returns its exit and its output.
             func channels(_ arguments: String...) throws -> (status: ChildProcess.Exit, output: String, errors: String)
             {
                 let binary = try #require(TestEnvironment.binary)
@@ -119,7 +119,7 @@ extension ProcessTests {
             #expect(try rig.channels("list").output == "0 channels\n")
         }
 
-        @Test("--json gives programs the same")
+        @Test("--json prints the same as JSON")
         func json() throws {
             let rig = try Rig("set channel AAAA app=\(Self.topic) storage=none")
             func ask(_ arguments: String...) throws -> (ChildProcess.Exit, [String: Any]) {
@@ -142,7 +142,7 @@ extension ProcessTests {
             #expect(missing["reason"] as? String == "ChannelNotRegistered" && missing["channels"] is NSNull)
         }
 
-        @Test("what APNs refuses ends the command with 65 and its reason")
+        @Test("a refusal by APNs ends the command with 65 and its reason")
         func refused() throws {
             let rig = try Rig("operation create: 400 CannotCreateChannelConfig")
             let created = try rig.channels("create", "--message-storage-policy", "0")
@@ -150,7 +150,7 @@ extension ProcessTests {
             #expect(created.errors == "APNs answered 400 CannotCreateChannelConfig\n")
         }
 
-        @Test("a lost answer ends the command with 69, and after a creation with what to do")
+        @Test("a lost response ends the command with 69, and after a creation with a remedy")
         func unknown() throws {
             let rig = try Rig("operation create: cut\noperation list: cut")
             let created = try rig.channels("create", "--message-storage-policy", "0")

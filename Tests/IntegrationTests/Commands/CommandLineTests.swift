@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// What holds for all commands, without a broker.
+    /// Rules for all commands, without a broker.
     @Suite("The command line")
     struct CommandLineTests {
         private let directory: TemporaryDirectory
@@ -65,7 +65,7 @@ extension ProcessTests {
             #expect(try run(["help", "check"]).exit == .exited(0))
         }
 
-        @Test("a usage error shows the usage of its own command, whoever finds it")
+        @Test("a usage error shows the command's usage, whichever layer reports it")
         func usage() throws {
             let file = try configuration()
             for (arguments, usage) in [
@@ -83,7 +83,7 @@ extension ProcessTests {
 
         // MARK: The configuration file
 
-        @Test("the file is that of --config, else of HAREBELL_CONFIG; with neither and no standard file it is 78")
+        @Test("the file is that of --config, else of HAREBELL_CONFIG; without either or a standard file it is 78")
         func configurationFile() throws {
             let file = try configuration()
             let none = directory.file("none.yaml")

@@ -39,15 +39,15 @@ extension ProcessTests {
 
         private func settings(_ edit: (inout Stage.Settings) -> Void = { _ in }) -> Stage.Settings {
             var settings = Stage.Settings(queues: [stage.quorumQueue])
-            // No warning of the file's own.
+            // The file itself causes no warning.
             settings.drainDeadline = 60
             edit(&settings)
             return settings
         }
 
-        // MARK: All is well
+        // MARK: Success
 
-        @Test("A broker with every queue and an APNs that takes the key end with 0, and nothing is left behind")
+        @Test("A broker with every queue and an APNs that accepts the key end with 0, and nothing is left behind")
         func fine() throws {
             let answer = try check(try stage.write(settings()))
             #expect(answer.exit == .exited(0), "\(answer)")
@@ -70,7 +70,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A program reads the same as one object")
+        @Test("--json prints the same as one object")
         func json() throws {
             let answer = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }), "--json")
             #expect(answer.exit == .exited(78), "\(answer)")
@@ -90,7 +90,7 @@ extension ProcessTests {
 
         // MARK: The broker
 
-        @Test("A wrong password is wrong, and shown nowhere")
+        @Test("A wrong password is an error, and is never shown")
         func password() throws {
             let url = stage.url.replacing("guest:guest", with: "guest:wrong-one")
             let answer = try check(try stage.write(settings { $0.broker = url }))
@@ -100,7 +100,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A virtual host that does not exist is wrong")
+        @Test("A virtual host that does not exist is an error")
         func virtualHost() throws {
             let url = stage.url.replacing("/%2f", with: "/nowhere")
             let answer = try check(try stage.write(settings { $0.broker = url }))
@@ -109,7 +109,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A port where nobody listens is unreachable, and everything else is looked at all the same")
+        @Test("A closed port is unreachable, and everything else is checked all the same")
         func closedPort() throws {
             let url = "amqp://guest:guest@localhost:\(try freePort())/%2f"
             let answer = try check(try stage.write(settings { $0.broker = url }))
@@ -120,7 +120,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A port that speaks no TLS is told for amqps, one that speaks TLS for amqp")
+        @Test("A port without TLS is reported for amqps, one with TLS for amqp")
         func wrongScheme() throws {
             let secure = stage.url.replacing("amqp://", with: "amqps://")
             let plain = "amqp://guest:guest@127.0.0.1:\(stage.simulator.port)/%2f"
@@ -132,7 +132,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A missing queue is wrong, a classic one a warning")
+        @Test("A missing queue is an error, a classic one a warning")
         func queues() throws {
             let missing = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }))
             #expect(missing.exit == .exited(78), "\(missing)")
@@ -156,7 +156,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A request queue that is a stream is wrong")
+        @Test("A request queue that is a stream is an error")
         func stream() throws {
             let queue = "\(stage.name).stream"
             try stage.client.declare(queue, ["x-queue-type": .string("stream")])
@@ -167,7 +167,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A retry queue that keeps its messages longer, or sends them elsewhere, is wrong")
+        @Test("A retry queue with a longer time-to-live or another target is an error")
         func retryQueue() throws {
             let queue = "\(stage.quorumQueue).retry.2s"
             try stage.client.ask(.deleteQueue(queue))
@@ -188,7 +188,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A limit of -1 is none in RabbitMQ 4, and in RabbitMQ 3 gives a request up after one failed delivery")
+        @Test("A delivery limit of -1 is none in RabbitMQ 4, and in RabbitMQ 3 drops a request after one failure")
         func deliveryLimit() throws {
             let queue = "\(stage.name).limited"
             try stage.client.declare(
@@ -208,7 +208,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Missing permissions are told one by one")
+        @Test("Missing permissions are reported one by one")
         func permissions() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url, script: "")
@@ -234,7 +234,7 @@ extension ProcessTests {
 
         // MARK: APNs
 
-        @Test("An authority that is not trusted is wrong")
+        @Test("An untrusted authority is an error")
         func authority() throws {
             let stranger = CertificateAuthority(commonName: "Stranger", now: SystemClock.now().wall)
             let file = try stage.directory.write(stranger.certificatePEM, to: "stranger.pem")
@@ -244,7 +244,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A certificate for another name is wrong")
+        @Test("A certificate for another name is an error")
         func name() throws {
             var options = SimulatorOptions()
             options.names = ["apns.example"]
@@ -265,7 +265,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A closed port is unreachable, a wrong key wrong")
+        @Test("A closed port is unreachable, a wrong key an error")
         func reachedOrTaken() throws {
             let app = """
                   - topic: com.example.elsewhere

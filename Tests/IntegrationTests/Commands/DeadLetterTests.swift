@@ -39,13 +39,13 @@ extension ProcessTests {
                     + arguments.dropFirst())
         }
 
-        /// Runs it to its end, and until the queue has taken back what it held.
+        /// Runs it to its end, and until the queue has its unsettled messages back.
         ///
-        /// - Parameter left: how many messages are in the queue then, where that is known.
+        /// - Parameter left: the number of messages then in the queue, if known.
         private func run(_ arguments: String..., left: Int? = nil) throws -> End {
             let process = try start(arguments)
             let exit = try process.waitForExit(within: .seconds(60))
-            // With 69 it held nothing: there is no queue, or somebody else has it.
+            // With 69 it held nothing: there is no queue, or another process has the lock.
             if exit != .exited(69) {
                 let queue = arguments.firstIndex(of: "--queue").map { arguments[$0 + 1] } ?? stage.deadLetterQueue
                 try stage.client.waitUntilLeft(queue, by: process, messages: left)
@@ -53,7 +53,7 @@ extension ProcessTests {
             return End(exit: exit, output: process.text(), errors: process.text(.errors))
         }
 
-        /// A queue of dead letters of its own, of either type, and one that they came from.
+        /// A private dead-letter queue of either type, and its request queue.
         private struct Queues {
             let dead: String
             let target: String
@@ -73,7 +73,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        /// Puts numbered dead letters into a queue, every third with another reason.
+        /// Puts numbered dead letters into a queue, every third with a different reason.
         private func put(_ count: Int, into queues: Queues) throws {
             try stage.client.publish(
                 try (0..<count).map { index in
@@ -95,7 +95,7 @@ extension ProcessTests {
             try stage.client.takeAll(queue).map { Int(String(decoding: $0.messageID ?? [], as: UTF8.self)) ?? -1 }
         }
 
-        @Test("a producer's line feeds and direction marks make no row of their own, whichever command shows them")
+        @Test("a producer's line feeds and direction marks add no rows, in any command's output")
         func deceptiveHeaders() throws {
             let queues = try queues("classic")
             let reason = "Bad\n9  rejected  Forged\u{202E}\u{2066}\u{1B}[2J\u{9B}x"
@@ -117,7 +117,7 @@ extension ProcessTests {
             ]
             for table in tables {
                 #expect(table.exit == .exited(0), "\(table)")
-                // A title, a row and the sum.
+                // A title, a row and the total.
                 #expect(table.output.split(separator: "\n").count == 3, "\(table)")
                 #expect(table.output.contains("Bad\\n9  rejected  Forged\\u202e\\u2066\\u001b[2J\\u009bx"), "\(table)")
             }
@@ -134,7 +134,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("looking changes neither number nor order, and says what is there", arguments: ["quorum", "classic"])
+        @Test("listing changes neither number nor order, and shows all messages", arguments: ["quorum", "classic"])
         func looking(type: String) throws {
             let queues = try queues(type)
             try put(500, into: queues)
@@ -166,7 +166,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("what several connections hold goes back in its order", arguments: ["quorum", "classic"])
+        @Test("messages held by several connections go back in order", arguments: ["quorum", "classic"])
         func windows(type: String) throws {
             let queues = try queues(type)
             try put(350, into: queues)
@@ -177,7 +177,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("a replay with a filter conserves everything and the order", arguments: ["quorum", "classic"])
+        @Test("a replay with a filter loses nothing and keeps the order", arguments: ["quorum", "classic"])
         func replay(type: String) throws {
             let queues = try queues(type)
             try put(300, into: queues)
@@ -196,7 +196,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "killed at any moment of a replay, nothing is lost, and another one goes on",
+            "a replay killed at any moment loses nothing, and another one continues",
             arguments: ["quorum", "classic"])
         func killed(type: String) throws {
             let queues = try queues(type)
@@ -220,7 +220,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        /// Waits until the broker has noticed that a replay was killed: what that held is back, and its lock gone.
+        /// Waits until the broker has noticed the killed replay: its messages are requeued, and its lock is released.
         private func waitUntilBack(_ count: Int, _ queues: Queues, from process: ChildProcess) throws {
             try stage.client.waitUntilLeft(queues.dead, by: process)
             try eventually("\(count) messages; \(process.report)", within: .seconds(30)) {
@@ -254,7 +254,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("one at a time: a second run is told who is there, and the first goes on")
+        @Test("one run at a time: a second one names the first, which continues")
         func lock() throws {
             let queues = try queues("classic")
             try put(100, into: queues)
@@ -272,7 +272,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "the broker's own dead letters go back to where they were",
+            "the broker's own dead letters go back to their original queues",
             arguments: ["rejected", "expired", "maxlen", "delivery_limit"])
         func broker(reason: String) throws {
             let queues = try queues("quorum")
@@ -300,14 +300,14 @@ extension ProcessTests {
             if reason == "delivery_limit" {
                 for _ in 0..<2 { try stage.client.reject(work, requeue: true) }
             }
-            // Both expire; otherwise only the first is dead.
+            // Both expire; without a target only the first is dead-lettered.
             let dead = reason == "expired" ? 2 : 1
             try eventually("the dead letters") { try stage.client.count(queues.dead) == dead ? true : nil }
             let list = try run("list", "--queue", queues.dead, "--json", left: dead)
             let groups = try #require(try list.object()["groups"] as? [[String: Any]])
             #expect(groups.map { $0["reason"] as? String } == [reason], "\(list)")
             #expect(groups.map { $0["queue"] as? String } == [work], "\(list)")
-            // Where it would die again at once it goes elsewhere.
+            // A message that would expire again at once goes elsewhere.
             let end = try run("replay", "--queue", queues.dead, "--reason", reason, "--to", queues.target, "--json")
             #expect(try end.number("replayed") == dead, "\(end)")
             let back = try stage.client.takeAll(queues.target)
@@ -320,7 +320,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("what says nothing about itself, and a queue that is gone, leave the message where it is")
+        @Test("a message without origin, or of a deleted queue, stays where it is")
         func refused() throws {
             let queues = try queues("quorum")
             try put(6, into: queues)
@@ -340,7 +340,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("looking often loses nothing in a queue with a delivery limit")
+        @Test("repeated listing loses nothing in a queue with a delivery limit")
         func deliveryLimit() throws {
             let queue = "\(stage.name).limited"
             try stage.client.declare(
@@ -359,7 +359,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("what is exported and imported again is the same byte by byte", arguments: ["quorum", "classic"])
+        @Test("exported and imported messages are identical byte by byte", arguments: ["quorum", "classic"])
         func archive(type: String) throws {
             let queues = try queues(type)
             var properties = MessageProperties()
@@ -384,7 +384,7 @@ extension ProcessTests {
                     routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
                     body: $0[...])
             }
-            // RabbitMQ 4 delivers headers in an order of its own.
+            // RabbitMQ 4 delivers headers in a different order.
             try stage.client.publish(publications)
             let before = try stage.client.takeAll(queues.dead).map { Array($0.rawProperties) }
             #expect(before.count == bodies.count)
@@ -417,7 +417,7 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("requests that were refused are accepted after the cause was mended, under their apns-ids")
+        @Test("refused requests are accepted after the cause was fixed, under their apns-ids")
         func mended() throws {
             var settings = Stage.Settings()
             settings.queues = [stage.quorumQueue]
@@ -492,7 +492,7 @@ extension ProcessTests {
     }
 }
 
-/// Turns a loop for one scan.
+/// Runs a loop for one scan.
 private final class ScanRunner: LoopOwner {
     private let address: BrokerAddress
     private let loop: EventLoop
@@ -505,7 +505,7 @@ private final class ScanRunner: LoopOwner {
         network = try SocketNetwork(loop: loop, resolver: try Resolver())
     }
 
-    /// - Returns: the message ids, which are numbers, in the order in which they came.
+    /// - Returns: the message ids, which are numbers, in order of delivery.
     func scan(_ queue: String, window: Int) throws -> [Int] {
         var seen: [Int] = []
         let scan = DeadLetterScan(

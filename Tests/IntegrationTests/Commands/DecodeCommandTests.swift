@@ -28,7 +28,7 @@ extension ProcessTests {
             return process
         }
 
-        @Test("It shows the notification of a message with the payload as it stands there")
+        @Test("It shows a message's notification with its original payload")
         func shows() throws {
             let configuration = directory.path + "/harebell.yaml"
             let process = try run(
@@ -49,14 +49,14 @@ extension ProcessTests {
             #expect((notification["apns-id"] as? String)?.count == 36)
         }
 
-        @Test("What would be refused ends with 65 and the reason")
+        @Test("A message that would be refused ends it with 65 and the reason")
         func refused() throws {
             let process = try run("{}", [])
             #expect(process.exit == .exited(65))
             #expect(process.text() == "reject: payload: missing, expected a JSON object\n")
         }
 
-        @Test("The app is the one that a worker would choose, and 65 where it would choose none")
+        @Test("The app is the one that a worker would choose, and 65 if it would choose none")
         func app() throws {
             let body = #"{"device-token":"\#(Self.token)","apns-push-type":"voip","payload":{"aps":{}}}"#
             let configuration = ["--config", directory.path + "/harebell.yaml"]
@@ -79,7 +79,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("Options that mean nothing end with 64")
+        @Test("Options without a meaning end it with 64")
         func usage() throws {
             for options in [
                 ["--decoder", "gorsh"], ["--decoder", "mapping"], ["--property", "colour=red"], ["--header", "x"],

@@ -13,7 +13,7 @@ extension ProcessTests {
             binary = try #require(TestEnvironment.binary)
         }
 
-        /// A configuration whose broker listens nowhere.
+        /// A configuration whose broker has no listener.
         private func configuration(
             scheme: String = "amqp", host: String = "127.0.0.1", admin: String = "null", _ broker: String = ""
         ) throws -> String {
@@ -33,13 +33,13 @@ extension ProcessTests {
             try directory.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload.json")
         }
 
-        /// Starts a command that may have so many descriptors open.
+        /// Starts a command with a limit of open descriptors.
         private func start(_ arguments: [String], descriptors: Int) throws -> ChildProcess {
             try ChildProcess(
                 "/bin/sh", ["-c", "ulimit -n \"$0\"; exec \"$@\"", String(descriptors), binary] + arguments)
         }
 
-        @Test("a file for TLS with the broker that cannot be read is 78, whichever command wants it")
+        @Test("an unreadable TLS file of the broker is 78, in every command that needs it")
         func brokerFiles() throws {
             let nowhere = directory.file("nowhere.pem")
             let file = try configuration(scheme: "amqps", "tls: { ca_file: \(nowhere) }")
@@ -61,7 +61,7 @@ extension ProcessTests {
             #expect(process.text(.errors).hasPrefix("admin is null"), "\(process.report)")
         }
 
-        @Test("a machine that has no descriptor left is 70, whichever command wants one")
+        @Test("a machine without free descriptors is 70, in every command that needs one")
         func noDescriptors() throws {
             let file = try configuration()
             for arguments in [
@@ -79,7 +79,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "a worker or admin server that finds no descriptor for itself ends the process with 70",
+            "a worker or admin server that gets no descriptor ends the process with 70",
             arguments: ["null", "{ listen: \"127.0.0.1:0\" }"])
         func noDescriptorsForWorker(admin: String) throws {
             let arguments = ["run", "--config", try configuration(admin: admin)]
@@ -101,7 +101,7 @@ extension ProcessTests {
             #expect(hasAdminFailed == (admin != "null"))
         }
 
-        @Test("a name that cannot be looked up for want of a descriptor is no name that does not exist")
+        @Test("a look-up that fails for lack of a descriptor is not reported as an unknown name")
         func noDescriptorsForResolver() throws {
             let arguments = ["run", "--config", try configuration(host: "localhost")]
             var complaints: [String] = []

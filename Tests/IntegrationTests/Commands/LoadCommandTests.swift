@@ -22,7 +22,7 @@ extension ProcessTests {
             return try #require(object as? [String: Any], "\(process.report)")
         }
 
-        @Test("a load that is answered in full ends with 0 and prints its ledger, as JSON or as a table")
+        @Test("a fully answered load ends with 0 and prints its ledger, as JSON or as a table")
         func complete() throws {
             let stage = try Stage(script: "token 7*: delay 2ms..20ms")
             var settings = Stage.Settings()
@@ -42,7 +42,7 @@ extension ProcessTests {
             let latencies = try ["p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms"].map { key in
                 try #require(object[key] as? Double, "\(key)")
             }
-            // APNs takes 2 ms at least.
+            // APNs takes at least 2 ms.
             #expect(latencies.sorted() == latencies && latencies[0] > 2, "\(latencies)")
             // 200 messages at 1000 a second, less the first ten or so.
             let seconds = try #require(object["seconds"] as? Double)
@@ -67,11 +67,11 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a load that nobody answers ends with 65, by itself or by a signal, and says what is missing")
+        @Test("an unanswered load ends with 65, by itself or by a signal, and reports what is missing")
         func unanswered() throws {
             let stage = try Stage()
             try stage.write()
-            // Patience also counts until the broker has made the queue for the results.
+            // The timeout also runs while the broker creates the result queue.
             let impatient = try Self.load(
                 stage, ["--queue", stage.classicQueue, "--count", "5", "--patience", "5", "--json"])
             #expect(impatient.exit == .exited(65), "\(impatient.report)")
@@ -90,7 +90,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("the queue is that of the configuration if there is one, and has to be named if there are several")
+        @Test("the queue is the configured one if there is only one, and must be named otherwise")
         func queue() throws {
             let stage = try Stage()
             try stage.write(Stage.Settings(queues: [stage.quorumQueue]))
@@ -110,7 +110,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a queue that is not there, and a broker that is not, end it with 69 and what to look at")
+        @Test("a missing queue or broker ends it with 69 and a hint")
         func unavailable() throws {
             let stage = try Stage()
             try stage.write()

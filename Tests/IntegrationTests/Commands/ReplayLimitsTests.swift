@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Dead letters that a replay must not send where they say, or that the broker does not take.
+    /// Dead letters that a replay must not send to their origin, or that the broker refuses.
     @Suite("harebell dead-letters replay, and what it skips")
     struct ReplayLimitsTests {
         private struct End {
@@ -50,7 +50,7 @@ extension ProcessTests {
             try stage.client.takeAll(queue).map { Int(String(decoding: $0.messageID ?? [], as: UTF8.self)) ?? -1 }
         }
 
-        @Test("one that the broker closes the channel over is left and named, and the others are sent")
+        @Test("a message that makes the broker close the channel is left and named, and the others are sent")
         func notTaken() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url, script: "")
@@ -84,7 +84,7 @@ extension ProcessTests {
             #expect(try numbers(stage.deadLetterQueue, of: stage) == [7, 27, 47])
         }
 
-        @Test("a queue that the configuration does not have gets nothing without --to, run after run")
+        @Test("without --to, a queue outside the configuration gets nothing, run after run")
         func foreign() throws {
             let stage = try Stage(script: "")
             try stage.write()
@@ -124,7 +124,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a request with forged headers is a dead letter of the queue that it came from, and goes back there")
+        @Test("a request with forged headers is dead-lettered from its own queue, and replayed to it")
         func forged() throws {
             let stage = try Stage(script: "attempt 1: 503 ServiceUnavailable")
             let victim = "\(stage.name).payments"
@@ -157,7 +157,7 @@ extension ProcessTests {
                 return results.count == 2
             }
             #expect(results[0]?.outcome == "invalid")
-            // Had the attempts counted, the first trouble would have been the last.
+            // If the forged attempts counted, the first failure would be the last.
             #expect(results[1]?.outcome == "accepted", "\(worker.report)")
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")

@@ -84,7 +84,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("an alert needs no file, and what it says is sent as it is")
+        @Test("an alert needs no file, and its text is sent unchanged")
         func alert() throws {
             let stage = try Stage(script: "")
             try stage.write()
@@ -125,7 +125,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("on a terminal the result is laid out and has colours")
+        @Test("on a terminal the result is formatted and coloured")
         func terminal() throws {
             let stage = try Stage(script: "")
             try stage.write()
@@ -166,7 +166,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "a wrong command line is 64, a bad configuration or key 78, and neither shows what was to be sent")
+            "a wrong command line is 64, a bad configuration or key 78, and neither shows the payload")
         func setup() throws {
             let stage = try Stage()
             try stage.write()

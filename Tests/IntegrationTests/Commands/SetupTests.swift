@@ -10,7 +10,7 @@ import Testing
 extension ProcessTests {
     @Suite("Bad setups")
     struct SetupTests {
-        /// How a worker ended, and what it said about it.
+        /// A worker's exit and its error output.
         private static func end(_ worker: ChildProcess) throws -> (exit: ChildProcess.Exit, errors: String) {
             (try worker.waitForExit(within: .seconds(60)), worker.text(.errors))
         }
@@ -22,7 +22,7 @@ extension ProcessTests {
 
         // MARK: The configuration
 
-        @Test("an unknown key ends the worker with 78, its place and what was probably meant")
+        @Test("an unknown key ends the worker with 78, its place and the probable intention")
         func unknownKey() throws {
             let directory = try TemporaryDirectory()
             let file = try directory.write("apps: []\nqueus: []\n", to: "harebell.yaml")
@@ -61,7 +61,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "a FIFO, a device or a directory in the place of a file is told by every command, and none waits for it",
+            "every command reports a FIFO, a device or a directory in place of a file, and none waits for it",
             arguments: ["fifo", "/dev/zero", "."])
         func noRegularFile(name: String) throws {
             let directory = try TemporaryDirectory()
@@ -94,7 +94,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("a value from the environment is on no line that check or run writes")
+        @Test("a value from the environment appears on no line of check or run")
         func environmentValue() throws {
             let directory = try TemporaryDirectory()
             let binary = try #require(TestEnvironment.binary)
@@ -116,7 +116,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("what a terminal would act on is escaped, wherever it comes from")
+        @Test("control characters are escaped, whatever their source")
         func controlCharacters() throws {
             let (exit, errors) = try Self.endOfRun("/no/such\u{1B}[31m\u{9B}2J\rfile.yaml")
             #expect(exit == .exited(78))
@@ -127,7 +127,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "a wrong command line ends with 64 and says how it is used",
+            "a wrong command line ends with 64 and the usage",
             arguments: [
                 ["run", "--nothing"], ["bogus"], ["run", "--config"], ["run", "--config", "f", "--fast"],
                 ["load", "--count", "many"],
@@ -159,7 +159,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a missing queue ends the worker with 69 and the command that makes it")
+        @Test("a missing queue ends the worker with 69 and the command that creates it")
         func missingQueue() throws {
             let stage = try Stage(script: "")
             var settings = Stage.Settings()
@@ -193,7 +193,7 @@ extension ProcessTests {
 
         // MARK: APNs
 
-        /// Publishes requests whose numbers start at 0, and gives them to a worker that is set up well.
+        /// Publishes requests whose numbers start at 0, for a worker with a valid setup.
         private static func sendTheRest(_ stage: Stage, _ count: Int, _ settings: Stage.Settings) throws {
             let worker = try stage.start(settings)
             var answered: Set<Int> = []
@@ -224,8 +224,7 @@ extension ProcessTests {
                 line.contains("comes from \\\"Harebell Simulator\\\", an authority that is not trusted here"), "\(line)"
             )
             worker.signal(SIGTERM)
-            // Where the broker ends the connection meanwhile everything has gone back to its queue: nothing is cut
-            // short.
+            // If the broker closed the connection meanwhile, everything is back in its queue: nothing is truncated.
             let end = try worker.waitForExit()
             let isLost = worker.text(.errors).contains("the consuming connection is lost")
             #expect(end == .exited(isLost ? 0 : 70), "\(worker.report)")
@@ -235,7 +234,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a wrong key pauses its app only: its requests are held and never dead-lettered")
+        @Test("a wrong key pauses only its app: its requests are held and never dead-lettered")
         func wrongKey() throws {
             let stage = try Stage(script: "")
             let other = "com.example.other"
@@ -261,7 +260,7 @@ extension ProcessTests {
             let reasons = stage.simulator.ledger.statistics.reasons
             #expect(Set(reasons.keys) == ["InvalidProviderToken"])
             #expect(reasons.values.allSatisfy { $0 < 5 }, "one probe at a time, and not before its pause is over")
-            // What a paused app holds is no reason to wait.
+            // The requests of a paused app do not delay the end.
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit(within: .seconds(15)) == .exited(0), "\(worker.report)")
             #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)

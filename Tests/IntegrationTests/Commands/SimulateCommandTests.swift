@@ -16,7 +16,7 @@ extension ProcessTests {
             binary = try #require(TestEnvironment.binary)
         }
 
-        /// Starts one on a free port that believes ``key`` alone, and waits until it listens.
+        /// Starts one on a free port that trusts only ``key``, and waits until it listens.
         private func start(_ arguments: [String] = []) throws -> (process: ChildProcess, port: Substring) {
             let publicKey = try directory.write(key.publicKeyPEM, to: "public.pem")
             let process = try ChildProcess(
@@ -31,7 +31,7 @@ extension ProcessTests {
             return (process, lines[0].dropFirst(5))
         }
 
-        /// How `harebell send` to it ends, for someone who trusts what `--ca-file` wrote.
+        /// The exit of `harebell send` to it, with trust in the output of `--ca-file`.
         private func send(_ token: String, _ port: Substring) throws -> ChildProcess.Exit {
             try directory.write(key.pkcs8PEM, to: "AuthKey.p8")
             let configuration = try directory.write(
@@ -48,7 +48,7 @@ extension ProcessTests {
             return try process.waitForExit()
         }
 
-        @Test("tells its port, is trusted by its CA file, and on SIGTERM ends with 0 and what it has seen")
+        @Test("it prints its port, is trusted by its CA file, and on SIGTERM ends with 0 and its totals")
         func summary() throws {
             let (process, port) = try start()
             #expect(try send("00aa", port) == .exited(0))
@@ -80,13 +80,13 @@ extension ProcessTests {
             return (exit, process.text())
         }
 
-        @Test("--inbox shows what was accepted, and curl can wait for it")
+        @Test("--inbox shows accepted notifications, and curl can wait for them")
         func inbox() throws {
             let (process, port) = try start(["--inbox", "127.0.0.1:0", "--inbox-size", "2", "--log", "none"])
             let line = process.text().split(separator: "\n").first { $0.hasPrefix("inbox ") }
             let address = String(try #require(line).dropFirst(6))
             #expect(address.hasPrefix("http://127.0.0.1:"))
-            // Nothing comes: the timeout ends it, and --fail makes it an error.
+            // Nothing arrives: the timeout ends the wait, and --fail makes it an error.
             let early = try curl(["--fail", address + "notifications/wait?count=1&timeout=1"])
             #expect(early.exit == .exited(22), "\(early)")
             let waiting = try ChildProcess(
@@ -109,7 +109,7 @@ extension ProcessTests {
             #expect(process.text(.errors).isEmpty, "\(process.report)")
         }
 
-        @Test("an inbox whose address is taken is 69; one that is not an address, or a size out of range, is 64")
+        @Test("an inbox address in use is 69; an invalid address, or a size out of range, is 64")
         func badInbox() throws {
             let (first, _) = try start(["--inbox", "127.0.0.1:0"])
             let line = first.text().split(separator: "\n").first { $0.hasPrefix("inbox ") }
@@ -148,7 +148,7 @@ extension ProcessTests {
             #expect(object["reasons"] as? [String: Int] == ["BadDeviceToken": 1])
         }
 
-        @Test("a port that somebody has is 69")
+        @Test("a port in use is 69")
         func takenPort() throws {
             let (first, port) = try start()
             let second = try ChildProcess(binary, ["simulate", "--port", String(port)])
@@ -159,7 +159,7 @@ extension ProcessTests {
             #expect(try first.waitForExit() == .exited(0), "\(first.report)")
         }
 
-        @Test("a script or a file that cannot be used is 78, with its place")
+        @Test("an unusable script or file is 78, with its place")
         func badFiles() throws {
             let script = try directory.write("token *: 200\ntoken *: nonsense\n", to: "bad.script")
             let noKey = try directory.write("not a key\n", to: "no.pem")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// What is meant for people at a terminal, which script(1) makes, and for nobody else.
+    /// Output only for terminals, which script(1) emulates.
     @Suite("At a terminal")
     struct TerminalTests {
         private let directory: TemporaryDirectory
@@ -17,7 +17,7 @@ extension ProcessTests {
 
         private static let escape: Character = "\u{1B}"
 
-        /// One app, and a broker and an APNs that nobody is.
+        /// One app, and a broker and an APNs that do not exist.
         private func configuration(more: String = "") throws -> String {
             try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
             return try directory.write(
@@ -38,7 +38,7 @@ extension ProcessTests {
             return process
         }
 
-        /// What a person sees, standard output and errors in one.
+        /// The terminal's output, standard output and errors combined.
         private func runAtTerminal(_ arguments: [String], environment: [String: String] = [:]) throws -> String {
             let command = ([binary] + arguments).map { "'\($0)'" }.joined(separator: " ")
             let process = try ChildProcess(
@@ -48,7 +48,7 @@ extension ProcessTests {
             return process.text()
         }
 
-        @Test("Problems have colours at a terminal that shows them, and nowhere else; the words are the same")
+        @Test("Problems are coloured only at a terminal that supports it; the text is the same")
         func colours() throws {
             let file = try configuration(more: "workers: many\nadmin: { listen: \"0.0.0.0:\\e[7m\" }")
             let plain = try run(["check", "--config", file], environment: ["TERM": "xterm", "NO_COLOR": ""]).text()
@@ -57,7 +57,7 @@ extension ProcessTests {
             let seen = try runAtTerminal(["check", "--config", file])
             #expect(seen.contains("\u{1B}[31m\(file):6:10:\u{1B}[0m workers: "), "\(seen)")
             #expect(seen.contains("\u{1B}[31m2 errors\u{1B}[0m, "), "\(seen)")
-            // No other colours than ours, whatever the file says.
+            // No colours other than ours, whatever the file contains.
             #expect(!seen.contains("\u{1B}[7m"))
             let words = seen.replacing("\u{1B}[31m", with: "").replacing("\u{1B}[33m", with: "")
                 .replacing("\u{1B}[0m", with: "").replacing("\r\n", with: "\n")
@@ -69,7 +69,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("A bar shows how far long work is, at a terminal alone, and is gone at the end")
+        @Test("A progress bar is shown only at a terminal, and removed at the end")
         func progressBar() throws {
             let file = try configuration()
             let piped = try run(["check", "--connect", "--config", file])
@@ -83,12 +83,12 @@ extension ProcessTests {
             let report = try #require(seen.firstRange(of: "broker 127.0.0.1:1: "), "\(seen)")
             #expect(bar.lowerBound < end.lowerBound && end.lowerBound < report.lowerBound)
             #expect(seen.contains("    \u{1B}[31munreachable"), "\(seen)")
-            // A program wants neither.
+            // Without a terminal there is neither.
             let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
             #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")
         }
 
-        @Test("The log's levels have colours at a terminal")
+        @Test("Log levels are coloured at a terminal")
         func logLevels() throws {
             let file = try configuration(more: "admin: { listen: \"192.0.2.1:9464\", token_file: token }")
             try directory.write("token", to: "token")

@@ -60,7 +60,7 @@ extension ProcessTests {
             #expect(isValid)
         }
 
-        @Test("as JSON it says whose it is and when it expires, an hour after it was made")
+        @Test("as JSON it has the key, the team and the expiration, an hour after it was made")
         func json() throws {
             let process = try run("com.example.app", "--json")
             #expect(process.exit == .exited(0), "\(process.report)")
@@ -76,7 +76,7 @@ extension ProcessTests {
             #expect(format.date(from: try #require(answer["expires_at"])) == issued + 3600)
         }
 
-        @Test("an app without a signing key, or none at all, is 64")
+        @Test("an app without a signing key, or an unknown app, is 64")
         func usage() throws {
             let certificate = try run("com.example.legacy")
             #expect(certificate.exit == .exited(64), "\(certificate.report)")
@@ -88,7 +88,7 @@ extension ProcessTests {
             }
         }
 
-        @Test("a key that cannot be read is 78")
+        @Test("an unreadable key is 78")
         func unreadableKey() throws {
             try directory.write("not a key\n", to: "AuthKey.p8")
             let process = try run("com.example.app")

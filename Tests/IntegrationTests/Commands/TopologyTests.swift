@@ -26,7 +26,7 @@ extension ProcessTests {
             try stage.write(Stage.Settings(queues: [queue ?? stage.quorumQueue], more: more))
         }
 
-        @Test("What was declared is found as it is wanted")
+        @Test("Declared objects match the plan")
         func declared() throws {
             let file = try configuration(
                 "results: { exchange: \(stage.name).exchange, routing_key: \(stage.name).answers }")
@@ -44,7 +44,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("What is missing is told, ends with 78, and is missing afterwards as well")
+        @Test("Missing objects are reported, end with 78, and are not created")
         func missing() throws {
             let name = "\(stage.name).missing"
             let file = try configuration(queue: name)
@@ -57,7 +57,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("A classic queue, another time-to-live and another kind of exchange are told in words")
+        @Test("A classic queue, another time-to-live and another kind of exchange are reported in words")
         func different() throws {
             let answers = "\(stage.name).answers"
             let exchange = "\(stage.name).exchange"
@@ -92,11 +92,11 @@ extension ProcessTests {
             let differences = try #require(step["differences"] as? [[String: Any]])
             #expect(differences[0]["name"] as? String == "x-queue-type")
             #expect(differences[0]["wanted"] as? String == "quorum")
-            // RabbitMQ 3 says that a classic queue has no type.
+            // RabbitMQ 3 reports no type for a classic queue.
             let current = TestEnvironment.brokerVersion.hasPrefix("3.") ? nil : "classic"
             #expect(differences[0]["current"] as? String == current && differences[0].keys.contains("current"))
 
-            // It stays as it is, and says why.
+            // The queue is unchanged, and the reason is reported.
             let applied = try topology(file, "--apply")
             #expect(applied.exit == .exited(65), "\(applied)")
             #expect(applied.lines.contains { $0.hasPrefix("refused    queue \(stage.classicQueue):") }, "\(applied)")
@@ -128,7 +128,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("The definitions are what RabbitMQ imports, and then nothing is missing or different")
+        @Test("RabbitMQ imports the definitions, after which nothing is missing or different")
         func definitions() throws {
             let broker = try PrivateBroker()
             try broker.control("add_vhost", "push")
@@ -147,19 +147,19 @@ extension ProcessTests {
                 try broker.control(
                     "import_definitions",
                     try stage.directory.write(printed.lines.joined(separator: "\n"), to: "definitions.json"))
-                // The import goes on after the command has ended.
+                // The import continues after the command has ended.
                 try eventually("nothing missing or different", within: .seconds(30)) {
                     try topology(file, "--compare").exit == .exited(0) ? true : nil
                 }
                 let bindings = try broker.control("list_bindings", "-p", place == "push" ? "push" : "/", "--silent")
                 #expect(bindings.contains("a.exchange\texchange\ta.results\tqueue\ta.results"), "\(bindings)")
-                // What AMQP does not compare: the declaration must agree, too.
+                // AMQP does not compare everything: the declaration must agree, too.
                 #expect(try topology(file, "--apply").exit == .exited(0))
             }
             try stage.removeQueues()
         }
 
-        @Test("Declaring twice says and changes the same")
+        @Test("A second declaration prints and changes the same")
         func twice() throws {
             let file = try configuration()
             let first = try topology(file, "--apply")
@@ -170,7 +170,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("The plan is printed for programs, too")
+        @Test("The plan is printed as JSON, too")
         func plan() throws {
             let printed = try topology(try configuration(), "--json")
             #expect(printed.exit == .exited(0))
@@ -185,7 +185,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Declaring and comparing at once is a wrong command line")
+        @Test("Declaring and comparing at once is a usage error")
         func usage() throws {
             #expect(try topology(try configuration(), "--apply", "--compare").exit == .exited(64))
             #expect(try topology(try configuration(), "--compare", "--probe").exit == .exited(64))
@@ -194,7 +194,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "A probe comes out of each retry queue in its time, out of one with a policy too early, and leaves nothing")
+            "A probe leaves each retry queue in its time, one with a policy too early, and nothing remains")
         func probe() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url, script: "")
@@ -218,7 +218,7 @@ extension ProcessTests {
             #expect(try broker.control("list_queues", "--silent", "name").split(separator: "\n") == before)
         }
 
-        @Test("A probe that the broker refuses is told")
+        @Test("A probe that the broker refuses is reported")
         func refusedProbe() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url, script: "")

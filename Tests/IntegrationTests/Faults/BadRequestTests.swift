@@ -9,7 +9,7 @@ extension ProcessTests {
     struct BadRequestTests {
         struct Case {
             let body: String
-            /// What the result and the dead letter say; only its beginning where a list follows.
+            /// The text of the result and the dead letter; only its beginning where a list follows.
             let detail: String
         }
 
@@ -17,7 +17,7 @@ extension ProcessTests {
             #"{\#(fields),"payload":\#(payload)}"#
         }
 
-        /// A payload of so many bytes.
+        /// A payload of `size` bytes.
         private static func payload(_ size: Int) -> String {
             let frame = #"{"aps":{"alert":"\#("")"}}"#
             return #"{"aps":{"alert":"\#(String(repeating: "x", count: size - frame.utf8.count))"}}"#
@@ -54,7 +54,7 @@ extension ProcessTests {
                 detail: "payload: 5121 bytes, expected at most 5120 for voip"),
         ]
 
-        /// As large as APNs takes them.
+        /// The largest that APNs accepts.
         private static let largest = [
             envelope(target, payload: payload(4096)),
             envelope(#"\#(target),"apns-push-type":"voip""#, payload: payload(5120)),
@@ -64,7 +64,7 @@ extension ProcessTests {
         func bad() throws {
             let stage = try Stage(script: "")
             let worker = try stage.start()
-            // Each bad one with a good one right behind it.
+            // Each bad message is followed by a good one.
             let bodies = Self.cases.enumerated().flatMap { [$1.body, Requests.body(2 * $0 + 1)] } + Self.largest
             try stage.client.publish(
                 bodies.enumerated().map { stage.requests.message($0, to: stage.quorumQueue, body: $1) })

@@ -6,8 +6,8 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// What an operator, or the broker itself, does to queues, users and virtual hosts while a worker runs. The numbers
-    /// are those of `docs/internals/broker-faults.md`.
+    /// Actions of an operator, or of the broker itself, on queues, users and virtual hosts while a worker runs. The
+    /// numbers are those of `docs/internals/broker-faults.md`.
     @Suite("Faults of queues and users")
     struct BrokerFaultTests {
         /// Publishes requests with these numbers and waits for their results.
@@ -36,7 +36,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "A14 to A16: a queue that is deleted, purged or redeclared is consumed again, the other all the time"
+            "A14 to A16: a deleted, purged or redeclared queue is consumed again, the other throughout"
         )
         func queues() throws {
             let stage = try Stage()
@@ -49,7 +49,7 @@ extension ProcessTests {
                 $0.contains("the broker closed the channel of a queue")
             }
             try Self.exchange(40..<60, through: stage.classicQueue, of: stage, worker: worker)
-            // Of another type than before.
+            // A different queue type than before.
             try stage.client.declare(stage.quorumQueue, ["x-max-length": .int32(1000)])
             try Self.exchange(60..<80, through: stage.quorumQueue, of: stage, worker: worker)
             try stage.client.ask(.purgeQueue(stage.quorumQueue))
@@ -61,7 +61,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "A17 to A19: without permissions, password or virtual host the worker waits, and goes on"
+            "A17 to A19: without permissions, password or virtual host the worker waits, and then resumes"
         )
         func users() throws {
             let broker = try PrivateBroker()
@@ -118,7 +118,7 @@ extension ProcessTests {
             #expect(!worker.text(.errors).contains("in-no-message"), "no password is told")
         }
 
-        @Test("A20: what is held longer than the broker's consumer timeout is sent once, and its queue goes on")
+        @Test("A20: a request held beyond the broker's consumer timeout is sent once, and its queue continues")
         func consumerTimeout() throws {
             let broker = try PrivateBroker([
                 "advanced.config": "[{rabbit, [{consumer_timeout, 1000}, {channel_tick_interval, 500}]}]."

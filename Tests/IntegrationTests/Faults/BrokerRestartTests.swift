@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    @Suite("A broker that comes back")
+    @Suite("A broker that returns")
     struct BrokerRestartTests {
-        /// Asks a queue all the time, on a thread of its own.
+        /// Polls a queue on a separate thread.
         private final class Probe: Sendable {
             private final class Answer: Sendable {
                 let result = Guarded<Result<Instant, TestSupportError>?>(nil)
@@ -30,7 +30,7 @@ extension ProcessTests {
                 }
             }
 
-            /// When the queue answered. To be called exactly once.
+            /// The time of the queue's first reply. Call exactly once.
             func finish() throws -> Instant {
                 thread.join()
                 guard let result = answer.result.withLock({ $0 }) else {
@@ -40,12 +40,12 @@ extension ProcessTests {
             }
         }
 
-        @Test("under load, new requests are sent less than five seconds after their queue answers")
+        @Test("under load, new requests are sent less than five seconds after their queue replies")
         func underLoad() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url, script: "token *: delay 100ms")
             for queue in stage.quorumQueues { try broker.waitUntilOnDisk(quorumQueue: queue) }
-            // Half as fast as the publisher, so that requests wait in the queues when the broker stops.
+            // Half as fast as the publisher, so that requests are queued when the broker stops.
             var settings = Stage.Settings()
             settings.prefetch = 50
             let run = try FaultRun(stage, [settings])
@@ -63,7 +63,7 @@ extension ProcessTests {
                 #expect(pause < .seconds(5))
             }
             let end = try run.finish()
-            // What a killed broker had not written it delivers again, as if it were new.
+            // A killed broker redelivers the messages whose settlement it had not written, as if they were new.
             run.check(
                 end, "three restarts of the broker",
                 FaultRun.Limits(duplicatePushes: run.load.count, duplicateResults: run.load.count))

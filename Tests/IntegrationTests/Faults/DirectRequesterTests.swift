@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Producers that take their results as direct replies. Source: rabbitmq.com/docs/direct-reply-to.
+    /// Producers that receive their results as direct replies. Source: rabbitmq.com/docs/direct-reply-to.
     @Suite(
         "Requesters of direct replies",
         .enabled(if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): pika"))
@@ -18,7 +18,7 @@ extension ProcessTests {
             return settings
         }
 
-        /// Sends requests by a client that is no kin of ours.
+        /// Sends requests with an independent client.
         ///
         /// - Returns: its replies, if it waits for them.
         private func request(_ stage: Stage, _ mode: String) throws -> [Substring] {
@@ -30,7 +30,7 @@ extension ProcessTests {
             return try ForeignClient.run("pika_requester.py", arguments).split(separator: "\n")
         }
 
-        @Test("Each requester gets one reply to each request, and nothing else comes of it")
+        @Test("Each requester gets exactly one reply to each request")
         func connected() throws {
             let stage = try Stage()
             let worker = try stage.start(settings(stage))
@@ -45,7 +45,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("The results of a requester that has gone go to the dead letters, with their requests")
+        @Test("The results of a closed requester go to the dead letters, with their requests")
         func gone() throws {
             let stage = try Stage()
             #expect(try request(stage, "leave").isEmpty)

@@ -7,7 +7,7 @@ import Testing
 extension ProcessTests {
     @Suite("Drain")
     struct DrainTests {
-        /// Sent to a device whose token means that no answer comes.
+        /// Sent to a device token that gets no response.
         private static let silent = 10
 
         /// A worker that holds requests which APNs does not answer.
@@ -15,7 +15,7 @@ extension ProcessTests {
             var settings = Stage.Settings()
             settings.drainDeadline = drainDeadline
             let worker = try stage.start(settings)
-            // Until APNs has taken the provider token there is one stream, which the first silence would block.
+            // Until APNs has accepted the provider token there is one stream, which the first silence would block.
             try stage.client.publish([stage.requests.message(silent, to: stage.quorumQueue)])
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
             try stage.client.publish(
@@ -28,14 +28,14 @@ extension ProcessTests {
             return worker
         }
 
-        @Test("a drain ends at its deadline if APNs is silent, and what is open goes back to its queue")
+        @Test("a drain ends at its deadline if APNs is silent, and open requests are requeued")
         func deadline() throws {
             let stage = try Stage(script: "")
             let worker = try Self.silentWorker(stage, drainDeadline: 2)
             let start = ContinuousClock.now
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(70), "\(worker.report)")
-            // Not 30 s, when APNs would be given up, nor what closing its connections in order would take.
+            // Not 30 s, when APNs would be given up, nor the time to close its connections in order.
             let elapsed = ContinuousClock.now - start
             #expect(elapsed >= .seconds(2))
             #expect(elapsed < .seconds(6))
@@ -44,7 +44,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a second SIGTERM stops at once, and what is open goes back to its queue")
+        @Test("a second SIGTERM stops at once, and open requests are requeued")
         func secondSignal() throws {
             let stage = try Stage(script: "")
             let worker = try Self.silentWorker(stage, drainDeadline: 600)

@@ -39,7 +39,7 @@ extension ProcessTests {
             #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
         }
 
-        @Test("While APNs cannot be reached the queue has no consumer and everything in it, and afterwards all is sent")
+        @Test("While APNs is unreachable the queue has no consumer and all messages, and afterwards all are sent")
         func unreachable() throws {
             let stage = try Stage(script: "")
             let relay = try FaultRelay(to: stage.simulator.port)
@@ -48,7 +48,7 @@ extension ProcessTests {
             let worker = try stage.start(settings)
             relay.refuse()
             relay.reset()
-            // Both are done once its thread has ended.
+            // Both are complete once the thread has ended.
             relay.stop()
             try Self.publish(stage, 0..<Self.count)
             try stage.client.waitUntilLeft(stage.quorumQueue, by: worker, messages: Self.count)
@@ -57,13 +57,13 @@ extension ProcessTests {
             try Self.end(worker)
             back.stop()
             #expect(stage.simulator.ledger.statistics.accepted == Self.count)
-            // The first one came to a consumer that was given one at a time.
+            // The first message was delivered to a consumer with a prefetch of one.
             let requeued = try FaultRun.total("requeued", of: worker)
             #expect((1...settings.prefetch + 1).contains(requeued))
             try stage.removeQueues()
         }
 
-        @Test("While every app is refused only probes are taken, and a mended key sends everything")
+        @Test("While every app is refused only probes are taken, and with a fixed key all is sent")
         func refused() throws {
             let stage = try Stage(script: "")
             var settings = Self.settings()
@@ -80,19 +80,19 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("What waits for one refused app is parked without an attempt, and the other app's requests pass it")
+        @Test("Requests of one refused app are parked without an attempt, and the other app's requests pass them")
         func oneRefused() throws {
             let stage = try Stage(script: "topic com.example.refused: 403 TopicMismatch")
             var settings = Self.settings()
             settings.moreApps = stage.app("com.example.refused")
             let worker = try stage.start(settings)
-            // More than prefetch allows at a time.
+            // More than the prefetch.
             try Self.publish(stage, Self.count..<(Self.count + 60), topic: "com.example.refused")
             try Self.publish(stage, 0..<Self.count)
             #expect(try Self.outcomes(stage) == ["accepted": Self.count])
             #expect(!worker.text(.errors).contains("no app can send"))
             try Self.end(worker)
-            // What is parked comes back within seconds, and nobody takes it any more.
+            // Parked messages return within seconds, and stay in the queue without a consumer.
             try eventually("60 messages in the queue", within: .seconds(60)) {
                 let answer = try stage.client.ask(.inspectQueue(stage.quorumQueue))
                 return if case .declared(_, 60, _) = answer { true } else { nil as Bool? }

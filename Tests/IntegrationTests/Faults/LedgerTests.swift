@@ -2,16 +2,16 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Requests under every class of faults, half of them through a quorum queue and half through a classic one.
-    /// Afterwards each of them is a result, a dead letter, or still queued.
+    /// Requests under every class of faults, half through a quorum queue and half through a classic one. Afterwards
+    /// each request is a result, a dead letter, or still queued.
     @Suite("The ledger")
     struct LedgerTests {
-        /// In all; `make ledger` has ten times as many.
+        /// In total; `make ledger` has ten times as many.
         private static let requests = TestEnvironment.ledgerRequests ?? 10_000
 
-        @Test("whatever goes wrong, no request is lost, and no more comes twice than the fault explains")
+        @Test("no fault loses a request, and duplicates stay within what the fault explains")
         func everyFault() throws {
-            // A delivery that is held for too long is noticed at the channels' ticks, which are a minute apart.
+            // The broker detects a delivery timeout at the channels' ticks, a minute apart.
             let broker = try PrivateBroker(["advanced.config": "[{rabbit, [{channel_tick_interval, 500}]}]."])
             let all = Fault.all
             // An even number, for the two queues.

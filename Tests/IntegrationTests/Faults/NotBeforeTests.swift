@@ -12,7 +12,7 @@ extension ProcessTests {
     struct NotBeforeTests {
         private static let count = 20
 
-        @Test("Requests of both queue types wait for their time through a restart of the worker, and count no attempt")
+        @Test("Requests of both queue types wait through a restart of the worker, and no attempt is counted")
         func waits() throws {
             let stage = try Stage(script: "")
             let worker = try stage.start()
@@ -37,7 +37,7 @@ extension ProcessTests {
                 return conservation.answered == Self.count
             }
             let late = SystemClock.now().wall.milliseconds - due * 1000
-            // What ends in the worker is exact; a retry queue of RabbitMQ may end some milliseconds late.
+            // Waits in the worker are exact; a retry queue of RabbitMQ may end some milliseconds late.
             #expect((0..<1500).contains(late), "\(late) ms after their time")
             #expect(conservation.outcomes == ["accepted": Self.count])
             #expect(attempts == [1])

@@ -14,7 +14,7 @@ extension ProcessTests {
         private static let devices = 30
         private static let queues = 4
 
-        /// A broker with the exchange, and a worker's configuration for its queues.
+        /// A broker with the exchange, and a worker configuration for its queues.
         private struct Topology {
             let broker: PrivateBroker
             let stage: Stage
@@ -38,7 +38,7 @@ extension ProcessTests {
                 }
             }
 
-            /// Request `index` is for one device after the other, with an apns-id that says its number.
+            /// Request `index` is for the devices in turn, and its apns-id contains the index.
             static func message(_ index: Int, _ requests: Requests, exchange: String) -> Publication {
                 let device = Requests.deviceToken(index % OrderingTests.devices)
                 var message = requests.message(index, to: device)
@@ -53,7 +53,7 @@ extension ProcessTests {
                 return message
             }
 
-            /// Of each device the numbers of its requests, in the order in which APNs saw them.
+            /// The request numbers of each device, in the order in which APNs received them.
             var arrivals: [[Int]] {
                 var arrivals = Array(repeating: [Int](), count: OrderingTests.devices)
                 for record in stage.simulator.ledger.records.sorted(by: { $0.receivedAt < $1.receivedAt }) {
@@ -83,8 +83,7 @@ extension ProcessTests {
             #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
         }
 
-        /// Sends a load to two workers and ends the first one, which is the active consumer of all queues, in its
-        /// middle.
+        /// Sends a load to two workers and stops the first one halfway, which is the active consumer of all queues.
         private static func exchange(_ count: Int, over topology: Topology, end: (ChildProcess) throws -> Void) throws {
             let (stage, exchange, requests) = (topology.stage, topology.exchange, topology.stage.requests)
             let workers = try (0..<2).map { _ in try stage.start(topology.settings) }
@@ -101,12 +100,12 @@ extension ProcessTests {
             try Self.end(workers[1])
             for (device, arrivals) in topology.arrivals.enumerated() {
                 #expect(Set(arrivals) == Set(stride(from: device, to: count, by: Self.devices)))
-                // What comes again comes before the next one.
+                // Redelivered requests arrive before newer ones.
                 #expect(arrivals == arrivals.sorted(), "device \(device)")
             }
         }
 
-        @Test("is that of their requests through refused streams, lost connections, and the death of the worker")
+        @Test("is that of their requests through refused streams, lost connections and the death of the worker")
         func kept() throws {
             let topology = try Topology(
                 script: "every 20 requests: rst REFUSED_STREAM\nevery 90 requests: cut\ntoken *: delay 2ms..20ms")
@@ -119,7 +118,7 @@ extension ProcessTests {
             print("order: 600 requests for \(Self.devices) devices in order, \(seen.repeated) sent again")
         }
 
-        @Test("is that of their requests when a worker drains and another one goes on, and none is sent twice")
+        @Test("is that of their requests when a worker drains and another takes over, and none is sent twice")
         func drained() throws {
             let topology = try Topology(script: "token *: delay 2ms..20ms")
             try Self.exchange(600, over: topology) { try Self.end($0) }
@@ -127,7 +126,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "is lost by what goes through a retry queue, which comes late, or with one attempt not at all",
+            "is lost for requests from a retry queue, which are late, or never sent with one attempt",
             arguments: [6, 1])
         func parked(attempts: Int) throws {
             var topology = try Topology(script: "attempt 1, after 100 requests on server: 503 ServiceUnavailable")

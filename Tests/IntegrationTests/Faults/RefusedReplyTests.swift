@@ -6,13 +6,13 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Producers whose reply queue does not take their results, beside one whose reply queue does.
+    /// Producers whose reply queue refuses their results, beside one whose reply queue accepts them.
     @Suite("Reply queues that refuse results")
     struct RefusedReplyTests {
         private static let prefetch = 100
         private static let attack = 0..<300
         private static let healthy = 300..<400
-        /// Longer than the test lasts: what waits for it never comes.
+        /// Longer than the test, so that waiting requests never return.
         private static let patience = 600
 
         private func settings(_ stage: Stage) -> Stage.Settings {
@@ -21,7 +21,7 @@ extension ProcessTests {
             return settings
         }
 
-        /// Publishes the requests of the other producer, and waits for all of their results.
+        /// Publishes the other producer's requests, and waits for all their results.
         private func serveHealthy(_ stage: Stage) throws -> Conservation {
             try stage.client.publish(Self.healthy.map { stage.requests.message($0, to: stage.quorumQueue) })
             var conservation = Conservation(stage.requests, count: Self.healthy.upperBound)

@@ -32,7 +32,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "What APNs is too busy for comes back from the retry queue and is accepted, under one apns-id",
+            "A request for which APNs is busy returns from the retry queue and is accepted, under one apns-id",
             arguments: ["503 ServiceUnavailable", "500 InternalServerError", "429 TooManyRequests"])
         func comesBack(answer: String) throws {
             let stage = try Stage(script: "attempt 1: \(answer)")
@@ -51,7 +51,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "What fails at every attempt is undelivered with a dead letter, which keeps nothing of the broker's headers"
+            "A request that fails at every attempt is undelivered with a dead letter, without the broker's headers"
         )
         func exhausted() throws {
             let stage = try Stage(script: "token *: 503 ServiceUnavailable")
@@ -77,7 +77,7 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Without its retry queue a request ends as a dead letter that names it, and nothing is stuck")
+        @Test("Without its retry queue a request becomes a dead letter that names it, and nothing is stuck")
         func missingQueue() throws {
             let stage = try Stage(script: "token *: 503 ServiceUnavailable")
             let missing = stage.retryQueues(of: stage.quorumQueue)[0]
@@ -99,7 +99,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "Fan-outs with mixed outcomes survive SIGKILL between their rounds: each device token has its result"
+            "Fan-outs with mixed outcomes survive SIGKILL between rounds: each device token has its result"
         )
         func fanOut() throws {
             let stage = try Stage(
@@ -136,7 +136,7 @@ extension ProcessTests {
                 outcomes[id, default: []].insert(try Conservation.Result(delivery).outcome)
                 return outcomes.count == requests * beginnings.count
             }
-            // What was finished when a worker was killed is delivered again, perhaps after the last result was there.
+            // A killed worker's finished requests are redelivered, perhaps after the last result arrived.
             try eventually("every request taken; \(worker.report)", within: .seconds(60)) {
                 let waiting = try ([stage.quorumQueue] + stage.retryQueues(of: stage.quorumQueue)).map {
                     try stage.client.count($0)
@@ -151,7 +151,7 @@ extension ProcessTests {
             for queue in [stage.quorumQueue] + stage.retryQueues(of: stage.quorumQueue) {
                 #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)")
             }
-            // Every request has two that failed, and a dead letter that leaves out the others.
+            // Every request has two failures, and a dead letter with these alone.
             let letters = try stage.client.takeAll(stage.deadLetterQueue)
             #expect(Set(letters.compactMap { $0.messageID.map(Array.init) }).count == requests)
             #expect(letters.allSatisfy { $0.header("harebell-done") == .text(ArraySlice("1f".utf8)) })

@@ -8,7 +8,7 @@ import Testing
 extension ProcessTests {
     @Suite("Sharing")
     struct SharingTests {
-        @Test("two processes with two workers each share the queues: all take part, and nothing comes twice")
+        @Test("two processes with two workers each share the queues: all take part, and nothing is sent twice")
         func twoByTwo() throws {
             var settings = Stage.Settings()
             settings.workers = 2
@@ -27,7 +27,7 @@ extension ProcessTests {
             try run.stage.removeQueues()
         }
 
-        @Test("each worker has two connections that bear its name, with a channel per queue and one to publish")
+        @Test("each worker has two named connections, with a channel per queue and one to publish")
         func brokerConnections() throws {
             let broker = try PrivateBroker()
             let stage = try Stage(broker: broker.url)
@@ -52,8 +52,7 @@ extension ProcessTests {
         }
 
         /// Three processes, of which the last one has two worker threads. Each worker has one connection to APNs, which
-        /// tells them apart, and is held back by nothing but its prefetch: 20 of each queue for 100 ms each are 400 a
-        /// second.
+        /// identifies it, and only its prefetch limits it: 20 of each queue for 100 ms each are 400 a second.
         private static func fourWorkers(_ stage: Stage, rate: Int, count: Int) throws -> FaultRun {
             var settings = Stage.Settings()
             settings.prefetch = 20
@@ -64,7 +63,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "workers with the same prefetch share their queues within 20 %, while they keep up and while they do not",
+            "workers with the same prefetch share their queues within 20 %, with and without a backlog",
             arguments: [800, 4000])
         func evenShares(rate: Int) throws {
             let run = try Self.fourWorkers(Stage(script: "token *: delay 100ms"), rate: rate, count: 4000)
@@ -83,17 +82,17 @@ extension ProcessTests {
             try run.stage.removeQueues()
         }
 
-        @Test("when one of several is killed, the others have what it held within seconds")
+        @Test("when one of several is killed, the others get its unsettled requests within seconds")
         func oneDies() throws {
             let run = try Self.fourWorkers(Stage(script: "token *: delay 100ms"), rate: 1000, count: 4000)
             try run.waitUntilAccepted(0.3)
             let killed = SystemClock.now().instant
             try run.killWorker(isReplaced: false)
             let end = try run.finish()
-            // No more than it held of the two queues.
+            // At most the prefetch of two queues.
             run.check(end, "SIGKILL of one of four workers", .init(duplicatePushes: 40, duplicateResults: 40))
             let records = run.stage.simulator.ledger.records
-            // Only the dead worker's requests ended without an answer.
+            // Only the killed worker's requests ended without a response.
             let orphans = Set(records.filter { $0.ending == .lost }.map(\.apnsID))
             #expect(!orphans.isEmpty)
             let again = records.filter { orphans.contains($0.apnsID) && $0.ending != .lost }.map(\.receivedAt)
@@ -114,7 +113,7 @@ extension ProcessTests {
             let end = try run.finish()
             run.check(end, "rolling restart of three processes")
             #expect(end.outcomes == ["accepted": 4000])
-            // The newcomers take part.
+            // The new processes take part.
             #expect(try run.totals("deliveries").allSatisfy { $0 > 0 })
             try run.stage.removeQueues()
         }

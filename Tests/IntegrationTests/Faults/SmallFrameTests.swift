@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    @Suite("A broker that exchanges small frames")
+    @Suite("A broker with small frames")
     struct SmallFrameTests {
         @Test("a dead letter whose headers do not fit is published without the largest, and the drain ends in time")
         func deadLetter() throws {

@@ -6,13 +6,13 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Requests whose result or copy the broker does not take, among many that it does. In a list of what can go wrong
-    /// on the broker side (`docs/internals/broker-faults.md`) these are A22 to A28.
+    /// Requests whose result or retry copy the broker refuses, among many that it accepts. In the list of broker faults
+    /// (`docs/internals/broker-faults.md`) these are A22 to A28.
     @Suite("Publishes that the broker refuses")
     struct SuspectTests {
         private static let count = 300
         private static let noQueue = "harebell-test-nobody"
-        /// Well formed, but of a node that the broker does not know.
+        /// Well formed, but from a node that the broker does not know.
         private static let badReply = DirectReplies.name(node: "reply@1")
 
         /// Every tenth request is one of these.
@@ -30,7 +30,7 @@ extension ProcessTests {
             case .unroutable: message.properties.replyTo = Array(Self.noQueue.utf8)[...]
             case .garbage: message.properties.replyTo = Array(Self.badReply.utf8)[...]
             case .foreignCopies:
-                // Its dead letter would go to more places than meant, expire, and close the channel.
+                // Its dead letter would be routed to more queues, expire, and close the channel.
                 message.properties.headers = try FieldTable([
                     .init(name: Array("CC".utf8), value: .array([.string(stage.resultQueue)])),
                     .init(name: Array("BCC".utf8), value: .array([.string(stage.resultQueue)])),
@@ -43,7 +43,7 @@ extension ProcessTests {
             return message
         }
 
-        @Test("hurt only themselves: the others are answered, and of these each is a result elsewhere or a dead letter")
+        @Test("affect only their own requests: these have a result elsewhere or a dead letter, the others theirs")
         func refused() throws {
             let stage = try Stage()
             let worker = try stage.start(
@@ -52,7 +52,7 @@ extension ProcessTests {
             var conservation = Conservation(stage.requests, count: Self.count)
             var copies = 0
             try stage.client.consume([stage.resultQueue]) { delivery in
-                // The broker made these of the request itself.
+                // The broker built these from the request itself.
                 if delivery.header("harebell-outcome") == nil {
                     copies += 1
                 } else {

@@ -3,9 +3,9 @@ import Core
 import System
 import TestSupport
 
-/// A client of the broker that waits for each answer: what a test declares, publishes and collects by itself.
+/// A broker client that waits for each reply, for a test's own declarations, publishes and consumption.
 ///
-/// It turns a loop of its own on the calling thread, and only while it waits.
+/// It runs a private loop on the calling thread, and only while it waits.
 final class BrokerClient: LoopOwner {
     private let address: BrokerAddress
     private let loop: EventLoop
@@ -24,7 +24,7 @@ final class BrokerClient: LoopOwner {
         network = try SocketNetwork(loop: loop, resolver: try Resolver())
     }
 
-    /// Asks the broker something on the connection that is kept for that; once more if that was lost meanwhile.
+    /// Sends a request on the control connection; once more if that was lost meanwhile.
     @discardableResult
     func ask(_ request: ControlRequest) throws -> ControlReply {
         let control = self.control ?? open(.control)
@@ -52,8 +52,8 @@ final class BrokerClient: LoopOwner {
         return reply
     }
 
-    /// Waits until a queue gives a message, which goes back, or says that it has none: the broker takes connections
-    /// before that.
+    /// Waits until a queue delivers a message, which is requeued, or reports that it is empty: the broker accepts
+    /// connections before that.
     ///
     /// - Returns: when it did.
     func waitUntilUsable(_ queue: String) throws -> Instant {
@@ -65,7 +65,7 @@ final class BrokerClient: LoopOwner {
         try ask(.declareQueue(QueueDeclaration(name: queue, arguments: arguments)))
     }
 
-    /// Messages that wait in a queue; not those that somebody holds.
+    /// Ready messages in a queue, without unsettled ones.
     func count(_ queue: String) throws -> Int {
         guard case .declared(_, let messages, _) = try ask(.inspectQueue(queue)) else {
             throw TestSupportError("no count of \(queue)")
@@ -73,14 +73,15 @@ final class BrokerClient: LoopOwner {
         return Int(messages)
     }
 
-    /// Waits until nobody consumes from a queue: what was held is in it again.
+    /// Waits until a queue has no consumers: the unsettled messages are back in it.
     ///
-    /// A quorum queue lets a consumer go, and takes back what it held, some time after its connection has ended. Of one
-    /// that does not answer within 250 ms RabbitMQ says that it has 0 of both. Source: rabbit_quorum_queue.erl, `stat`.
+    /// A quorum queue releases a consumer, and requeues its messages, some time after its connection has ended.
+    /// RabbitMQ reports 0 for both counts of a queue that does not reply within 250 ms. Source:
+    /// rabbit_quorum_queue.erl, `stat`.
     ///
     /// - Parameters:
-    ///   - process: who consumed, for the report.
-    ///   - messages: how many wait in the queue then, where that is known.
+    ///   - process: the former consumer, for the report.
+    ///   - messages: the number of ready messages then, if known.
     func waitUntilLeft(_ queue: String, by process: ChildProcess? = nil, messages: Int? = nil) throws {
         try eventually("\(queue) without a consumer; \(process?.report ?? "")", within: .seconds(30)) {
             guard case .declared(_, let waiting, 0) = try ask(.inspectQueue(queue)) else { return nil as Bool? }
@@ -113,8 +114,8 @@ final class BrokerClient: LoopOwner {
 
     /// Takes messages from queues, acknowledging each, until `take` says that it was the last one.
     ///
-    /// Whatever the broker has sent beyond that goes back. Not for a time when the broker is to fail; one that has just
-    /// come back may refuse at first.
+    /// Further messages from the broker are requeued. Not for use while the broker is to fail; a restarted broker may
+    /// refuse at first.
     func consume(_ queues: [String], within limit: Duration = .seconds(60), take: (Delivery) throws -> Bool) throws {
         let consumer = open(.consumer(queues.map { ConsumerQueue(name: $0, prefetch: 500) }))
         defer { close(consumer) }
@@ -138,7 +139,7 @@ final class BrokerClient: LoopOwner {
         }
     }
 
-    /// Takes everything that lies in a queue.
+    /// Takes all messages of a queue.
     func takeAll(_ queue: String) throws -> [Delivery] {
         var all: [Delivery] = []
         while true {
@@ -151,26 +152,26 @@ final class BrokerClient: LoopOwner {
                     return taken == waiting
                 }
             }
-            // The count may lag behind what a connection that just ended gives back; this does not.
+            // The count may not yet include messages requeued by a connection that just ended; this does.
             guard case .got(let delivery, _, _) = try ask(.get(queue: queue)) else { return all }
             control?.ack(epoch: delivery.epoch, tag: delivery.tag, at: now)
             all.append(delivery)
         }
     }
 
-    /// Refuses the first message of a queue: the broker dead-letters it, or puts it back and counts that.
+    /// Rejects the first message of a queue: the broker dead-letters it, or requeues it and counts that.
     ///
     /// - Returns: whether there was one.
     @discardableResult
     func reject(_ queue: String, requeue: Bool = false) throws -> Bool {
         guard case .got(let delivery, _, _) = try ask(.get(queue: queue)), let control else { return false }
         control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: requeue, at: now)
-        // Its answer comes after the nack was dealt with.
+        // The reply follows the handling of the nack.
         try ask(.inspectQueue(queue))
         return true
     }
 
-    // MARK: Turning
+    // MARK: Event loop
 
     private var now: Instant { loop.now.instant }
 
@@ -184,7 +185,7 @@ final class BrokerClient: LoopOwner {
         return connection
     }
 
-    /// Ends a connection in order, with the acknowledgements that are due.
+    /// Closes a connection in order, with the acknowledgements that are due.
     private func close(_ connection: AMQPConnection) {
         connection.close(at: now)
         do {
@@ -193,7 +194,7 @@ final class BrokerClient: LoopOwner {
                 return connection.isClosed
             }
         } catch {
-            // It was lost: it has ended, too.
+            // A lost connection has ended, too.
         }
         connections.removeAll { $0 === connection }
     }

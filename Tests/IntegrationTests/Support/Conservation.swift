@@ -5,11 +5,11 @@ import Simulator
 import TestSupport
 import Testing
 
-/// What became of each request of a load, and how often it came to that.
+/// The outcomes of each request of a load, and their counts.
 struct Conservation {
     let count: Int
-    /// Requests that may stand in their queue twice, because the publisher could not know: they are counted as present,
-    /// but not as duplicates.
+    /// Requests that may be in their queue twice, because the publisher missed a confirm: they count as present, but
+    /// not as duplicates.
     var repeated: Set<Int> = []
     private(set) var results: [Int: Int] = [:]
     private(set) var outcomes: [String: Int] = [:]
@@ -17,7 +17,7 @@ struct Conservation {
     private(set) var queued: [Int: Int] = [:]
     /// Messages that belong to no request of the load.
     private(set) var strangers = 0
-    /// Of each request: every apns-id that a result gave it.
+    /// For each request, every apns-id in its results.
     private var ids: [Int: Set<String>] = [:]
     private let requests: Requests
 
@@ -47,7 +47,7 @@ struct Conservation {
     /// Requests with a result.
     var answered: Int { results.count }
 
-    /// Requests that are nowhere any more.
+    /// Requests without a result, a dead letter or a queued message.
     var lost: [Int] {
         (0..<count).filter { results[$0] == nil && deadLetters[$0] == nil && queued[$0] == nil }
     }
@@ -57,13 +57,13 @@ struct Conservation {
         results.filter { !repeated.contains($0.key) }.reduce(0) { $0 + $1.value - 1 }
     }
 
-    /// What the simulator saw of the requests.
+    /// The simulator's view of the requests.
     struct Pushes {
-        /// Accepted although accepted before.
+        /// Accepted more than once.
         var duplicates = 0
-        /// Sent again, whatever became of the first time.
+        /// Sent more than once, whatever the first outcome.
         var repeated = 0
-        /// Requests that came with more than one apns-id, or with another one than their result says.
+        /// Requests with more than one apns-id, or with a different one in their result.
         var contradictions = 0
     }
 
@@ -84,7 +84,7 @@ struct Conservation {
         return pushes
     }
 
-    /// The parts of a result that the tests look at.
+    /// The fields of a result that the tests check.
     struct Result: Decodable {
         let apnsID: String?
         let outcome: String

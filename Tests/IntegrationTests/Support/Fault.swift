@@ -7,24 +7,24 @@ import Simulator
 import TestSupport
 import Testing
 
-/// One class of faults: under what conditions a load runs, what happens to it, and what that may cost.
+/// One class of faults: the conditions of the load, the fault itself, and its permitted cost.
 struct Fault {
     var name: String
-    /// How the simulator behaves.
+    /// The simulator's script.
     var script = "token *: delay 20ms..200ms"
-    /// What is different in the worker's configuration.
+    /// Changes to the worker's configuration.
     var settings: (FaultScene, inout Stage.Settings) -> Void = { _, _ in }
     var load: (Stage, inout FaultRun.Load) -> Void = { _, _ in }
-    /// Before the worker starts.
+    /// Runs before the worker starts.
     var prepare: (FaultScene) throws -> Void = { _ in }
-    /// How many requests there are for each blow: a larger load gets more of them.
+    /// The number of requests for each strike of the fault: a larger load gets more strikes.
     var interval = 1000
     var blow: ((FaultScene) throws -> Void)?
     var limits: (FaultScene) throws -> FaultRun.Limits = { _ in FaultRun.Limits() }
-    /// What else holds at the end.
+    /// Further checks at the end.
     var check: (FaultScene, Conservation) throws -> Void = { _, _ in }
 
-    /// How often it strikes while so many requests are under way.
+    /// The number of strikes during a load of `count` requests.
     func blows(_ count: Int) -> Int {
         blow == nil ? 0 : max(1, count / interval)
     }
@@ -46,12 +46,12 @@ struct Fault {
     }
 }
 
-/// Where a fault strikes: a worker between a broker and a simulator, with a relay on either way.
+/// The setup of a fault: a worker, a broker and a simulator, with a relay on both connections.
 final class FaultScene {
     /// Of each of the two queues.
     static let prefetch = 100
-    /// What the worker holds at most: it consumes one, then few, then all, and the broker does not count for the next
-    /// consumer what came to the one before.
+    /// The most deliveries that the worker holds: it consumes one, then few, then all. The broker does not count a
+    /// consumer's deliveries against the next one.
     static let held = 2 * (1 + Int(PrefetchRamp.few) + prefetch)
 
     let broker: PrivateBroker
@@ -59,7 +59,7 @@ final class FaultScene {
     let brokerRelay: FaultRelay
     let apnsRelay: FaultRelay
     let blows: Int
-    // Set once, at the end of init, which needs the rest for it.
+    // Set once, at the end of init, because it needs the other properties.
     private(set) var run: FaultRun!
 
     fileprivate init(_ fault: Fault, _ count: Int, _ broker: PrivateBroker) throws {
@@ -71,7 +71,7 @@ final class FaultScene {
         blows = fault.blows(count)
         var settings = Stage.Settings()
         settings.prefetch = Self.prefetch
-        // Connects to APNs are not what is tried here.
+        // The rate of connects to APNs is not under test.
         settings.more = "apns: { connections: { per_minute: 6000 } }"
         fault.settings(self, &settings)
         var load = FaultRun.Load(count: count)
@@ -86,13 +86,13 @@ final class FaultScene {
         apnsRelay.stop()
     }
 
-    /// The broker's address by way of the relay.
+    /// The broker's address through the relay.
     var relayedBroker: String {
         guard let end = broker.url.lastIndex(of: ":") else { return broker.url }
         return "\(broker.url[..<end]):\(brokerRelay.port)/%2f"
     }
 
-    /// Lets what goes through a relay vanish until the worker has tried so many new connections.
+    /// A relay swallows all bytes until the worker has tried so many new connections.
     func blackHole(_ relay: FaultRelay, connects: Int) throws {
         let before = relay.accepted
         var conduct = FaultRelay.Conduct()
@@ -102,14 +102,14 @@ final class FaultScene {
             relay.accepted >= before + connects ? true : nil
         }
         relay.behave(FaultRelay.Conduct())
-        // What began in it would wait for the end of its patience.
+        // Connections begun meanwhile would wait for their timeout.
         relay.reset()
     }
 
-    /// Two seconds without publishes, counted from when the worker felt it.
+    /// Two seconds without publishes, counted from the worker's first blocked publish.
     ///
-    /// RabbitMQ tells only who publishes. So the worker is frozen while the alarm is raised, which may take longer than
-    /// the load, and one request more waits for it: then it has a result to publish afterwards for certain.
+    /// RabbitMQ notifies only publishing connections. So the worker is frozen while the alarm is raised, which may take
+    /// longer than the load, and one more request waits for it: it has a result to publish afterwards.
     func alarm() throws {
         run.worker.signal(SIGSTOP)
         let before = Self.blocks(of: run.worker)
@@ -119,23 +119,23 @@ final class FaultScene {
             try eventually("the worker's word for it; \(run.worker.report)", within: .seconds(60)) {
                 Self.blocks(of: run.worker) > before ? true : nil
             }
-            // How long the alarm lasts: a part of the fault, and no wait for anything.
+            // The length of the alarm: a part of the fault, not a wait for a condition.
             Thread.sleep(forTimeInterval: 2)
             try broker.control("set_vm_memory_high_watermark", "0.3")
         }
     }
 
-    /// How often it has said that the broker blocks it.
+    /// How often the worker has logged that the broker blocks it.
     private static func blocks(of worker: ChildProcess) -> Int {
         worker.text(.errors).split(separator: "\n").count { $0.contains("the broker blocks publishing") }
     }
 
-    /// Deletes the queues in a moment in which the worker holds all that was in them, and makes them anew.
+    /// Deletes and redeclares the queues at a moment when the worker holds all their messages.
     func deleteQueues() throws {
         try run.publisher.pause()
         for queue in [stage.quorumQueue, stage.classicQueue] {
             try eventually("an empty queue; \(run.worker.report)", within: .seconds(60)) {
-                // What does not answer in time has a count of 0, too.
+                // A queue that does not reply in time has a count of 0, too.
                 try stage.client.count(queue) == 0 && !stage.client.reject(queue, requeue: true) ? true : nil
             }
             try stage.client.ask(.deleteQueue(queue))
@@ -144,7 +144,7 @@ final class FaultScene {
         run.publisher.resume()
     }
 
-    /// How long a delivery may stay unacknowledged on channels that begin from now on.
+    /// The delivery timeout of channels opened from now on.
     func setConsumerTimeout(_ limit: Duration) throws {
         try broker.control(
             "eval", "application:set_env(rabbit, consumer_timeout, \(limit.components.seconds * 1000)).")

@@ -5,29 +5,29 @@ import Simulator
 import TestSupport
 import Testing
 
-/// One load through a worker, or several, while something goes wrong, and what is left of it afterwards.
+/// One load through one or more workers during a fault, and its accounting afterwards.
 final class FaultRun {
     static let count = 6000
 
-    /// What is published.
+    /// The published requests.
     struct Load {
         var count = FaultRun.count
-        /// A second.
+        /// Per second.
         var rate = 2000
-        /// What is special about some of the requests.
+        /// Changes to some of the requests.
         var change: @Sendable (Int, inout Publication) -> Void = { _, _ in }
-        /// Which of them get no result, because nobody can be told: they end as dead letters.
+        /// Requests without a result, because their reply queue does not exist: they end as dead letters.
         var isUnanswerable: @Sendable (Int) -> Bool = { _ in false }
     }
 
     let stage: Stage
     let load: Load
     let publisher: LoadPublisher
-    /// The processes; each keeps its place when another takes over from it.
+    /// The processes; a successor takes the place of its predecessor.
     private(set) var workers: [ChildProcess] = []
     private let settings: [Stage.Settings]
     private var conservation: Conservation
-    /// Requests that are not of the load.
+    /// Requests that are not part of the load.
     private var extras = 0
 
     /// Starts the workers, then the load: every other request goes to the quorum queue, the others to the classic one.
@@ -50,7 +50,7 @@ final class FaultRun {
     /// The first of them.
     var worker: ChildProcess { workers[0] }
 
-    /// Waits until APNs has accepted a share of the load: then the next fault has something to hit.
+    /// Waits until APNs has accepted a share of the load, so that the next fault hits requests in flight.
     func waitUntilAccepted(_ share: Double) throws {
         let goal = Int(share * Double(load.count))
         try eventually("\(goal) accepted; \(stage.simulator.ledger.statistics); \(worker.report)", within: .seconds(60))
@@ -59,12 +59,12 @@ final class FaultRun {
         }
     }
 
-    /// Publishes a request that is not of the load, and waits for its result, which goes to a queue of its own: no sum
-    /// has it, unless a broker that is killed brings it back later.
+    /// Publishes a request that is not part of the load, and waits for its result in a separate queue. No total
+    /// includes it, unless a killed broker redelivers it.
     ///
     /// - Parameter meanwhile: runs when the broker has the request.
     func sendOneMore(_ meanwhile: () throws -> Void = {}) throws {
-        // A device token of its own, too.
+        // A separate device token, too.
         let index = load.count + extras
         extras += 1
         let replies = "\(stage.name).extra.\(index)"
@@ -77,7 +77,7 @@ final class FaultRun {
         try stage.client.ask(.deleteQueue(replies))
     }
 
-    /// SIGKILL, then another worker if somebody is to take its place.
+    /// SIGKILL, then a replacement if requested.
     func killWorker(_ place: Int = 0, isReplaced: Bool = true) throws {
         workers[place].signal(SIGKILL)
         try workers[place].waitForExit()
@@ -97,7 +97,7 @@ final class FaultRun {
         #expect(exit == .exited(0), "\(worker.report)")
     }
 
-    /// Waits until every request is accounted for, ends the workers in order, and collects what lies in the queues.
+    /// Waits until every request is accounted for, ends the workers in order, and collects the queues' messages.
     func finish() throws -> Conservation {
         conservation.repeated = try publisher.finish()
         try collectAnswers()
@@ -124,7 +124,7 @@ final class FaultRun {
         }
     }
 
-    /// A number of the last line of each worker, such as `uncertain`; they have ended.
+    /// A number from the last log line of each ended worker, such as `uncertain`.
     func totals(_ name: String) throws -> [Int] {
         try workers.map { try Self.total(name, of: $0) }
     }
@@ -139,15 +139,15 @@ final class FaultRun {
         return try #require(word.flatMap { Int($0.dropFirst(name.count + 1)) }, "\(worker.report)")
     }
 
-    /// How much a fault may cost.
+    /// The permitted cost of a fault.
     struct Limits {
-        /// Notifications that reach a device once more.
+        /// Notifications that reach a device again.
         var duplicatePushes = 0
-        /// Results that come once more.
+        /// Results that are published again.
         var duplicateResults = 0
     }
 
-    /// Checks what holds after every fault, and says what the fault cost.
+    /// Checks the invariants after a fault, and returns its cost.
     @discardableResult
     func check(
         _ conservation: Conservation, _ fault: String, _ limits: Limits = Limits(),

@@ -4,7 +4,7 @@ import Simulator
 import TestSupport
 import Testing
 
-/// Every class of faults that one machine can make.
+/// Every class of faults that one machine can produce.
 extension Fault {
     static var all: [Fault] {
         workers + broker + queues + apns + publishes + [everything]
@@ -18,7 +18,7 @@ extension Fault {
         var none = Fault(name: "no fault")
         none.check = { #expect($1.outcomes == ["accepted": $1.count]) }
 
-        // Nobody but the dead worker knew what it had sent: that is what it held.
+        // Only the dead worker knew which of its unsettled requests it had sent.
         var kill = Fault(name: "worker: SIGKILL")
         kill.blow = { try $0.run.killWorker() }
         kill.limits = { FaultRun.Limits(duplicatePushes: $0.blows * held, duplicateResults: $0.blows * held) }
@@ -29,10 +29,10 @@ extension Fault {
         return [none, kill, drain]
     }
 
-    // MARK: The way to the broker, and the broker
+    // MARK: Broker and network
 
     private static var broker: [Fault] {
-        // The worker knows what it has sent, and recognises what the broker delivers again.
+        // The worker recognises redeliveries of the requests that it has sent.
         let resultsOnly = { (scene: FaultScene) in FaultRun.Limits(duplicateResults: scene.blows * held) }
 
         var reset = Fault(name: "broker: connections reset")
@@ -67,8 +67,8 @@ extension Fault {
             try $0.broker.start()
         }
 
-        // It forgets acknowledgements that it had not written yet, and that it had delivered what they were for: that
-        // comes as if it were new. How many, its disk decides.
+        // The broker forgets unwritten acknowledgements, and that it had delivered their messages: they are delivered
+        // as new. How many depends on its disk.
         kill.limits = { FaultRun.Limits(duplicatePushes: $0.run.load.count, duplicateResults: $0.run.load.count) }
 
         var alarm = Fault(name: "broker: memory alarm", interval: 2000)
@@ -118,16 +118,16 @@ extension Fault {
         return [delete, timeout, poison]
     }
 
-    // MARK: APNs and the way to it
+    // MARK: APNs and its network
 
     private static var apns: [Fault] {
         let accepted = { (_: FaultScene, end: Conservation) in #expect(end.outcomes == ["accepted": end.count]) }
-        // Whether a request that was open was worked on is unknown: it is sent again.
+        // Whether APNs processed an open request is unknown: it is sent again.
         let uncertain = { (scene: FaultScene) in
             FaultRun.Limits(duplicatePushes: try scene.run.total("uncertain"))
         }
 
-        // Streams above the last-stream-id were certainly not worked on.
+        // Streams above the last-stream-id were certainly not processed.
         var goaways = Fault(name: "APNs: GOAWAY on every connection, after 150 requests", interval: 500)
         goaways.script = "token *: delay 20ms..200ms\nafter 150 requests: goaway Shutdown last=before"
         goaways.blow = { scene in
@@ -219,7 +219,7 @@ extension Fault {
         return [returned, closing]
     }
 
-    // MARK: One after the other
+    // MARK: Sequences
 
     private static var everything: Fault {
         var all = Fault(name: "cut, restart, SIGKILL, GOAWAY, alarm, SIGKILL of the broker in a row", interval: 4000)
@@ -235,7 +235,7 @@ extension Fault {
             try scene.broker.kill()
             try scene.broker.start()
         }
-        // A dead broker alone may cost any number.
+        // A killed broker alone may cost any number.
         all.limits = { FaultRun.Limits(duplicatePushes: $0.run.load.count, duplicateResults: $0.run.load.count) }
         return all
     }

@@ -1,4 +1,4 @@
-/// What one class of faults has cost.
+/// The cost of one class of faults.
 struct LedgerRow: CustomStringConvertible {
     var fault: String
     /// Requests; each is counted once in all of these.
@@ -8,7 +8,7 @@ struct LedgerRow: CustomStringConvertible {
     /// In a request queue or a retry queue.
     var queued = 0
     var lost = 0
-    /// Notifications that a device got although it had got them, and results beyond the first.
+    /// Notifications that a device received again, and results beyond the first.
     var duplicatePushes = 0
     var duplicateResults = 0
 
@@ -23,7 +23,7 @@ struct LedgerRow: CustomStringConvertible {
         """
     }
 
-    /// A table in Markdown with the sums in its last line.
+    /// A Markdown table with the totals in its last line.
     static func table(_ rows: [LedgerRow]) -> String {
         var sum = LedgerRow(fault: "all")
         for row in rows {

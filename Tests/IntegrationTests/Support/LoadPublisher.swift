@@ -4,19 +4,19 @@ import Synchronization
 import System
 import TestSupport
 
-/// Publishes a load on a thread of its own, whatever happens to the broker: what was not confirmed is published again.
+/// Publishes a load on a separate thread through all broker faults: unconfirmed messages are published again.
 final class LoadPublisher: Sendable {
     fileprivate struct Progress {
         /// Messages that were written, each counted once.
         var published = 0
         /// Messages that were written more than once.
         var repeated: Set<Int> = []
-        /// Nothing is published, and nothing waits for its confirm.
+        /// Publishing is paused, and no confirm is outstanding.
         var isAtRest = false
         var failure: String?
     }
 
-    /// What the thread shares with whoever waits for it.
+    /// The state shared by the thread and its callers.
     fileprivate final class Shared: Sendable {
         let progress = Mutex(Progress())
     }
@@ -45,7 +45,7 @@ final class LoadPublisher: Sendable {
         }
     }
 
-    /// How many messages were written so far.
+    /// The number of messages written so far.
     var published: Int { shared.progress.withLock { $0.published } }
 
     /// Publishes nothing until ``resume()``. When this returns, the broker has confirmed all that was published.
@@ -60,10 +60,10 @@ final class LoadPublisher: Sendable {
         pauses.post(false)
     }
 
-    /// Waits until the broker has confirmed everything. To be called exactly once.
+    /// Waits until the broker has confirmed everything. Call exactly once.
     ///
-    /// - Returns: the messages that were written more than once, because a connection ended before their confirm came:
-    ///   there may be two of each.
+    /// - Returns: the messages written more than once, because a connection ended before their confirm: there may be
+    ///   two of each.
     func finish() throws -> Set<Int> {
         thread.join()
         let progress = shared.progress.withLock { $0 }
@@ -72,9 +72,9 @@ final class LoadPublisher: Sendable {
     }
 }
 
-/// What lives on the thread.
+/// The state on the thread.
 private final class Publishing: LoopOwner {
-    /// Confirms that may be outstanding.
+    /// The limit of outstanding confirms.
     private static let window = 500
     private static let patience = Duration.seconds(150)
 
@@ -88,7 +88,7 @@ private final class Publishing: LoopOwner {
     private var limiter: RateLimiter
     private var next = 0
     private var confirmed = 0
-    /// Messages without a confirm, by the number of their publish.
+    /// Unconfirmed messages, by the number of their publish.
     private var unconfirmed: [UInt64: Int] = [:]
     private var again: [Int] = []
     var isPaused = false

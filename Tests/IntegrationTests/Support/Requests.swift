@@ -1,6 +1,6 @@
 import AMQP
 
-/// The requests of one test: each has a number, which its message id and its device token tell.
+/// The requests of one test: each has a number, which its message id and its device token contain.
 struct Requests: Sendable {
     static let topic = "com.example.ledger"
 
@@ -16,7 +16,7 @@ struct Requests: Sendable {
         return Int(String(decoding: id.dropFirst(run.utf8.count + 1), as: UTF8.self))
     }
 
-    /// A device token for each message; a first digit of 7 means nothing to the simulator.
+    /// A device token for each message; the simulator has no rule for a first digit of 7.
     static func deviceToken(_ index: Int, beginning: String = "7") -> String {
         let digits = String(index, radix: 16)
         return beginning + String(repeating: "0", count: 64 - beginning.count - digits.count) + digits
@@ -26,7 +26,7 @@ struct Requests: Sendable {
         Int(String(decoding: token.suffix(8), as: UTF8.self), radix: 16)
     }
 
-    /// A good envelope.
+    /// A valid envelope.
     static func body(_ index: Int, topic: String = topic, beginning: String = "7") -> String {
         """
         {"device-token":"\(deviceToken(index, beginning: beginning))","apns-topic":"\(topic)","apns-push-type":"alert",\

@@ -5,16 +5,16 @@ import System
 import TLS
 import TestSupport
 
-/// What stands around the worker of one test: queues of its own on a broker, a simulator in this process, a signing
-/// key, a folder for configurations.
+/// The environment of one test's worker: private queues on a broker, a simulator in this process, a signing key, a
+/// folder for configurations.
 ///
-/// APNs answers after a few milliseconds, so that requests are in flight whenever something happens.
+/// APNs responds after a few milliseconds, so that requests are in flight during each fault.
 final class Stage {
     static let keyID = "LEDGER1234"
-    /// Of ``otherKeyFile``.
+    /// The key ID of ``otherKeyFile``.
     static let otherKeyID = "OTHER12345"
     static let teamID = "TEAM123456"
-    /// Unsettled deliveries that a worker thread may hold of each queue.
+    /// The prefetch of each queue and worker thread.
     static let prefetch = 300
 
     let url: String
@@ -23,7 +23,7 @@ final class Stage {
     let client: BrokerClient
     let simulator: SimulatorServer
     let directory: TemporaryDirectory
-    /// Of both types, because what a queue remembers of its deliveries differs.
+    /// Of both types, because they count deliveries differently.
     let quorumQueue: String
     let classicQueue: String
     let resultQueue: String
@@ -31,12 +31,12 @@ final class Stage {
     let binary: String
     private let keyFile: String
     let otherKeyFile: String
-    /// What the simulator's clients have to trust.
+    /// The authority that the simulator's clients must trust.
     let authorityFile: String
 
     /// - Parameters:
     ///   - url: the shared broker's if `nil`.
-    ///   - script: how the simulator misbehaves.
+    ///   - script: the simulator's faults.
     init(broker url: String? = nil, script: String = "token *: delay 2ms..20ms") throws {
         guard let url = url ?? TestEnvironment.broker, let binary = TestEnvironment.binary else {
             throw TestSupportError(TestEnvironment.hint)
@@ -70,7 +70,7 @@ final class Stage {
         simulator.stop()
     }
 
-    /// The quorum queues as users make them, the others as users may have them.
+    /// Quorum queues as users create them, the others as users may have them.
     func makeQueues() throws {
         let file = try write(Settings(queues: [quorumQueue]), to: "topology.yaml")
         try ChildProcess.run(binary, ["topology", "--config", file, "--apply"])
@@ -95,12 +95,12 @@ final class Stage {
         Self.retryDelays.map { "\(queue).retry.\($0)s" }
     }
 
-    /// Those that are quorum queues.
+    /// The quorum queues among them.
     var quorumQueues: [String] {
         [quorumQueue, resultQueue, deadLetterQueue]
     }
 
-    /// Removes the queues, which others may share a broker with.
+    /// Removes the queues, as the broker may be shared.
     func removeQueues() throws {
         let retries = retryQueues(of: quorumQueue) + retryQueues(of: classicQueue)
         for queue in [quorumQueue, classicQueue, resultQueue, deadLetterQueue] + retries {
@@ -110,7 +110,7 @@ final class Stage {
 
     // MARK: Configurations
 
-    /// What a configuration says, apart from what all have in common.
+    /// The settings of a configuration that differ between tests.
     struct Settings {
         var queues: [String]?
         var broker: String?
@@ -121,17 +121,17 @@ final class Stage {
         var pace = "null"
         var isSingleActive = false
         var decoder = "auto"
-        /// Paths; the right ones if `nil`.
+        /// Paths; the correct ones if `nil`.
         var authorityFile: String?
         var keyFile: String?
         var keyID = Stage.keyID
         /// `retry.max_attempts`.
         var attempts = 6
-        /// Where APNs is; the simulator's if `nil`.
+        /// The endpoint of APNs; the simulator's if `nil`.
         var apnsPort: UInt16?
         /// YAML for the section `broker`.
         var moreBroker = ""
-        /// YAML; off so that workers of one host do not meet at one port.
+        /// YAML; off so that workers on one host do not collide on one port.
         var admin = "null"
         /// YAML for more apps.
         var moreApps = ""

@@ -15,7 +15,7 @@ struct DashboardPageTests {
     }
 
     @Test(
-        "Its policy lets nothing in but its own style and script, by their hashes, and its own server",
+        "Its policy permits only its own style and script, by their hashes, and its own server",
         arguments: ["style", "script"])
     func policy(tag: String) throws {
         let digest = Digest.sha256(Array(try Self.content(of: tag).utf8))
@@ -26,15 +26,15 @@ struct DashboardPageTests {
         #expect(!DashboardPage.document.policy.contains("unsafe"))
     }
 
-    @Test("It names no address outside: nothing is loaded from elsewhere")
+    @Test("It names no external address: nothing is loaded from elsewhere")
     func addresses() {
         let addresses = DashboardPage.document.html.matches(of: #/https?:\/\/[^'"\s]+/#).map { String($0.output) }
-        // A name space and no address.
+        // A namespace, not an address.
         #expect(Set(addresses) == ["http://www.w3.org/2000/svg"])
     }
 
     @Test(
-        "Its script makes no markup and no code out of text, whoever the text is from",
+        "Its script makes no markup and no code out of text, whatever its source",
         arguments: ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc"])
     func markup(name: String) throws {
         #expect(!(try Self.content(of: "script").contains(name)))

@@ -41,7 +41,7 @@ struct StatePageTests {
         try #require(object[key] as? [Object], "\(key)")
     }
 
-    /// Each `"key"` of an object and of all that it holds, as `a.b`; what an array holds counts as its own.
+    /// Each `"key"` of an object and its descendants, as `a.b`; an array's elements count as its own.
     private static func keys(_ value: Any, _ path: String = "") -> Set<String> {
         if let array = value as? [Any] { return array.reduce(into: []) { $0.formUnion(keys($1, path)) } }
         guard let object = value as? Object else { return [] }
@@ -52,7 +52,7 @@ struct StatePageTests {
         }
     }
 
-    @Test("It has each key of the documentation, and no other, whatever has happened")
+    @Test("It has each documented key, and no other, in any state")
     func keys() throws {
         let rows = try DocumentationPage("reference/state.md").table("| key | type | says |").map {
             $0[0].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
@@ -70,7 +70,7 @@ struct StatePageTests {
         #expect(rows.count == Set(rows).count)
     }
 
-    @Test("Its totals are those of the metrics, and each connection's streams and permits are there")
+    @Test("Its totals match the metrics, and each connection has its streams and permits")
     func load() throws {
         let world = try World(script: "token dead*: 410 Unregistered\ntoken *: delay 50ms")
         try world.start()
@@ -115,7 +115,7 @@ struct StatePageTests {
         #expect(queue["consumers"] as? Int == 1)
     }
 
-    @Test("An app that is paused says why, and each has its credential's age or end")
+    @Test("A paused app has the cause, and each app its credential's age or expiration")
     func apps() throws {
         let world = try World(script: "token *: 403 InvalidProviderToken")
         try world.start()
@@ -132,7 +132,7 @@ struct StatePageTests {
         #expect(apps[1]["certificate_expires_in_seconds"] as? Int == 86_400)
     }
 
-    @Test("A connection that APNs leaves says its reason, and its pool still does when it is gone")
+    @Test("A connection closed by APNs has its reason, and its pool keeps it afterwards")
     func goaway() throws {
         let world = try World(script: "after 5 requests: goaway Shutdown\ntoken *: delay 2s")
         try world.start()
@@ -151,7 +151,7 @@ struct StatePageTests {
         #expect(ago >= 20)
     }
 
-    @Test("No device token and no payload is in it")
+    @Test("It contains no device token and no payload")
     func secrecy() throws {
         let world = try World(script: "token *: 400 BadDeviceToken")
         try world.start()

@@ -36,7 +36,7 @@ struct HealthTests {
         #expect(self.health(world).apps.map(\.authenticated) == [1, 1])
     }
 
-    @Test("Without the broker it is not, and says what is missing, until the broker is back")
+    @Test("Without the broker it is not ready, and reports what is missing, until the broker is back")
     func broker() throws {
         let world = try World()
         try world.start()
@@ -67,7 +67,7 @@ struct HealthTests {
         #expect(health(world).isReady)
     }
 
-    @Test("An app that is paused is not usable, with its cause; another one is enough to be ready")
+    @Test("A paused app is not usable, with its cause; another app is enough to be ready")
     func paused() throws {
         let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
         try world.start()
@@ -93,7 +93,7 @@ struct HealthTests {
             health(world).missing == [problem, problem.replacing("example.app", with: "example.other")])
     }
 
-    @Test("An app that may not manage channels is usable for devices all the same")
+    @Test("An app that may not manage channels is still usable for devices")
     func channelsPaused() throws {
         let world = try World(script: "operation create: 400 TopicDisallowed") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
@@ -107,7 +107,7 @@ struct HealthTests {
         #expect(health.isReady && health.apps[0].isUsable)
     }
 
-    @Test("Workers that have not begun, have ended or do not answer are missing, and so is one that drains")
+    @Test("Workers that have not started, have ended or do not respond are missing, and so is a draining one")
     func workers() throws {
         let world = try World()
         try world.start()
@@ -121,7 +121,7 @@ struct HealthTests {
         #expect(missing { _ in }.contains("draining"))
     }
 
-    @Test("Its JSON says all of that")
+    @Test("Its JSON contains all of that")
     func json() throws {
         let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
         try world.start()

@@ -13,14 +13,14 @@ struct WorkerWatchTests {
         start + .milliseconds(Int64(seconds * 1000))
     }
 
-    /// Any snapshot, of a worker without anything.
+    /// Any snapshot, here of an idle worker.
     private func snapshot() throws -> WorkerSnapshot {
         let world = try World()
         try world.start()
         return try #require(world.worker).snapshot(at: world.moment)
     }
 
-    @Test("Who wants to know waits for every worker's answer, and no longer than a second")
+    @Test("A caller waits for every worker's response, and no longer than a second")
     func waiting() throws {
         let snapshot = try snapshot()
         var watch = WorkerWatch(workers: 2, at: start)
@@ -34,13 +34,13 @@ struct WorkerWatchTests {
         #expect(watch.want(at: at(3)) == [0, 1])
         watch.answered(0, snapshot, at: at(3))
         watch.answered(1, snapshot, at: at(3))
-        // The first worker owes the newer answer.
+        // The first worker still owes the newer response.
         #expect(watch.isComplete(at: at(3)) == false)
         watch.answered(0, snapshot, at: at(3.1))
         #expect(watch.isComplete(at: at(3.1)) == true)
     }
 
-    @Test("Another who wants to know gets an answer that was asked for after that, and nobody waits longer for it")
+    @Test("A second caller gets a response to a later request, and the first does not wait longer for it")
     func second() throws {
         let snapshot = try snapshot()
         var watch = WorkerWatch(workers: 1, at: start)
@@ -51,7 +51,7 @@ struct WorkerWatchTests {
         #expect(watch.isComplete(at: at(2)) == true)
     }
 
-    @Test("A worker that does not answer is asked twice and not more, and is stuck after ten seconds until it answers")
+    @Test("A silent worker is asked at most twice, and is stuck after ten seconds until it responds")
     func stuck() throws {
         let snapshot = try snapshot()
         var watch = WorkerWatch(workers: 2, at: start)

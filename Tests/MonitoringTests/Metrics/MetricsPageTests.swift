@@ -34,7 +34,7 @@ struct MetricsPageTests {
         try PrometheusPage(observation(world))
     }
 
-    @Test("The page has every metric of the table once, in its order, with its labels, also before anything happened")
+    @Test("The page has every metric of the table once, in order, with its labels, also before any event")
     func table() throws {
         let world = try World()
         for _ in 0..<2 {
@@ -50,7 +50,7 @@ struct MetricsPageTests {
         }
     }
 
-    @Test("It counts what APNs and the broker have seen")
+    @Test("It counts the requests of APNs and the messages of the broker")
     func load() throws {
         let world = try World(
             script:
@@ -96,7 +96,7 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_unsettled") == 0)
         #expect(page.sum("harebell_unconfirmed") == 0)
         #expect(page.sum("harebell_oldest_unsettled_seconds") == 0)
-        // Both apps have one key: the first one stands for them.
+        // Both apps share one key, so the connections count for the first.
         #expect(page.sum("harebell_connections", ["app": "com.example.app", "state": "ready"]) == 1)
         #expect(
             page.samples(of: "harebell_streams").map(\.labels) == [
@@ -105,7 +105,7 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_max_concurrent_streams", ["app": "com.example.app"]) == 1000)
     }
 
-    @Test("A timestamp that is still to come is not counted")
+    @Test("A timestamp in the future is not counted")
     func futureTimestamp() throws {
         let world = try World()
         try world.start()
@@ -116,7 +116,7 @@ struct MetricsPageTests {
         #expect(try page(world).sum("harebell_queue_wait_seconds_count") == 0)
     }
 
-    @Test("What waits for a connection is counted, and for how long")
+    @Test("Requests that wait for a connection are counted, with their waiting time")
     func waiting() throws {
         let world = try World()
         world.isAPNsDown = true
@@ -137,7 +137,7 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_limiter_wait_seconds_count") == 2)
     }
 
-    @Test("A token that open connections took or refused is counted, and its end shows")
+    @Test("A renewed token is counted as accepted or refused, and its remaining time shows")
     func secrets() throws {
         let world = try World()
         try world.start()
@@ -152,7 +152,7 @@ struct MetricsPageTests {
         seen.passwordExpiresIn = 12
         let page = try PrometheusPage(seen)
         #expect(page.sum("harebell_broker_secret_expiry_seconds") == 12)
-        // The connections that consume and publish; the others are not open.
+        // The consuming and the publishing connection; the others are not open.
         #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "renewed"]) == 2)
         #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "refused"]) == 2)
         #expect(world.broker.engines.isEmpty)
@@ -160,7 +160,7 @@ struct MetricsPageTests {
         #expect(world.pass(atMost: .seconds(60)) { world.broker.engines.count == 2 })
     }
 
-    @Test("A paused app has its cause, and what it holds; the others have none")
+    @Test("A paused app has its cause and its held requests; the others have none")
     func paused() throws {
         let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
         try world.start()
@@ -180,7 +180,7 @@ struct MetricsPageTests {
         #expect(page.samples(of: "harebell_provider_token_age_seconds").count == 1)
     }
 
-    @Test("One topic in two environments is two series, and one that cannot be reached shows")
+    @Test("One topic in two environments is two series, and an unreachable one shows")
     func environments() throws {
         let world = try World {
             $0.apps[1].topic = $0.apps[0].topic
@@ -197,7 +197,7 @@ struct MetricsPageTests {
         }
         #expect(sum("harebell_connections", .production, ["app": "com.example.app", "state": "ready"]) == 1)
         #expect(sum("harebell_connections", .development, ["app": "com.example.app", "state": "ready"]) == 0)
-        // The same series make the alert fire in the test of the rules.
+        // The same series trigger the alert in the test of the rules.
         let rules = try Self.file("deploy/prometheus/alerts.test.yaml")
         for environment in Environment.allCases {
             let count = try #require(sum("harebell_connections", environment, ["state": "ready"]))
@@ -217,7 +217,7 @@ struct MetricsPageTests {
         }
     }
 
-    @Test("A standstill shows, with what it leaves in force and what was given back")
+    @Test("A suspension shows, with the pauses in force and the requeued messages")
     func standstill() throws {
         let world = try World(script: "token 9*: delay 20s") { $0.hold = .seconds(60) }
         try world.start()
@@ -244,7 +244,7 @@ struct MetricsPageTests {
         #expect(standing.sum("harebell_held_too_long_total") == 0)
     }
 
-    @Test("A queue says how many messages wait in it, and not those that are here")
+    @Test("A queue's depth counts its ready messages, and not the worker's")
     func depth() throws {
         let world = try World(script: "token *: silence")
         try world.start()
@@ -254,7 +254,7 @@ struct MetricsPageTests {
         worker.countMessages(at: world.moment)
         world.settle()
         #expect(try page(world).sum("harebell_queue_messages", ["queue": "push.requests"]) == 7)
-        // Not asked again at once, but when some time has passed; and that is no sign of a stalled consumer.
+        // The depth is not queried again at once, but after some time; that does not mean a stalled consumer.
         try world.request(Self.body("7", 17), id: "m17")
         worker.countMessages(at: world.moment)
         world.settle()
@@ -270,7 +270,7 @@ struct MetricsPageTests {
         #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
     }
 
-    @Test("GOAWAYs are counted by reason, also those of pools that a reload took away")
+    @Test("GOAWAYs are counted by reason, also those of pools that a reload removed")
     func goaways() throws {
         let world = try World(script: "after 2 requests: goaway\n")
         try world.start()
@@ -292,7 +292,7 @@ struct MetricsPageTests {
         #expect(after >= before)
     }
 
-    @Test("Two workers add up")
+    @Test("The metrics of two workers are added")
     func workers() throws {
         let world = try World()
         try world.start()
@@ -306,7 +306,7 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_publishing") == 2)
     }
 
-    @Test("What is asked for and ordered over HTTP, and what the process uses, is what was counted")
+    @Test("HTTP requests, commands and the process's usage are counted")
     func process() throws {
         var observation = observation(try World())
         observation.admin.requests = [

@@ -1,9 +1,9 @@
 import Admin
 import Monitoring
 
-/// The metrics as the page in the documentation has them.
+/// The metrics in the form of the documentation page.
 enum MetricsReference {
-    /// A table in Markdown.
+    /// A Markdown table.
     static var markdown: String {
         let rows = Metric.all.map { metric in
             let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")

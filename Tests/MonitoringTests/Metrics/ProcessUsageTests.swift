@@ -6,7 +6,7 @@ import Testing
 
 @testable import Monitoring
 
-@Suite("What the kernel counts for the process")
+@Suite("Kernel statistics of the process")
 struct ProcessUsageTests {
     private static let units = ProcessUsage.Units(ticksPerSecond: 100, page: 4096)
     /// As in proc(5), from field 3 on.
@@ -18,7 +18,7 @@ struct ProcessUsageTests {
     }
 
     @Test(
-        "The status line is read by its fields, whatever the program is called",
+        "The status line is parsed by its fields, whatever the program's name",
         arguments: ["harebell", "a) R 1 (b", ""])
     func line(name: String) throws {
         let status = try #require(read("42 (\(name)) \(Self.fields)\n"))
@@ -29,7 +29,7 @@ struct ProcessUsageTests {
     }
 
     @Test(
-        "A line that says less, or nothing that could be, says nothing",
+        "A short or impossible status line yields nothing",
         arguments: [
             "", "42 (harebell", "42 (harebell)", "42 (harebell) S 1 2 3",
             "42 (harebell) S 1 7 7 0 -1 1 900 0 3 0 -5 0 0 0 20 0 4 0 98765 1 1",
@@ -44,7 +44,7 @@ struct ProcessUsageTests {
     }
 
     @Test(
-        "The soft limit of descriptors is read, and none where it is unlimited",
+        "The soft limit of descriptors is parsed, and an unlimited one is none",
         arguments: [
             (
                 "Limit                     Soft Limit           Hard Limit           Units     \n"
@@ -58,7 +58,7 @@ struct ProcessUsageTests {
         #expect(ProcessUsage.descriptorLimit(in: Array(text.utf8)) == expected)
     }
 
-    @Test("Of this process everything is known, and it is what the system says elsewhere")
+    @Test("All values of this process are known, and agree with other sources")
     func own() throws {
         let meter = ProcessMeter(at: SystemClock.now())
         let before = meter.read()
@@ -70,7 +70,7 @@ struct ProcessUsageTests {
         #expect(try #require(before.virtualBytes) > resident)
         let age = SystemClock.now().wall.milliseconds - (try #require(before.startedAt).milliseconds)
         #expect(age >= 0 && age < 24 * 3_600_000)
-        // Work shows: at least one tick of a processor.
+        // Work takes at least one clock tick of a processor.
         let used = try #require(before.cpu)
         var work: UInt64 = 1
         var after = before
@@ -83,7 +83,7 @@ struct ProcessUsageTests {
         #expect(after.startedAt == before.startedAt)
     }
 
-    @Test("A folder's entries are counted, those included that begin with dots, without the folder itself")
+    @Test("A folder's entries are counted, dot files included, without the folder itself")
     func folder() throws {
         let folder = try TemporaryDirectory()
         #expect(try Folder.count(folder.path) == 0)

@@ -35,7 +35,7 @@ struct APNsJudgeTests {
         APNsTarget.all(try World.configuration { $0.apps = apps })
     }
 
-    @Test("Apps share a look where it tells the same about them")
+    @Test("Apps share a check if its result is the same for them")
     func shared() throws {
         let targets = try targets([
             Self.app("one", endpoint: Self.apple, management: Self.channels, Self.key),
@@ -72,7 +72,7 @@ struct APNsJudgeTests {
     }
 
     @Test(
-        "An answer about channels judges the provider token",
+        "A response about channels judges the provider token",
         arguments: [
             (200, nil, ConnectionFinding.Severity.ok), (400, "FeatureNotEnabled", .ok),
             (403, "InvalidProviderToken", .wrong), (403, "ExpiredProviderToken", .wrong),
@@ -87,7 +87,7 @@ struct APNsJudgeTests {
         #expect(found.map(\.severity) == [.ok, severity])
     }
 
-    @Test("An answer elsewhere only says that APNs is there, and what is not APNs's is doubted")
+    @Test("Another response only shows that APNs is reachable, and a foreign one is doubted")
     func elsewhere() throws {
         let judge = try judge(Self.key, channels: false)
         for (status, reason) in [
@@ -99,7 +99,7 @@ struct APNsJudgeTests {
         #expect(judge.findings(about: APNsReply(status: 404)).map(\.severity) == [.warning])
     }
 
-    @Test("A certificate is judged wherever it is shown")
+    @Test("A certificate is checked wherever it is presented")
     func certificate() throws {
         for channels in [false, true] {
             let judge = try judge(Self.certificate, channels: channels)
@@ -110,7 +110,7 @@ struct APNsJudgeTests {
         }
     }
 
-    @Test("What cannot be reached is an error only where notifications go")
+    @Test("An unreachable host is an error only if notifications go there")
     func unreachable() throws {
         let error = APNsError(.transport, "lost")
         #expect(try judge(Self.key, channels: false).failure(error).severity == .unreachable)

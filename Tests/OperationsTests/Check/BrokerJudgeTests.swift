@@ -39,7 +39,7 @@ struct BrokerJudgeTests {
     }
 
     @Test(
-        "A version says what it can do",
+        "A version implies its features",
         arguments: [
             ("RabbitMQ", "3.10.8", ConnectionFinding.Severity.ok), ("RabbitMQ", "4.2.0-rc.1", .ok),
             ("RabbitMQ", "3.9.29", .warning), ("RabbitMQ", "2.8", .warning), ("RabbitMQ", "new", .note),
@@ -50,7 +50,7 @@ struct BrokerJudgeTests {
         #expect(finding.severity == severity && finding.text.hasPrefix("\(product) \(version)"))
     }
 
-    @Test("A version says which delivery limit quorum queues have")
+    @Test("A version implies the delivery limit of quorum queues")
     func meaning() {
         let texts = ["3.13.7", "4.0.5"].map { judge.version(ServerProperties(product: "RabbitMQ", version: $0)).text }
         #expect(texts[0] == "RabbitMQ 3.13.7: quorum queues have no delivery limit unless they are declared with one")
@@ -58,7 +58,7 @@ struct BrokerJudgeTests {
     }
 
     @Test(
-        "What a delivery limit means depends on the version",
+        "The meaning of a delivery limit depends on the version",
         arguments: [
             (nil, "3.13.7", ConnectionFinding.Severity.ok, "none, unless a policy sets one"),
             (
@@ -79,7 +79,7 @@ struct BrokerJudgeTests {
         #expect(limit.severity == severity && limit.text == text)
     }
 
-    @Test("A classic request queue has no limit, and one without a dead-letter exchange loses what is given up")
+    @Test("A classic request queue has no limit, and without a dead-letter exchange drops rejected messages")
     func classic() throws {
         let found = try findings(
             "push.requests",
@@ -102,7 +102,7 @@ struct BrokerJudgeTests {
         #expect(found.contains { $0.subject == "mirroring of push.requests" } == isPossible)
     }
 
-    @Test("A stream is wrong as a request queue, and a difference of type elsewhere a warning")
+    @Test("A stream is an error as a request queue, and another type elsewhere a warning")
     func stream() throws {
         let type = try difference("x-queue-type", "'quorum'", "'stream'")
         #expect(try findings("push.requests", [type]).map(\.severity) == [.wrong])
@@ -110,7 +110,7 @@ struct BrokerJudgeTests {
     }
 
     @Test(
-        "A request queue without a dead-letter exchange loses what comes back too often, which depends on the version",
+        "A request queue without a dead-letter exchange loses repeatedly returned requests, depending on the version",
         arguments: [
             (nil, "3.13.7", "a request that the broker gives up is lost"),
             (nil, "4.0.5", "the broker deletes a request that comes back more than 20 times"),
@@ -132,7 +132,7 @@ struct BrokerJudgeTests {
     }
 
     @Test(
-        "A retry queue that does not give back what it holds is wrong, another difference of it is not",
+        "A retry queue that does not return its messages is an error, another difference is not",
         arguments: [
             ("x-message-ttl", "'5000'", "'6000'", true),
             ("x-dead-letter-routing-key", "'push.requests'", "'other'", true),
@@ -144,12 +144,12 @@ struct BrokerJudgeTests {
         #expect(found.map(\.severity) == [isWrong ? .wrong : .warning])
     }
 
-    @Test("Only the queues of requests are told about delivery limits")
+    @Test("Delivery limits are checked for request queues only")
     func otherQueue() throws {
         #expect(try findings("push.dead", []).map(\.subject) == ["queue push.dead"])
     }
 
-    @Test("An exchange of one's own is not published to for a trial")
+    @Test("The check does not publish to a custom exchange")
     func exchanges() throws {
         let configuration = try World.configuration { $0.deadLetter.exchange = "push" }
         let remarks = BrokerJudge(configuration).remarks

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("ConnectionCheck")
 struct ConnectionCheckTests {
-    /// Lets a check run to its end, at most so long.
+    /// Runs a check to its end, within a time limit.
     private func reports(
         _ world: World, within limit: Duration = .seconds(120), lookedUp: @escaping LookedUp = { _ in nil }
     ) -> [ConnectionReport] {
@@ -31,7 +31,7 @@ struct ConnectionCheckTests {
         return world
     }
 
-    @Test("Where all is well nothing is wrong, nothing is sent to a device, and nothing lies in a queue")
+    @Test("A correct setup has no findings, sends nothing to a device, and leaves nothing in a queue")
     func fine() throws {
         let world = try worldWithQueues()
         let reports = reports(world) { $0.host == "broker" ? ["10.0.0.1", "10.0.0.2"] : nil }
@@ -46,7 +46,7 @@ struct ConnectionCheckTests {
         #expect(world.broker.violations.isEmpty)
     }
 
-    @Test("Whoever refuses connections is unreachable, and the rest is looked at all the same")
+    @Test("A peer that refuses connections is unreachable, and the rest is checked all the same")
     func refused() throws {
         let world = try worldWithQueues()
         world.isBrokerDown = true
@@ -62,7 +62,7 @@ struct ConnectionCheckTests {
         #expect(withoutAPNs[2].findings.map(\.severity) == [.warning], "it is needed for channels only")
     }
 
-    @Test("Whoever is silent is given up")
+    @Test("A silent peer is given up")
     func silent() throws {
         let world = try worldWithQueues()
         var silence = MemoryNetwork.Faults()
@@ -74,7 +74,7 @@ struct ConnectionCheckTests {
         #expect(reports[2].findings.map(\.severity) == [.warning], "\(reports[2])")
     }
 
-    @Test("A broker that takes no messages is a warning")
+    @Test("A broker that refuses messages is a warning")
     func blocked() throws {
         let world = try worldWithQueues()
         world.broker.setAlarm(true)
@@ -82,7 +82,7 @@ struct ConnectionCheckTests {
         #expect(findings.contains { $0.subject == "publishing" && $0.severity == .warning }, "\(findings)")
     }
 
-    @Test("A clock that is two hours ahead is found by the provider token")
+    @Test("A clock that is two hours ahead is detected by the provider token")
     func clock() throws {
         let world = try worldWithQueues()
         world.clockError = .seconds(7200)
@@ -90,7 +90,7 @@ struct ConnectionCheckTests {
         #expect(findings.contains { $0.subject == "credential" && $0.severity == .wrong }, "\(findings)")
     }
 
-    @Test("Many apps are looked at a few at a time, and all of them")
+    @Test("Many apps are checked a few at a time, and all of them")
     func many() throws {
         let world = try worldWithQueues { configuration in
             let app = configuration.apps[0]

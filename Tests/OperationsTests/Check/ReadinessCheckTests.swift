@@ -5,7 +5,7 @@ import Testing
 @testable import Configuration
 @testable import Operations
 
-/// The other end: sends its response to a complete request, then closes if it is to.
+/// The peer: sends its response to a complete request, then closes if it is to.
 private final class Peer: Engine {
     private let response: String
     private let closes: Bool
@@ -36,7 +36,7 @@ private final class Peer: Engine {
 struct ReadinessCheckTests {
     private let endpoint = Endpoint(host: "127.0.0.1", port: 9464)
 
-    /// What a check says of a peer; `nil` refuses the connection.
+    /// The result of a check with a peer; `nil` refuses the connection.
     private func result(
         of peer: Peer?, token: String? = nil
     ) throws -> Result<(status: Int, body: String), ReadinessCheck.Failure> {
@@ -60,7 +60,7 @@ struct ReadinessCheckTests {
         return failure.message
     }
 
-    @Test("the token is sent, and the status and the body are what the worker responds", arguments: [200, 503])
+    @Test("the token is sent, and the result has the worker's status and body", arguments: [200, 503])
     func response(status: Int) throws {
         let peer = Peer("HTTP/1.1 \(status) Text\r\nConnection: close\r\n\r\n{\"ready\": 1}\r\n\r\n")
         let response = try result(of: peer, token: "open-sesame").get()
@@ -71,7 +71,7 @@ struct ReadinessCheckTests {
     }
 
     @Test(
-        "what is not a response is reported with the key to correct",
+        "an invalid response is reported with the key to correct",
         arguments: ["", "HTTP/1.1 200 OK\r\n", "SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 no\r\n\r\n", "HTTP/1.\r\n\r\n"])
     func nonsense(text: String) throws {
         #expect(

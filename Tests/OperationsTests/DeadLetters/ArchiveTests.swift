@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The archive of dead letters")
 struct ArchiveTests {
-    // Made anew each time: the leak check does not see through the tagged pointers of a constant of this type.
+    // Built anew each time: the leak check does not follow the tagged pointers of a constant of this type.
     private static var odd: FieldTable {
         [
             "boolean": .boolean(true), "false": .boolean(false), "int8": .int8(.min), "uint8": .uint8(.max),
@@ -31,7 +31,7 @@ struct ArchiveTests {
         return try ArchivedMessage(line: line[...])
     }
 
-    @Test("A line brings back every property, every type of header and every byte of the body")
+    @Test("A line restores every property, every type of header and every byte of the body")
     func everything() throws {
         var properties = MessageProperties()
         properties.contentType = Array("application/json".utf8)
@@ -54,14 +54,14 @@ struct ArchiveTests {
         for body in [[], [0], Array((0...255).map { UInt8($0) }), Array("{\"aps\":{}}".utf8)] {
             let message = try roundTrip(properties, body)
             #expect(message.body == body)
-            // Encoded, because a NaN is not equal to itself.
+            // Compared in encoded form, because a NaN is not equal to itself.
             let (before, after) = (try properties.encoded(), try message.properties.encoded())
             #expect(before == after)
         }
         #expect(try roundTrip(MessageProperties(), []).properties == MessageProperties())
     }
 
-    @Test("In random walks what is read is what was written")
+    @Test("In random walks the decoded message equals the original")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
@@ -112,7 +112,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("What is published is persistent, and has nothing that makes the broker drop, refuse or reroute it")
+    @Test("A published message is persistent, without properties for which the broker drops, refuses or reroutes it")
     func publication() throws {
         var properties = MessageProperties()
         properties.deliveryMode = 1
@@ -131,7 +131,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "A line that is damaged is refused with the reason",
+        "A damaged line is refused with the reason",
         arguments: [
             ("", "expected a value at byte 0"), ("[]", "the line: expected an object"),
             ("{}", #"the line: expected "body""#), (#"{"properties":{},"body":"!"}"#, "body: expected base64"),
@@ -159,7 +159,7 @@ struct ArchiveTests {
         #expect(failure?.description == reason)
     }
 
-    @Test("Any single byte that is lost or changed is noticed, or changes nothing but text")
+    @Test("Any single byte lost or changed is detected, or changes only text")
     func fuzz() throws {
         let line = try ArchiveWriter.line(
             try DeadLetterSamples.delivery(Self.odd), from: DeadLetterSamples.queue)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("Orders about dead letters")
+@Suite("Dead-letter commands")
 struct DeadLetterOrderTests {
     private static let now = WallTime(milliseconds: 1_790_000_000_000)
 
@@ -11,7 +11,7 @@ struct DeadLetterOrderTests {
         try DeadLetterOrder(Array(body.utf8), replays: replays, at: Self.now)
     }
 
-    @Test("It says which, how many and how fast")
+    @Test("It selects messages, a limit and a rate")
     func whole() throws {
         let order = try order(
             """
@@ -30,7 +30,7 @@ struct DeadLetterOrderTests {
         #expect(order.rate == 20)
     }
 
-    @Test("What is missing or null chooses all, at the usual rate; a dry run and a look change nothing")
+    @Test("Missing or null fields select all, at the usual rate; a dry run and a listing change nothing")
     func short() throws {
         for body in ["{}", "{\"outcomes\":[],\"topic\":null,\"limit\":null,\"rate\":null}"] {
             let order = try order(body)
@@ -44,7 +44,7 @@ struct DeadLetterOrderTests {
     }
 
     @Test(
-        "What is no order is refused, and never taken for a wider one",
+        "An invalid command is refused, and never taken for a wider one",
         arguments: [
             "", "[]", "{", "{}{}", "null", "{\"outcome\":[\"rejected\"]}", "{\"outcomes\":\"rejected\"}",
             "{\"outcomes\":[\"refused\"]}", "{\"reasons\":[1]}", "{\"limit\":0}", "{\"limit\":-1}", "{\"limit\":1.5}",
@@ -56,7 +56,7 @@ struct DeadLetterOrderTests {
         #expect(throws: ArchiveFailure.self) { try order(body) }
     }
 
-    @Test("A look takes neither rate nor dry run")
+    @Test("A listing takes neither rate nor dry run")
     func look() {
         #expect(throws: ArchiveFailure.self) { try order("{\"rate\":5}", replays: false) }
         #expect(throws: ArchiveFailure.self) { try order("{\"dry_run\":true}", replays: false) }

@@ -12,7 +12,7 @@ struct DeadLetterReaderTests {
         DeadLetter(try DeadLetterSamples.delivery(headers), in: DeadLetterSamples.queue)
     }
 
-    @Test("A worker's says what became of it in headers")
+    @Test("A worker's dead letter has its outcome in headers")
     func ours() throws {
         let letter = try read(DeadLetterSamples.ours)
         #expect(letter.maker == .harebell)
@@ -27,7 +27,7 @@ struct DeadLetterReaderTests {
     }
 
     @Test(
-        "A broker's is read from the newest death, and not from the first-death headers",
+        "A broker's dead letter is parsed from the newest death, and not from the first-death headers",
         arguments: ["rejected", "expired", "maxlen", "delivery_limit"])
     func broker(reason: String) throws {
         let letter = try read(
@@ -42,7 +42,7 @@ struct DeadLetterReaderTests {
         #expect(letter.routingKey.map { Array($0) } == Array("push.a".utf8))
     }
 
-    @Test("A death in the dead-letter queue itself is not where it was before")
+    @Test("A death in the dead-letter queue itself is not the origin")
     func own() throws {
         let letter = try read(
             DeadLetterSamples.deaths(
@@ -52,7 +52,7 @@ struct DeadLetterReaderTests {
         #expect(letter.reason == "rejected")
     }
 
-    @Test("A request that the broker took out of a retry queue goes to where it was first")
+    @Test("A request that the broker removed from a retry queue goes to its request queue")
     func retried() throws {
         var headers = DeadLetterSamples.deaths(DeadLetterSamples.death("push.requests.retry.900s", "maxlen"))
         headers["harebell-queue"] = .string("push.requests")
@@ -63,7 +63,7 @@ struct DeadLetterReaderTests {
     }
 
     @Test(
-        "What says nothing, or nonsense, has no target",
+        "Missing or invalid information gives no target",
         arguments: [
             FieldTable(), ["x-death": .string("text")], ["x-death": .array([])], ["x-death": .array([.int32(1)])],
             ["x-death": .array([.table(["queue": .int32(1)])])], ["harebell-queue": .int32(1)],
@@ -77,7 +77,7 @@ struct DeadLetterReaderTests {
         #expect(letter.replays == 0)
     }
 
-    @Test("Numbers that make no sense count as none, and a delivery count is read")
+    @Test("Implausible numbers are ignored, and a delivery count is parsed")
     func numbers() throws {
         let letter = try read([
             "harebell-replays": .int32(-5), "x-delivery-count": .int64(7), "harebell-failed-at": .string("yesterday"),
@@ -88,7 +88,7 @@ struct DeadLetterReaderTests {
     }
 }
 
-@Suite("Choosing dead letters")
+@Suite("Selecting dead letters")
 struct DeadLetterFilterTests {
     private static let body =
         #"{"device-token":"00aa","apns-topic":"com.example.other","payload":{"aps":{"alert":"x"}}}"#
@@ -104,14 +104,14 @@ struct DeadLetterFilterTests {
         return filter.matches(DeadLetter(delivery, in: DeadLetterSamples.queue), delivery, reader)
     }
 
-    @Test("Nothing given chooses everything")
+    @Test("An empty filter selects everything")
     func empty() throws {
         #expect(DeadLetterFilter().isEmpty)
         #expect(try matches { _ in })
         #expect(try matches([:], body: "no JSON") { _ in })
     }
 
-    @Test("Of several values of one filter any will do, and of several filters each")
+    @Test("One filter matches any of its values, and several filters must all match")
     func several() throws {
         #expect(try matches { $0.reasons = ["Unregistered", "BadTopic"] })
         #expect(try !matches { $0.reasons = ["Unregistered"] })
@@ -127,7 +127,7 @@ struct DeadLetterFilterTests {
         #expect(try !matches { $0.origin = "other" })
     }
 
-    @Test("Since includes its moment, until does not, and what does not say when is not chosen")
+    @Test("Since includes its instant, until does not, and a message without a time is not selected")
     func times() throws {
         let failed = try #require(WallTime(rfc3339: "2026-11-21T22:27:40Z"))
         let later = WallTime(milliseconds: failed.milliseconds + 1)
@@ -139,7 +139,7 @@ struct DeadLetterFilterTests {
         #expect(try !matches([:]) { $0.until = later })
     }
 
-    @Test("The topic is read from its header, else from the body")
+    @Test("The topic is taken from its header, else from the body")
     func topics() throws {
         #expect(try matches { $0.topic = "com.example.other" })
         #expect(try !matches { $0.topic = "com.example.app" })
@@ -147,7 +147,7 @@ struct DeadLetterFilterTests {
         #expect(try !matches(body: "no JSON") { $0.topic = "com.example.other" })
     }
 
-    @Test("The environment is the request's own, else that of the app with its topic")
+    @Test("The environment is the request's, else that of the app with its topic")
     func environments() throws {
         #expect(try matches { $0.environment = .production })
         #expect(try !matches { $0.environment = .development })
@@ -157,14 +157,14 @@ struct DeadLetterFilterTests {
         #expect(try !matches(body: "no JSON") { $0.environment = .production })
     }
 
-    @Test("An id is the apns-id or the message id")
+    @Test("An ID filter matches the apns-id or the message id")
     func ids() throws {
         #expect(try matches { $0.id = "m-1" })
         #expect(try matches { $0.id = "123e4567-e89b-12d3-a456-426655440000" })
         #expect(try !matches { $0.id = "m-2" })
     }
 
-    @Test("Groups count what is the same, with the first and last time and the replays")
+    @Test("Groups count equal dead letters, with the first and last time and the replays")
     func groups() throws {
         var groups = DeadLetterGroups()
         var again = DeadLetterSamples.ours
@@ -185,7 +185,7 @@ struct DeadLetterFilterTests {
         #expect(sorted[0].group.mostReplays == 4)
     }
 
-    @Test("Many different headers do not make many groups")
+    @Test("Many different headers do not create many groups")
     func bounded() throws {
         var groups = DeadLetterGroups()
         for index in 0..<DeadLetterGroups.maximum + 7 {

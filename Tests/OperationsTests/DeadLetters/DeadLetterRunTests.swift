@@ -6,7 +6,7 @@ import Testing
 
 @testable import Operations
 
-@Suite("Runs over dead letters")
+@Suite("Dead-letter runs")
 struct DeadLetterRunTests {
     private let world: DeadLetterWorld
 
@@ -21,7 +21,7 @@ struct DeadLetterRunTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    @Test("A replay sends all back in their order, counted and marked, and acknowledges each")
+    @Test("A replay returns all in order, counted and marked, and acknowledges each")
     func replay() throws {
         try world.put(0..<500)
         let run = world.run()
@@ -38,7 +38,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 500)
     }
 
-    @Test("It ends when a busy quorum queue has taken its acknowledgements, which its channel would forget")
+    @Test("It ends when a busy quorum queue has applied its acknowledgements, which a closing channel would lose")
     func flush() throws {
         world.broker.putsAcksAside = true
         try world.put(0..<100)
@@ -49,7 +49,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 100)
     }
 
-    @Test("What the filter does not choose stays, in its order, and so does what is beyond the limit")
+    @Test("Messages outside the filter stay, in order, and so do those beyond the limit")
     func filter() throws {
         try world.put(0..<100) { index, headers in
             if index % 3 > 0 { headers["harebell-reason"] = .string("Other") }
@@ -66,7 +66,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 100)
     }
 
-    @Test("More that are not chosen than are held go to the end, none is lost and their order stays")
+    @Test("If more unselected messages come than it holds, they move to the end, none is lost and their order stays")
     func rotation() throws {
         try world.put(0..<300) { index, headers in
             if index % 10 > 0 { headers["harebell-reason"] = .string("Other") }
@@ -84,7 +84,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 300)
     }
 
-    @Test("What was held for long goes to the end before the broker ends the consumer")
+    @Test("Messages held for long move to the end before the broker's delivery timeout")
     func longRun() throws {
         try world.put(0..<120) { index, headers in
             if index == 0 { headers["harebell-reason"] = .string("Other") }
@@ -101,7 +101,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.target).count == 119)
     }
 
-    @Test("What was delivered often gets a fresh copy")
+    @Test("A message delivered often gets a fresh copy")
     func worn() throws {
         try world.put(0..<3) { index, headers in
             if index == 0 { headers["x-delivery-count"] = .int64(10) }
@@ -116,7 +116,7 @@ struct DeadLetterRunTests {
         #expect(headers?["harebell-outcome"] == .string("rejected"), "it is still the same dead letter")
     }
 
-    @Test("The rate is kept")
+    @Test("The rate limit is kept")
     func rate() throws {
         try world.put(0..<100)
         let run = world.run { $0.rate = 10 }
@@ -128,7 +128,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 100)
     }
 
-    @Test("A queue that is gone leaves the message, and what it is told goes on with the others")
+    @Test("A message for a deleted queue is left, and the replay continues with the others")
     func returned() throws {
         try world.put(0..<40) { index, headers in
             if index % 4 == 0 { headers["harebell-queue"] = .string(DeadLetterWorld.missing) }
@@ -142,7 +142,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 40)
     }
 
-    @Test("A queue that refuses leaves the message")
+    @Test("A message for a queue that refuses it is left")
     func nacked() throws {
         try world.put(0..<5)
         world.broker.declare(DeadLetterWorld.target).rejectsPublishes = true
@@ -153,7 +153,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<5))
     }
 
-    @Test("What does not say where it was goes only to a queue that is named")
+    @Test("A message without an origin goes only to a named queue")
     func unknown() throws {
         for index in 0..<3 { try world.broker.put(Array("\(index)".utf8), into: DeadLetterWorld.dead) }
         let run = world.run()
@@ -166,14 +166,14 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.target) == [0, 1, 2])
     }
 
-    @Test("It does not chase its tail: what comes back while it runs is not sent again")
+    @Test("Messages dead-lettered again during a run are not sent again")
     func tail() throws {
         try world.put(0..<100)
         let run = world.run {
             $0.rate = 100
             $0.abortAbove = nil
         }
-        // A worker that puts everything aside again at once.
+        // A worker that dead-letters everything again at once.
         world.finish(run) {
             let back = world.broker.messages(in: DeadLetterWorld.target)
             guard !back.isEmpty else { return }
@@ -193,7 +193,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead).count == 100)
     }
 
-    @Test("What a run has sent itself stays, also where it comes before others")
+    @Test("Messages that a run has sent itself stay, even when delivered before others")
     func ownCopies() throws {
         try world.put(0..<20) { index, headers in
             if index % 2 == 0 { headers["harebell-replay-id"] = .string("run") }
@@ -206,7 +206,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 20)
     }
 
-    @Test("When too many come back it ends, and what was not sent stays")
+    @Test("When too many are dead-lettered again it ends, and unsent messages stay")
     func abort() throws {
         try world.put(0..<400)
         let run = world.run {
@@ -232,7 +232,7 @@ struct DeadLetterRunTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    @Test("Others that fail at the same time, but few, do not end it")
+    @Test("A few unrelated failures during the run do not end it")
     func tolerates() throws {
         try world.put(0..<200)
         let run = world.run {
@@ -247,7 +247,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead).count == 20)
     }
 
-    @Test("Stopped, it ends in order: what is under way is finished, the rest stays")
+    @Test("A stopped run ends in order: sends in flight finish, the rest stays")
     func stop() throws {
         try world.put(0..<100)
         let run = world.run { $0.rate = 10 }
@@ -279,7 +279,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<50))
     }
 
-    @Test("A lost connection ends it at any moment without a loss", arguments: 0..<40)
+    @Test("A lost connection at any moment ends it without a loss", arguments: 0..<40)
     func cut(moment: Int) throws {
         try world.put(0..<100)
         let run = world.run { $0.rate = 200 }
@@ -290,7 +290,7 @@ struct DeadLetterRunTests {
         #expect(sent.union(left) == Set(0..<100))
         #expect(world.broker.unsettledCount == 0)
         #expect(run.isFinished)
-        // Another one goes on.
+        // Another run continues.
         let again = world.run(id: "again")
         world.finish(again)
         #expect(again.end == .complete)
@@ -298,7 +298,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
     }
 
-    @Test("Discarding removes what is chosen and nothing else")
+    @Test("Discarding removes only the selected messages")
     func discard() throws {
         try world.put(0..<90) { index, headers in
             if index % 3 == 0 { headers["harebell-reason"] = .string("Other") }
@@ -311,7 +311,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 90)
     }
 
-    @Test("What is exported is acknowledged only after it was written, and what was not written stays")
+    @Test("An exported message is acknowledged only after it was written, and unwritten ones stay")
     func export() throws {
         try world.put(0..<90)
         var written: [[UInt8]] = []
@@ -338,7 +338,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<10))
     }
 
-    @Test("An archive's messages are published again as they were")
+    @Test("An archive's messages are published again unchanged")
     func importing() throws {
         try world.put(0..<30)
         let before = world.broker.messages(in: DeadLetterWorld.dead)
@@ -357,7 +357,7 @@ struct DeadLetterRunTests {
         #expect(after.map { $0.decodedProperties?.headers } == before.map { $0.decodedProperties?.headers })
     }
 
-    @Test("A missing queue, and a broker that is not there, are told")
+    @Test("A missing queue, and an unreachable broker, are reported")
     func failures() throws {
         world.broker.delete(DeadLetterWorld.dead)
         let missing = world.run()
@@ -378,7 +378,7 @@ struct DeadLetterRunTests {
         #expect(alone.isFinished)
     }
 
-    @Test("An empty queue is done with at once")
+    @Test("A run over an empty queue ends at once")
     func empty() {
         let run = world.run()
         world.finish(run)
@@ -386,7 +386,7 @@ struct DeadLetterRunTests {
         #expect(run.tally == DeadLetterTally())
     }
 
-    @Test("A length of 0 that a slow queue did not say itself hides nothing from a run or a scan")
+    @Test("A false length of 0 from a slow queue hides nothing from a run or a scan")
     func slowQueue() throws {
         try world.put(0..<30)
         world.broker.countsNothing = true
@@ -407,7 +407,7 @@ struct DeadLetterRunTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    @Test("An empty queue with a single active consumer, which refuses to be asked for a message, is done with as well")
+    @Test("A run over an empty single-active-consumer queue, which refuses basic.get, ends as well")
     func singleActiveConsumer() throws {
         world.broker.delete(DeadLetterWorld.dead)
         world.broker.declare(DeadLetterWorld.dead, arguments: ["x-single-active-consumer": .boolean(true)])
@@ -420,7 +420,7 @@ struct DeadLetterRunTests {
         #expect(scan.seen == 0)
     }
 
-    @Test("A scan sees everything and changes nothing, or stops where it is told to")
+    @Test("A scan reads everything and changes nothing, or stops at its limit")
     func scan() throws {
         try world.put(0..<300)
         var seen: [Int] = []
@@ -437,7 +437,7 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<300))
     }
 
-    @Test("A scan over more messages than one connection holds takes several")
+    @Test("A scan over more messages than one connection holds uses several")
     func windows() throws {
         try world.put(0..<250)
         var seen: Set<Int> = []
@@ -451,7 +451,7 @@ struct DeadLetterRunTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    @Test("A scan ends when others hold the rest, and counts what a delivery limit would drop soon")
+    @Test("A scan ends when others hold the rest, and counts messages near their delivery limit")
     func shared() throws {
         try world.put(0..<20) { index, headers in
             if index >= 16 { headers["x-delivery-count"] = .int64(15) }
@@ -465,14 +465,14 @@ struct DeadLetterRunTests {
         #expect(scan.seen == 15)
     }
 
-    @Test("What the broker did not confirm before the publishing connection was lost is not acknowledged")
+    @Test("Messages unconfirmed when the publishing connection was lost are not acknowledged")
     func publisherLostAlone() throws {
         try world.put(0..<100)
         let run = world.run { $0.rate = 200 }
         world.advance(by: .milliseconds(100), run)
         // The control connection is the oldest, and the other one consumes.
         let link = try #require(world.network.links.last { ($0.server as? BrokerEngine)?.isConsuming == false })
-        // What leaves from here on reaches no broker, and nobody is told until the connection is cut.
+        // From here on nothing reaches the broker, and neither end notices until the connection is cut.
         link.isFrozen = true
         world.advance(by: .milliseconds(200), run)
         let arrived = Set(world.numbers(DeadLetterWorld.target))

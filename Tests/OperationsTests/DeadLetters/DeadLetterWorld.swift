@@ -5,17 +5,17 @@ import TestSupport
 
 @testable import Operations
 
-/// A broker in memory with dead letters in it, and runs over them on virtual time.
+/// An in-memory broker with dead letters, and runs over them on virtual time.
 final class DeadLetterWorld {
     static let dead = DeadLetterSamples.queue
     static let target = "push.requests"
-    /// In the configuration, and not on the broker.
+    /// In the configuration, but not on the broker.
     static let missing = "gone"
 
     let broker = Broker()
     let network: MemoryNetwork
     let reader: RequestReader
-    /// How often a client has connected.
+    /// The number of client connections so far.
     private(set) var connects = 0
 
     init() throws {
@@ -36,7 +36,7 @@ final class DeadLetterWorld {
             random: SplitMix64(seed: 1))
     }
 
-    /// Puts dead letters of a worker into the queue, numbered in their message ids.
+    /// Puts a worker's dead letters into the queue, numbered in their message ids.
     func put(_ range: Range<Int>, _ edit: (Int, inout FieldTable) -> Void = { _, _ in }) throws {
         for index in range {
             var properties = MessageProperties()
@@ -48,7 +48,7 @@ final class DeadLetterWorld {
         }
     }
 
-    /// The numbers of the messages in a queue, in their order.
+    /// The numbers of the messages in a queue, in order.
     func numbers(_ queue: String) -> [Int] {
         broker.messages(in: queue).map { Int(String(decoding: $0.body, as: UTF8.self)) ?? -1 }
     }
@@ -62,7 +62,7 @@ final class DeadLetterWorld {
         return DeadLetterRun(action, settings, reader: reader, id: id, at: network.now, connect: connection)
     }
 
-    /// Lets time pass until the run is over.
+    /// Advances time until the run is over.
     func finish(_ run: DeadLetterRun, within limit: Duration = .seconds(3600), each: () -> Void = {}) {
         advance(by: limit, run, each)
     }

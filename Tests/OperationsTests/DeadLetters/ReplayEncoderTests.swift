@@ -17,7 +17,7 @@ struct ReplayEncoderTests {
         return (publication, try FieldTable(decoding: publication.properties.headers ?? []))
     }
 
-    @Test("A replay is the request as it was, with its origin and without its fate")
+    @Test("A replay is the original request with its origin and without its outcome")
     func replay() throws {
         let (publication, headers) = try replay(DeadLetterSamples.ours) { $0.correlationID = Array("c".utf8) }
         #expect(publication.exchange.isEmpty)
@@ -36,7 +36,7 @@ struct ReplayEncoderTests {
             ])
     }
 
-    @Test("What the broker added goes, and its origin stays in headers of ours")
+    @Test("The broker's headers are removed, and the origin is kept in ours")
     func broker() throws {
         var headers = DeadLetterSamples.deaths(DeadLetterSamples.death("push.requests", "expired"))
         headers["x-delivery-count"] = .int64(3)
@@ -53,7 +53,7 @@ struct ReplayEncoderTests {
             ])
     }
 
-    @Test("The request keeps its apns-id, whoever made the dead letter and whether it has a message id")
+    @Test("The request keeps its apns-id, for any dead letter, with or without a message id")
     func identity() throws {
         for messageID in ["m-1", nil] {
             var original = MessageProperties()
@@ -93,7 +93,7 @@ struct ReplayEncoderTests {
         }
     }
 
-    @Test("A copy for the end of the queue has all headers but those that count or have an effect")
+    @Test("A copy to the end of the queue has all headers except counters and those with an effect")
     func renewal() throws {
         var headers = DeadLetterSamples.deaths(DeadLetterSamples.death("push.requests", "expired"))
         headers["x-delivery-count"] = .int64(12)
@@ -113,7 +113,7 @@ struct ReplayEncoderTests {
         #expect(read.reason == "expired" && read.queue == "push.requests" && read.deliveries == 0)
     }
 
-    @Test("What cannot be read whole is not copied")
+    @Test("A message that cannot be decoded completely is not copied")
     func tooDeep() throws {
         var value = FieldValue.array([])
         for _ in 0..<20 { value = .array([value]) }

@@ -21,10 +21,10 @@ struct ReplaySkippingTests {
         Set(numbers).subtracting(skipped)
     }
 
-    // MARK: What the broker does not take
+    // MARK: Messages that the broker refuses
 
     @Test(
-        "A dead letter over which the broker closes stays and is named; all others are sent and acknowledged",
+        "A dead letter that makes the broker close stays and is named; all others are sent and acknowledged",
         arguments: [
             Broker.Refusal.channel(406, "PRECONDITION_FAILED - message size is larger than configured"),
             .channel(404, "NOT_FOUND - no exchange"), .connection(541, "INTERNAL_ERROR"),
@@ -40,7 +40,7 @@ struct ReplaySkippingTests {
         #expect(world.numbers(DeadLetterWorld.dead) == [place])
         #expect(Set(world.numbers(DeadLetterWorld.target)) == letters(0..<100, except: [place]))
         #expect(world.broker.unsettledCount == 0)
-        // What was outstanding at the first close may be there twice, and the run says of how many it does not know.
+        // Messages unconfirmed at the first close may be duplicated; the run reports how many are uncertain.
         let copies = world.numbers(DeadLetterWorld.target).count
         #expect(copies - 99 <= run.tally.uncertain)
         let complaint = try #require(run.tally.complaints.first)
@@ -50,7 +50,7 @@ struct ReplaySkippingTests {
         #expect(world.connects <= 6)
     }
 
-    @Test("Several that the broker does not take are all found, and their neighbours are sent")
+    @Test("All messages that the broker refuses are found, and their neighbours are sent")
     func several() throws {
         let poison = [0, 1, 2, 40, 41, 250, 299]
         world.broker.refuses = { poison.contains(Self.number($0)) ? .channel(406, "PRECONDITION_FAILED") : nil }
@@ -64,7 +64,7 @@ struct ReplaySkippingTests {
         #expect(world.connects <= 3 + 3 * poison.count)
     }
 
-    @Test("A close that does not come again costs no dead letter its replay")
+    @Test("After a close that does not recur every dead letter is replayed")
     func passing() throws {
         var closes = 0
         world.broker.refuses = { message in
@@ -83,7 +83,7 @@ struct ReplaySkippingTests {
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
     }
 
-    @Test("A broker that takes nothing ends the run after a limited number of connections, and nothing is lost")
+    @Test("A broker that refuses everything ends the run after a limited number of connections, and nothing is lost")
     func takesNothing() throws {
         world.broker.refuses = { _ in .connection(541, "INTERNAL_ERROR") }
         try world.put(0..<100)
@@ -99,7 +99,7 @@ struct ReplaySkippingTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    @Test("What was confirmed before a close is acknowledged, even if the broker is not there any more after it")
+    @Test("Messages confirmed before a close are acknowledged, even if the broker is gone afterwards")
     func confirmedFirst() throws {
         try world.put(0..<100)
         world.broker.refuses = { [unowned network = world.network] message in
@@ -117,7 +117,7 @@ struct ReplaySkippingTests {
         #expect(world.numbers(DeadLetterWorld.dead) == Array(run.tally.done..<100))
     }
 
-    @Test("Stopped while it looks for the one that the broker does not take, a run ends in order")
+    @Test("A run stopped while it searches for the refused message ends in order")
     func stopped() throws {
         world.broker.refuses = { Self.number($0) == 3 ? .connection(541, "INTERNAL_ERROR") : nil }
         try world.put(0..<50)
@@ -133,7 +133,7 @@ struct ReplaySkippingTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    @Test("A fresh copy that the broker does not take leaves the message, and the others get theirs")
+    @Test("A message whose fresh copy the broker refuses is left, and the others get theirs")
     func renewal() throws {
         world.broker.refuses = { Self.number($0) == 1 ? .channel(406, "PRECONDITION_FAILED") : nil }
         try world.put(0..<4) { _, headers in headers["x-delivery-count"] = .int64(10) }
@@ -145,9 +145,9 @@ struct ReplaySkippingTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    // MARK: What is not to go where it says
+    // MARK: Targets outside the configuration
 
-    @Test("A queue that the configuration does not have gets nothing, whoever wrote its name into a dead letter")
+    @Test("A queue outside the configuration gets nothing, even if a dead letter names it")
     func foreign() throws {
         world.broker.declare("victim.payments")
         let death = DeadLetterSamples.deaths(DeadLetterSamples.death("victim.payments", "rejected"))
@@ -168,7 +168,7 @@ struct ReplaySkippingTests {
         #expect(complaint.hasSuffix("(first: message id m-1)"))
         #expect(world.numbers("victim.payments").isEmpty)
         #expect(world.numbers(DeadLetterWorld.dead) == foreign)
-        // An operator may send them wherever they belong.
+        // An operator may send them to any queue.
         let named = world.run(.replay(to: .queue("victim.payments")), id: "named")
         world.finish(named)
         #expect(named.tally.done == 20)

@@ -36,7 +36,7 @@ struct LoadRunTests {
         #expect(world.finish(run, within: .seconds(600)))
     }
 
-    @Test("Every message of a varied load is answered once, and the reply queue goes with the run")
+    @Test("Every message of a varied load is answered once, and the reply queue is deleted with the run")
     func complete() throws {
         try world.start()
         let run = try start(count: 200, mix: .varied)
@@ -52,7 +52,7 @@ struct LoadRunTests {
         #expect(world.broker.violations.isEmpty)
     }
 
-    @Test("A rate is kept from the first message to the last")
+    @Test("The rate is kept from the first message to the last")
     func rate() throws {
         let run = try start(count: 50, rate: 100)
         #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 1 })
@@ -62,7 +62,7 @@ struct LoadRunTests {
         #expect(run.ledger.published == 50)
     }
 
-    @Test("Without replies it ends when its patience does, and says what is missing")
+    @Test("Without replies it ends at its timeout, and reports the missing ones")
     func impatient() throws {
         let run = try start(count: 5)
         #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })
@@ -73,7 +73,7 @@ struct LoadRunTests {
         #expect(run.ledger.missing == 5)
     }
 
-    @Test("What a lost connection left unconfirmed is published again")
+    @Test("Messages unconfirmed on a lost connection are published again")
     func republish() throws {
         world.broker.holdsConfirms = true
         let run = try start(count: 20)
@@ -88,7 +88,7 @@ struct LoadRunTests {
         #expect(run.ledger.answered == 20)
     }
 
-    @Test("What a full queue refuses is published again with pauses, until it is taken")
+    @Test("Messages refused by a full queue are published again with pauses, until accepted")
     func refused() throws {
         let queue = try #require(world.broker.queues["push.requests"])
         queue.rejectsPublishes = true
@@ -106,7 +106,7 @@ struct LoadRunTests {
         #expect(run.end == .complete)
     }
 
-    @Test("A second reply is a duplicate, and one to nothing that was published a stranger")
+    @Test("A second reply is a duplicate, and one to an unpublished message a stranger")
     func duplicates() throws {
         let run = try start(count: 2)
         #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 2 })
@@ -133,7 +133,7 @@ struct LoadRunTests {
         #expect(message.contains("queue \"none\" takes no messages"), "\(message)")
     }
 
-    @Test("Whoever interrupts it gets what it has so far")
+    @Test("An interrupted run reports its results so far")
     func stopped() throws {
         let run = try start(count: 5)
         #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })

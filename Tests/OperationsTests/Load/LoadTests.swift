@@ -23,7 +23,7 @@ struct LoadTests {
         #expect(ledger.elapsed == .seconds(6))
     }
 
-    @Test("Answers to nothing that was published are strangers")
+    @Test("Replies to unpublished messages are strangers")
     func strangers() {
         var ledger = LoadLedger(count: 2)
         ledger.published(0, at: Self.start)
@@ -67,7 +67,7 @@ struct LoadTests {
         #expect(LoadLedger.percentile(0.5, of: []) == nil)
     }
 
-    @Test("A message id carries its place in the run, and a stranger's is none")
+    @Test("A message id contains its position in the run, and a stranger's has none")
     func messageIDs() {
         let plan = LoadPlan(run: "run", topic: "com.example.app", mix: .accepted, bodySize: 0)
         for index in [0, 7, 123_456] {
@@ -78,7 +78,7 @@ struct LoadTests {
         }
     }
 
-    @Test("A plan gives the same body for the same place, a different device to each, and its mix as announced")
+    @Test("A plan gives the same body for the same position, a different device to each, and the announced mix")
     func bodies() {
         let plan = LoadPlan(run: "run", topic: "com.example.app", mix: .accepted, bodySize: 100)
         #expect(plan.body(3) == plan.body(3))

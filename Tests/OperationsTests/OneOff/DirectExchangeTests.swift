@@ -39,7 +39,7 @@ struct DirectExchangeTests {
     }
 
     @Test(
-        "The answer to one notification comes back as its report",
+        "The response to one notification is returned as its report",
         arguments: [
             ("7777", Outcome.accepted, 200, "yes"), ("dead", .unregistered, 410, "yes"),
             ("fa11", .undelivered, 500, "yes"), ("deaf", .undelivered, nil, "unknown"),
@@ -51,7 +51,7 @@ struct DirectExchangeTests {
         #expect(report.outcome == outcome && report.status == status && report.processed.name.description == processed)
     }
 
-    @Test("Channels are managed at an endpoint and with limits of their own")
+    @Test("Channels are managed at a separate endpoint with separate limits")
     func channels() throws {
         let world = try World()
         let bundleID = ArraySlice("com.example.app".utf8)
@@ -75,7 +75,7 @@ struct DirectExchangeTests {
         #expect(try ask(.delete(channelID))?.reason?.rawValue == "ChannelNotRegistered")
     }
 
-    @Test("A list of all the channels that an app can have fits into the answer")
+    @Test("A list of the maximum number of an app's channels fits into the response")
     func longestList() throws {
         let world = try World()
         let bundleID = ArraySlice("com.example.app".utf8)
@@ -89,7 +89,7 @@ struct DirectExchangeTests {
         #expect(body.count == 10_000 * 259 - 1 + 15 && body.last == UInt8(ascii: "}"))
     }
 
-    @Test("An APNs that cannot be reached ends it after three connects, and one that is silent at its deadline")
+    @Test("An unreachable APNs ends it after three connects, and a silent one at its deadline")
     func unreachable() throws {
         let world = try World()
         world.isAPNsDown = true
@@ -105,7 +105,7 @@ struct DirectExchangeTests {
     }
 
     @Test(
-        "A refused credential, topic or environment is rejected, and what APNs did not work on says so",
+        "A refused credential, topic or environment is rejected, and unprocessed requests are reported as such",
         arguments: [
             ("403 ExpiredProviderToken", Outcome.rejected, Processed.yes),
             ("403 InvalidProviderToken", .rejected, .yes), ("403 BadCertificate", .rejected, .yes),
@@ -119,7 +119,7 @@ struct DirectExchangeTests {
     }
 
     @Test(
-        "A report blames the credential where APNs refuses it, and only there",
+        "A report blames the credential only if APNs refuses it",
         arguments: [
             ("403 InvalidProviderToken", "APNs does not take the provider token of com.example.app; check key_id"),
             ("403 BadCertificate", "APNs does not take the app's certificate; harebell check shows"),
@@ -138,7 +138,7 @@ struct DirectExchangeTests {
         #expect(try #require(detail).hasPrefix("the credential, not the request: \(words)"), "\(detail ?? "")")
     }
 
-    @Test("A clock that is wrong is told")
+    @Test("A wrong clock is reported")
     func alarm() throws {
         let world = try World(script: "token *: 403 ExpiredProviderToken")
         let exchange = try exchange(world, try request("7777"))
@@ -146,7 +146,7 @@ struct DirectExchangeTests {
         #expect(exchange.alarms == [.clockSkew])
     }
 
-    @Test("Behind a proxy everything goes by it, under the endpoint's own name")
+    @Test("Behind a proxy all connections use it, under the endpoint's own name")
     func proxy() throws {
         let world = try World { $0.apps[0].proxy = ProxyRoute(configured: "http://us%65r:pass@proxy.test:3128") }
         let direct = world.network.accept
@@ -169,7 +169,7 @@ struct DirectExchangeTests {
             ])
     }
 
-    @Test("A proxy that refuses is told in the report, without its credentials")
+    @Test("A refusal by the proxy is reported, without its credentials")
     func proxyRefuses() throws {
         let world = try World { $0.apps[0].proxy = ProxyRoute(configured: "http://user:pass@proxy.test:3128") }
         world.network.accept = { _ in ProxyPeer { _ in ("HTTP/1.1 407 Proxy Authentication Required", nil) } }
@@ -180,7 +180,7 @@ struct DirectExchangeTests {
         #expect(!detail.contains("pass@") && !detail.contains("dXNlcjpwYXNz"))
     }
 
-    @Test("What has expired is not sent")
+    @Test("An expired request is not sent")
     func expired() throws {
         let world = try World()
         #expect(try end(world, try request("7777", expiration: 1_000_000_000)) == .expired)

@@ -11,13 +11,13 @@ import Testing
 @testable import Configuration
 @testable import Runtime
 
-@Suite("A handmade request")
+@Suite("One-off request")
 struct HandmadeRequestTests {
     private static let id = "123e4567-e89b-12d3-a456-426655440000"
     private static let payload = "{\"aps\":{\"alert\":\"Hello\"},\"n\": 1.50}"
     private static let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    /// The fields of a good one, with changes; `nil` leaves one out.
+    /// The fields of a valid one, with changes; `nil` leaves one out.
     private static func request(
         _ changes: [String: HandmadeRequest.Value?] = [:], payload: String = payload
     ) -> HandmadeRequest {
@@ -46,7 +46,7 @@ struct HandmadeRequestTests {
     }
 
     @Test(
-        "Its result says what became of it",
+        "Its result has the outcome",
         arguments: [
             ("7777", Outcome.accepted, nil), ("dead", .unregistered, "Unregistered"),
             ("0dd0", .unregistered, "DeviceTokenNotForTopic"), ("e4e4", .rejected, "BadCollapseId"),
@@ -61,7 +61,7 @@ struct HandmadeRequestTests {
     }
 
     @Test(
-        "What a worker would not send is not sent either",
+        "A request that a worker would not send is not sent either",
         arguments: [
             (["apns-topic": nil], "apns-topic: missing, and more than one app is configured"),
             (["apns-topic": .text("com.example.none")], "apns-topic: no app \\\"com.example.none\\\" is configured"),
@@ -79,7 +79,7 @@ struct HandmadeRequestTests {
         #expect(world.network.attempts == 0)
     }
 
-    @Test("One whose time has passed is not sent, and one that is no JSON neither")
+    @Test("An expired request is not sent, and neither is one that is not JSON")
     func neverSent() throws {
         let world = try World()
         #expect(try Self.send(world, Self.request(["apns-expiration": .integer(1)]))?.outcome == .expired)
@@ -102,7 +102,7 @@ struct HandmadeRequestTests {
         #expect(try send("REVG").contains("\"reason\":\"ChannelNotRegistered\""))
     }
 
-    @Test("APNs that cannot be reached is an undelivered one, certainly not processed")
+    @Test("An unreachable APNs makes it undelivered and not processed")
     func unreachable() throws {
         let world = try World()
         world.isAPNsDown = true
@@ -111,7 +111,7 @@ struct HandmadeRequestTests {
         #expect(Self.text(result).contains("\"processed\":\"no\""), "\(Self.text(result))")
     }
 
-    @Test("A key that cannot be read is an error and no result")
+    @Test("An unreadable key is an error without a result")
     func unreadableKey() throws {
         let world = try World { configuration in
             configuration.apps[0].credential = .token(keyFile: "/none.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
@@ -137,7 +137,7 @@ struct HandmadeRequestTests {
         return notification.end
     }
 
-    @Test("Through a queue its result is the very one that APNs' direct answer brings", arguments: ["7777", "dead"])
+    @Test("Through a queue its result equals that of a direct request to APNs", arguments: ["7777", "dead"])
     func sameResult(token: String) throws {
         let world = try World()
         let request = Self.request(["device-token": .text(token)])
@@ -154,7 +154,7 @@ struct HandmadeRequestTests {
         #expect(world.ledger.timesSeen(try #require(NotificationID(Self.id))) == 3)
     }
 
-    @Test("The payload stays as it is, byte for byte")
+    @Test("The payload is unchanged byte for byte")
     func payload() throws {
         for form in [HandmadeRequest.Form.headers, .envelope] {
             let body = try Self.request().publication(to: "q", replyTo: "r", form).body
@@ -162,7 +162,7 @@ struct HandmadeRequestTests {
         }
     }
 
-    @Test("Each of our own formats has a form")
+    @Test("It is encoded in each built-in format")
     func forms() {
         for decoder in ["auto", "apns-json", "apns-headers"] {
             #expect(HandmadeRequest.Form(decoder: decoder) != nil, "\(decoder)")
@@ -170,7 +170,7 @@ struct HandmadeRequestTests {
         #expect(HandmadeRequest.Form(decoder: "gorush") == nil)
     }
 
-    @Test("A queue that does not exist, and one that nobody reads, say so")
+    @Test("A missing queue, and one without a consumer, are reported as such")
     func failures() throws {
         let world = try World()
         guard case .failed(let missing)? = try Self.queue(world, Self.request(), to: "none") else {
@@ -191,7 +191,7 @@ struct HandmadeRequestTests {
         #expect(down.hasPrefix("the request was not queued in time: cannot connect to broker:5672"), "\(down)")
     }
 
-    @Test("Lost connections are made again until the result is there")
+    @Test("Lost connections are replaced until the result arrives")
     func lostConnections() throws {
         let world = try World()
         try world.start()

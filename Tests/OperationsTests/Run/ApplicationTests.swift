@@ -19,7 +19,7 @@ struct ApplicationTests {
         let end = Mutex<Result<Application.End, any Error>?>(nil)
     }
 
-    /// Runs the control thread until its end, with this in the place of its workers.
+    /// Runs the control thread to its end, with replacement workers.
     private func end(
         workers: Int, _ worker: @escaping WorkerThread.Body
     ) throws -> Application.End {
@@ -30,7 +30,7 @@ struct ApplicationTests {
         configuration.admin = nil
         let plan = try AppPlan(configuration)
         let shared = Shared()
-        // A thread of its own, whose signals are blocked.
+        // Runs on a separate thread with blocked signals.
         try Thread.start(name: "application") {
             let result = Result { () throws -> Application.End in
                 let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -53,13 +53,13 @@ struct ApplicationTests {
     }
 
     @Test(
-        "What keeps a worker from starting is what the process ends with",
+        "The failure that keeps a worker from starting is the outcome of the process",
         arguments: [WorkerReport.Failure.configuration, .unavailable, .internal])
     func failure(_ failure: WorkerReport.Failure) throws {
         #expect(try end(workers: 1) { Self.fail($0, failure) } == .failed(failure))
     }
 
-    @Test("A worker that never ends is given up after its deadlines, and the process ends all the same")
+    @Test("A worker that never ends is given up after its deadlines, and the process still ends")
     func stuckWorker() throws {
         var ends: [Int32] = [0, 0]
         #expect(unsafe pipe(&ends) == 0)
@@ -80,7 +80,7 @@ struct ApplicationTests {
         #expect(elapsed < DrainMachine.closeTimeout + Application.endTimeout + .seconds(20))
     }
 
-    @Test("The watchdog gets two signs of life in its time while every worker answers, and none while one is stuck")
+    @Test("The watchdog is notified twice in its interval while every worker responds, and not while one is stuck")
     func signsOfLife() throws {
         let world = try World()
         try world.start()
@@ -98,7 +98,7 @@ struct ApplicationTests {
         #expect(socket.messages() == ["WATCHDOG=1"])
         application.showLife(at: start + .seconds(15))
         #expect(socket.messages().count == 2)
-        // Asked after 16 s, and without an answer for more than the worker has.
+        // Asked after 16 s, and unanswered for longer than a worker may take.
         #expect(application.workers.watch.round(at: start + .seconds(16)) == [0])
         application.showLife(at: start + .seconds(30))
         #expect(socket.messages().count == 2)

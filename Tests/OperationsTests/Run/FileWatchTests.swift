@@ -7,7 +7,7 @@ import Testing
 @testable import Operations
 @testable import Runtime
 
-@Suite("Watching the configuration's files")
+@Suite("Watching the configuration files")
 struct FileWatchTests {
     private let folder: TemporaryDirectory
     private let paths: [String]
@@ -28,7 +28,7 @@ struct FileWatchTests {
         watch.looked(stamps, of: paths.count, at: Instant(nanoseconds: seconds * 1_000_000_000))
     }
 
-    @Test("A file that was written is read again once it has stayed the same from one look to the next")
+    @Test("A changed file is read again once it is unchanged between two checks")
     func written() throws {
         var watch = watch()
         #expect(!look(&watch, 10) && !look(&watch, 20))
@@ -40,7 +40,7 @@ struct FileWatchTests {
         #expect(watch.nextLook == Instant(nanoseconds: 60_000_000_000))
     }
 
-    @Test("A file that another one took the place of has changed, also where the name is a link")
+    @Test("A replaced file has changed, also behind a symbolic link")
     func replaced() throws {
         try folder.write("one", to: "first")
         try folder.write("two", to: "second")
@@ -56,7 +56,7 @@ struct FileWatchTests {
         try FileManager.default.createSymbolicLink(atPath: paths[1], withDestinationPath: folder.file(name))
     }
 
-    @Test("While a file is missing nothing is read, and nothing if it comes back as it was")
+    @Test("A missing file is not read, and not if it returns unchanged")
     func missing() throws {
         var watch = watch()
         try FileManager.default.moveItem(atPath: paths[1], toPath: folder.file("elsewhere"))
@@ -65,7 +65,7 @@ struct FileWatchTests {
         #expect(!look(&watch, 40) && !look(&watch, 50))
     }
 
-    @Test("Without an interval nothing is looked at")
+    @Test("Without an interval files are not checked")
     func off() {
         #expect(FileWatch(interval: nil, reading: [:], at: Instant(nanoseconds: 0)).nextLook == nil)
     }

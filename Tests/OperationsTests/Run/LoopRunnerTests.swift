@@ -8,7 +8,7 @@ import Testing
 
 @Suite("LoopRunner")
 struct LoopRunnerTests {
-    /// Writes down what it is told, and what is done to it.
+    /// Records its calls.
     private final class Diary: Run {
         var nextDeadline: Instant?
         private(set) var isFinished = false
@@ -35,7 +35,7 @@ struct LoopRunnerTests {
         }
     }
 
-    /// On a thread of its own: it blocks signals there, and one that is sent to it is nobody else's.
+    /// Runs on a separate thread: it blocks signals there, and only this thread gets those sent to it.
     private func onThread(_ body: @escaping @Sendable () throws -> Void) throws {
         let failure = Guarded<String?>(nil)
         try Thread.start(name: "runner") {
@@ -60,7 +60,7 @@ struct LoopRunnerTests {
         }
     }
 
-    @Test("With an interval it steps also where nothing is due")
+    @Test("With an interval it also steps when nothing is due")
     func interval() throws {
         try onThread {
             let diary = Diary { if $0.steps.count == 3 { $0.finish() } }

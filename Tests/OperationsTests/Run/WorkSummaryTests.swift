@@ -12,7 +12,7 @@ struct WorkSummaryTests {
         #"{"device-token":"\#(token)","apns-topic":"com.example.app","payload":{"aps":{"badge":1}}}"#
     }
 
-    @Test("It counts what ended since the minute before, and a minute without work has none")
+    @Test("It counts requests ended in the last minute, and an idle minute has no summary")
     func minutes() throws {
         let world = try World(
             script: "token dead*: 410 Unregistered\ntoken bad*: 400 BadCollapseId\ntoken *: delay 20ms")

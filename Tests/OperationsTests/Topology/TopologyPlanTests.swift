@@ -13,7 +13,7 @@ struct TopologyPlanTests {
         TopologyPlan(try World.configuration(edit))
     }
 
-    @Test("Queues come before those that dead-letter into them, and each is declared once")
+    @Test("Queues precede those that dead-letter into them, and each is declared once")
     func order() throws {
         let names = try plan().steps.map { step in
             switch step {
@@ -26,7 +26,7 @@ struct TopologyPlanTests {
         #expect(names == ["push.dead", "push.results", "push.feedback", "push.requests"] + retries)
     }
 
-    @Test("Retry queues give back to their request queue after their time, and keep what it does not take")
+    @Test("Retry queues return messages after their delay, and keep those that the request queue refuses")
     func retries() throws {
         let queues = try plan {
             $0.retry.delays = [.seconds(60), .seconds(5)]
@@ -45,7 +45,7 @@ struct TopologyPlanTests {
         #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
     }
 
-    @Test("A queue that is to keep an order serves one consumer at a time, its retry queues do not")
+    @Test("An ordered queue has a single active consumer, its retry queues do not")
     func singleActive() throws {
         let lines = try plan {
             $0.queues[0].isSingleActive = true
@@ -82,7 +82,7 @@ struct TopologyPlanTests {
         #expect(steps.count == 5 + 3)
     }
 
-    @Test("Request queues are quorum queues that give up on a message only into the dead letters")
+    @Test("Request queues are quorum queues that discard a message only into the dead letters")
     func requests() throws {
         var found: QueueDeclaration?
         for case .queue(let queue, "requests") in try plan().steps { found = queue }
@@ -95,7 +95,7 @@ struct TopologyPlanTests {
         #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
     }
 
-    @Test("Queues of requests and retries have a delivery limit that the worker's own never reaches")
+    @Test("Request and retry queues have a delivery limit above the worker's own")
     func deliveryLimit() throws {
         let queues = try plan().steps.compactMap { step in
             if case .queue(let queue, _) = step, queue.name.hasPrefix("push.requests") { queue } else { nil }

@@ -11,7 +11,7 @@ struct AppGateTests {
     private static let credential = AppGate.Cause.credential(RejectionReason(rawValue: "BadCertificate"))
     private static let tokens = AppGate.Cause.deviceTokens(refused: 50, answers: 100)
 
-    @Test("An open gate lets everything through")
+    @Test("An open gate passes everything")
     func open() {
         var gate = AppGate()
         for handle: Handle in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
@@ -43,7 +43,7 @@ struct AppGateTests {
         #expect(gate.pause?.since == Self.start)
     }
 
-    @Test("What was in flight when it closed neither lengthens the pause nor ends the probe")
+    @Test("Requests in flight when it closed neither lengthen the pause nor end the probe")
     func stragglers() {
         var gate = AppGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
@@ -57,7 +57,7 @@ struct AppGateTests {
         #expect(gate.pause?.length == AppGate.firstPause)
     }
 
-    @Test("Another probe may go at once when one was not sent")
+    @Test("Another probe may be sent at once when one was not sent")
     func withdrawn() {
         var gate = AppGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
@@ -68,9 +68,9 @@ struct AppGateTests {
         #expect(gate.admit(8, at: due) == true)
     }
 
-    /// Each end of a notification for each cause: of the probe, and of one that was in flight when the gate closed.
+    /// Each outcome with each cause: of the probe, and of a notification in flight when the gate closed.
     @Test(
-        "It opens when a probe disproves the cause, and one that shows nothing is repeated after as long",
+        "It opens when a probe disproves the cause, and an inconclusive probe is repeated after the same pause",
         arguments: [
             (Self.credential, ReplyProof.none, AppGate.Ending.repeatsPause),
             (Self.credential, .credential, .opens), (Self.credential, .topic, .opens),
@@ -94,7 +94,7 @@ struct AppGateTests {
         if ofProbe == .repeatsPause { #expect(gate.nextProbe == now + AppGate.firstPause) }
     }
 
-    @Test("After it was open, the next refusal begins with the first pause again")
+    @Test("After it was open, the next refusal starts with the first pause again")
     func anew() {
         var gate = AppGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
@@ -108,7 +108,7 @@ struct AppGateTests {
         #expect(gate.pause?.cause == Self.tokens)
     }
 
-    @Test("When something has changed the next probe may go at once, but not beside another one")
+    @Test("After a change the next probe may be sent at once, but not beside another one")
     func probeSoon() {
         var gate = AppGate()
         gate.probeSoon(at: Self.start)
@@ -123,7 +123,7 @@ struct AppGateTests {
         #expect(gate.nextProbe == now + .seconds(30))
     }
 
-    @Test("In random walks at most one probe is under way, and never before its time")
+    @Test("In random walks at most one probe is in flight, and never before its time")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)

@@ -19,7 +19,7 @@ struct AppTableTests {
     private static let one = AppTable([PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0))]
     )
 
-    /// What became of a notification: the app's number and full topic, or what is wrong.
+    /// The app of a notification: its number and full topic, or the error.
     private func resolve(
         _ table: AppTable, topic: String?, _ type: PushType = .alert, _ environment: Environment? = nil
     ) throws -> String {
@@ -34,7 +34,7 @@ struct AppTableTests {
     }
 
     @Test(
-        "A bundle ID gets the suffix of its push type, and a full topic is taken as it is",
+        "A bundle ID gets the suffix of its push type, and a full topic is used as it is",
         arguments: PushType.allCases.filter { $0 != .mdm })
     func suffix(type: PushType) throws {
         let full = "com.example.app\(type.topicSuffix)"
@@ -43,7 +43,7 @@ struct AppTableTests {
     }
 
     @Test(
-        "Broadcasts and channels belong to the bundle ID, even if the request says the topic with its suffix",
+        "Broadcasts and channels belong to the bundle ID, even if the request's topic has the suffix",
         arguments: ["com.example.app", "com.example.app.push-type.liveactivity"])
     func bundleID(requested: String) throws {
         let targets: [Core.Notification.Target] = [
@@ -70,7 +70,7 @@ struct AppTableTests {
     }
 
     @Test(
-        "Of all pairs of push type and suffix, only a type with its own suffix is no contradiction",
+        "A push type with a suffix is valid only if the suffix is its own",
         arguments: PushType.allCases.filter { $0 != .mdm })
     func pairs(type: PushType) throws {
         let own = "com.example.app\(type.topicSuffix)"
@@ -86,7 +86,7 @@ struct AppTableTests {
         }
     }
 
-    @Test("The topic of mdm is that of an app with the UID of an MDM certificate, and of no other")
+    @Test("The topic of mdm requires an app with the UID of an MDM certificate")
     func mdm() throws {
         let uid = "com.apple.mgmt.External.0f1e2d3c"
         let table = AppTable(
@@ -99,7 +99,7 @@ struct AppTableTests {
     }
 
     @Test(
-        "A configured topic is a bundle ID, even if it ends as a suffix does",
+        "A configured topic is a bundle ID, even if it ends like a suffix",
         arguments: PushType.allCases.filter { $0 != .mdm })
     func bundleIDWithSuffix(type: PushType) throws {
         for ending in PushType.allCases {
@@ -111,7 +111,7 @@ struct AppTableTests {
         }
     }
 
-    @Test("What is one app's full topic and another's bundle ID is the full topic, in whichever order they stand")
+    @Test("A name that is one app's full topic and another's bundle ID is the full topic, in either order")
     func fullTopicFirst() throws {
         let plain = PipelineApp(topic: "com.example.app", environment: .production, pools: Self.pools(0))
         let calls = PipelineApp(topic: "com.example.app.voip", environment: .production, pools: Self.pools(0))
@@ -127,7 +127,7 @@ struct AppTableTests {
         }
     }
 
-    @Test("A topic of no app is unknown, even if it begins as one does")
+    @Test("A topic of no app is unknown, even if it begins like one")
     func unknown() throws {
         for topic in ["com.example", "com.example.apps", "com.example.app.", "com.example.app.watch", ""] {
             #expect(
@@ -135,7 +135,7 @@ struct AppTableTests {
         }
     }
 
-    @Test("The environment chooses between apps of one topic; without it the first one is taken")
+    @Test("The environment selects among apps of one topic; without it the first one is used")
     func environment() throws {
         #expect(try resolve(Self.two, topic: "com.example.app") == "0 com.example.app")
         #expect(try resolve(Self.two, topic: "com.example.app", .alert, .production) == "0 com.example.app")
@@ -145,7 +145,7 @@ struct AppTableTests {
                 == "environment: no app \"com.example.other\" is configured for development")
     }
 
-    @Test("Of a thousand apps only those are looked at whose topic it is")
+    @Test("Only the apps with the topic are searched, even among a thousand")
     func manyApps() throws {
         let table = AppTable(
             (0..<1000).map { number in
@@ -165,7 +165,7 @@ struct AppTableTests {
         #expect(table.candidates(for: ArraySlice("com.example.app500".utf8)).isEmpty)
     }
 
-    @Test("An app is found by its topics as they are after a reload")
+    @Test("An app is found by its topics after a reload")
     func reloaded() throws {
         var table = Self.one
         let uid = "com.apple.mgmt.External.0f1e2d3c"
@@ -181,7 +181,7 @@ struct AppTableTests {
         #expect(try resolve(table, topic: "com.example.app") == "apns-topic: no app \"com.example.app\" is configured")
     }
 
-    @Test("A missing topic means the only app, and is a mistake where there are several")
+    @Test("A missing topic means the only app, and is an error with several")
     func missing() throws {
         #expect(try resolve(Self.one, topic: nil, .voip) == "0 com.example.app.voip")
         #expect(

@@ -39,7 +39,7 @@ struct CertificateAppsTests {
         }
     }
 
-    @Test("A push type goes out with a certificate if and only if its topic is listed", arguments: PushType.allCases)
+    @Test("A push type is sent with a certificate only if its topic is listed", arguments: PushType.allCases)
     func listed(type: PushType) throws {
         let certificate = try Self.certificate(
             "com.example.app", ["com.example.app", "com.example.app.voip", "com.example.app.complication"])
@@ -69,7 +69,7 @@ struct CertificateAppsTests {
         }
     }
 
-    @Test("A broadcast goes over a connection with a certificate: it has no topic of its own")
+    @Test("A broadcast is sent on a connection with a certificate: it has no separate topic")
     func broadcast() throws {
         let certificate = try Self.certificate("com.example.app")
         let found = try Self.resolve(
@@ -78,7 +78,7 @@ struct CertificateAppsTests {
         #expect(found.hasPrefix("0 com.example.app"))
     }
 
-    @Test("A certificate without a list is for its subject alone")
+    @Test("A certificate without a list is for its subject only")
     func subjectOnly() throws {
         let apps = [try Self.app("com.example.app", .production, Self.certificate("com.example.app"))]
         #expect(try Self.resolve(apps, topic: nil, .alert) == "0 com.example.app")
@@ -103,11 +103,11 @@ struct CertificateAppsTests {
         #expect(try Self.resolve(apps, topic: "com.example.app", .mdm) == "0 \(uid)")
         #expect(try Self.resolve(apps, topic: uid, .mdm) == "0 \(uid)")
         #expect(try Self.resolve(apps, topic: "com.example.app", .alert) == "0 com.example.app")
-        // With a provider token it is what is configured.
+        // With a provider token it is the configured one.
         #expect(try Self.resolve([Self.app(uid)], topic: nil, .mdm) == "0 \(uid)")
     }
 
-    @Test("A connection belongs to one environment, even where both have one endpoint and one key")
+    @Test("A connection belongs to one environment, even if both have one endpoint and one key")
     func connections() throws {
         let directory = try TemporaryDirectory()
         let token = "token: { key_file: a.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }"

@@ -9,7 +9,7 @@ struct StandstillTests {
         Instant(nanoseconds: seconds * 1_000_000_000)
     }
 
-    /// One look: when, whether an app can send, when APNs last answered; and what follows.
+    /// One check: time, whether an app can send, the last response of APNs; and the expected action.
     private typealias Look = (at: Int64, canSend: Bool, answer: Int64?, action: Standstill.Action)
 
     private func check(_ looks: [Look]) {
@@ -21,7 +21,7 @@ struct StandstillTests {
         }
     }
 
-    @Test("It suspends once, when no app could send for as long as the limit, and resumes once, when one can")
+    @Test("It suspends once, when no app could send for the limit, and resumes once, when one can")
     func suspends() {
         check([
             (0, true, nil, .nothing), (10, false, nil, .nothing), (69, false, nil, .nothing),
@@ -31,7 +31,7 @@ struct StandstillTests {
         ])
     }
 
-    @Test("An app that can send in between ends a standstill, and so does an answer between two looks")
+    @Test("An app that can send in between resets the standstill, and so does a response between two checks")
     func interrupted() {
         check([
             (0, false, nil, .nothing), (59, true, nil, .nothing), (60, false, nil, .nothing),
@@ -43,7 +43,7 @@ struct StandstillTests {
         ])
     }
 
-    @Test("An answer from before the standstill does not end it")
+    @Test("A response from before the standstill does not end it")
     func older() {
         check([(100, false, 90, .nothing), (160, false, 90, .suspend)])
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Pipeline
 
-/// A delivery with nothing but what identifies it.
+/// A delivery with only its identifying fields.
 private func delivery(
     _ body: String, id: String? = nil, queue: Int = 0, timestamp: UInt64? = nil, correlationID: String? = nil,
     exchange: String? = nil, routingKey: String? = nil
@@ -35,7 +35,7 @@ private func key(_ number: Int) -> RedeliveryKey {
 struct CompletedRequestsTests {
     private static let start = Instant(nanoseconds: 0)
 
-    @Test("The key is the same for a redelivery and differs by all that a redelivery repeats")
+    @Test("The key is the same for a redelivery and differs in every field that a redelivery repeats")
     func keys() {
         let original = RedeliveryKey(delivery("a", id: "m", timestamp: 1))
         #expect(RedeliveryKey(delivery("a", id: "m", timestamp: 1)) == original)
@@ -52,7 +52,7 @@ struct CompletedRequestsTests {
         for delivery in [delivery("a", id: "m", timestamp: 1), delivery("a", timestamp: 1)] {
             #expect(InFlightRequest(delivery: delivery, arrived: arrived).redeliveryKey == RedeliveryKey(delivery))
         }
-        // Neighbours cannot run together.
+        // Adjacent fields cannot run together.
         #expect(RedeliveryKey(delivery("ab", id: "c")) != RedeliveryKey(delivery("a", id: "bc")))
     }
 
@@ -71,7 +71,7 @@ struct CompletedRequestsTests {
         #expect(completed.absorbs(key(2), at: Self.start) == true)
     }
 
-    @Test("Without a message id, as many are absorbed as finished without an acknowledgement, and none that had one")
+    @Test("Without a message id, as many are absorbed as finished unacknowledged, and no acknowledged one")
     func unnamed() {
         let key = RedeliveryKey(delivery("look-alike"))
         var completed = CompletedRequests(prefetch: 5)
@@ -87,7 +87,7 @@ struct CompletedRequestsTests {
         #expect(!completed.hasSuspects)
     }
 
-    @Test("However many finish without an acknowledgement, a bounded number of looks is remembered, for ten minutes")
+    @Test("A bounded number of look-alikes of unacknowledged completions is remembered, for ten minutes")
     func boundedLooks() {
         var completed = CompletedRequests(prefetch: 2)
         completed.connectionLost(at: Self.start)
@@ -99,7 +99,7 @@ struct CompletedRequestsTests {
         #expect(completed.absorbs(keys[0], at: Self.start + .seconds(600)) == false)
     }
 
-    @Test("What is published anew is new")
+    @Test("A newly published message is new")
     func anew() {
         var completed = CompletedRequests(prefetch: 5)
         completed.completed(key(1))
@@ -119,7 +119,7 @@ struct CompletedRequestsTests {
         #expect(!completed.hasSuspects)
     }
 
-    @Test("However often connections are lost, a bounded number of requests is remembered, the newest among them")
+    @Test("A bounded number of requests is remembered, the newest among them, however often connections are lost")
     func bounded() {
         var completed = CompletedRequests(prefetch: 2)
         for loss in 0..<1000 {
@@ -131,10 +131,10 @@ struct CompletedRequestsTests {
         #expect(remembered <= 32)
     }
 
-    /// Deliveries complete in any order, the ledger acknowledges them in its own, and the broker holds back what
-    /// exceeds the prefetch: whatever it counts as unacknowledged when the connection is lost has to be remembered, if
-    /// it is completed.
-    @Test("In random walks no completed delivery that the broker still holds is unknown after the connection is lost")
+    /// Deliveries complete in any order, the ledger acknowledges them in its own, and the broker withholds those beyond
+    /// the prefetch. A completed delivery that the broker counts as unacknowledged at a lost connection must be
+    /// remembered.
+    @Test("In random walks every completed delivery that the broker still holds is known after a lost connection")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
@@ -156,7 +156,7 @@ struct CompletedRequestsTests {
                 }
                 now = now + .milliseconds(Int.random(in: 0...3, using: &random))
                 if !open.isEmpty {
-                    // Mostly the newest, so that the oldest one holds up the acknowledgements of all others.
+                    // Mostly the newest, so that the oldest one delays the acknowledgements of all others.
                     let isNew = Int.random(in: 0..<8, using: &random) > 0
                     let tag = isNew ? open.removeLast() : open.removeFirst()
                     ledger.settle(tag, epoch: 1, at: now)

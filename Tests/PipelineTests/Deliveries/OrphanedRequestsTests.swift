@@ -19,7 +19,7 @@ struct OrphanedRequestsTests {
         RedeliveryKey(request.delivery)
     }
 
-    @Test("Requests that look the same are adopted one by one, the oldest first, and then no more")
+    @Test("Look-alike requests are adopted one by one, the oldest first, and then no more")
     func lookAlikes() {
         var orphans = OrphanedRequests()
         let requests = [Self.request("a"), Self.request("a"), Self.request("b")]
@@ -33,7 +33,7 @@ struct OrphanedRequestsTests {
         #expect(orphans.adopt(Self.key(requests[0])) == nil)
     }
 
-    @Test("What finishes takes none along that looks the same")
+    @Test("A finished request removes only itself, not its look-alike")
     func finishes() {
         var orphans = OrphanedRequests()
         let requests = [Self.request("a"), Self.request("a")]
@@ -44,7 +44,7 @@ struct OrphanedRequestsTests {
         #expect(orphans.isEmpty)
     }
 
-    @Test("A request that is an orphan already is adopted once, however many connections are lost")
+    @Test("An orphaned request is adopted once, however many connections are lost")
     func lostAgain() {
         var orphans = OrphanedRequests()
         let request = Self.request("a")

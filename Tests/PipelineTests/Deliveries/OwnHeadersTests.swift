@@ -38,7 +38,7 @@ struct OwnHeadersTests {
         }
     }
 
-    /// What is left of headers, which the properties agree with.
+    /// The headers left over, after a check that the properties agree.
     private func left(_ headers: FieldTable) throws -> FieldTable {
         let screened = own.screened(try DeadLetterSamples.delivery(headers))
         let properties = try MessageProperties(decoding: screened.rawProperties)
@@ -56,7 +56,7 @@ struct OwnHeadersTests {
         return try left(headers)[name] == value
     }
 
-    @Test("What a retry copy or a replay has is believed there, and nowhere else")
+    @Test("Our headers are believed in a retry copy or a replay, and nowhere else")
     func plausible() throws {
         let ofRetries: FieldTable = [
             "harebell-parked": .int32(3), "harebell-deferred": .int32(2), "harebell-attempts": .int32(5),
@@ -79,7 +79,7 @@ struct OwnHeadersTests {
         }
     }
 
-    @Test("A value that no copy of ours can have is not believed, wherever it says that it comes from")
+    @Test("A value that none of our copies can have is not believed, whatever origin it claims")
     func implausible() throws {
         let values: [(String, [FieldValue])] = [
             ("harebell-attempts", [.int64(.max), .int64(.min), .int32(-1), .int32(6), .string("3"), .boolean(true)]),
@@ -91,7 +91,7 @@ struct OwnHeadersTests {
             ("harebell-routing-key", [.text([UInt8](repeating: 0x61, count: 256))]),
             ("harebell-first-seen", [.string("yesterday"), .int32(1)]), ("harebell-done", [.int32(1)]),
             ("harebell-apns-id", [.string("me")]), ("harebell-orig-expiration", [.int32(1)]),
-            // A dead letter has these; what is delivered has no fate yet.
+            // A dead letter has these; a delivery has no outcome yet.
             ("harebell-outcome", [.string("accepted")]), ("harebell-worker", [.string("w")]),
             ("harebell-failed-at", [.string("2026-11-21T22:00:00Z")]), ("harebell-of-mine", [.boolean(true)]),
         ]
@@ -104,7 +104,7 @@ struct OwnHeadersTests {
         }
     }
 
-    @Test("Only an expiry in a retry queue of the same request queue counts as having waited in one")
+    @Test("Only an expiration in a retry queue of the same request queue counts as a wait")
     func foreignDeaths() throws {
         let deaths: [FieldValue] = [
             .array([DeadLetterSamples.death("push.requests.retry.900s", "rejected")]),
@@ -120,7 +120,7 @@ struct OwnHeadersTests {
             ]
             #expect(try left(headers) == ["x-death": death, "mine": .int32(3)], "\(death)")
         }
-        // What died elsewhere as well, after or before, has waited all the same.
+        // A message that also died elsewhere, after or before, has waited all the same.
         let several: FieldTable = [
             "x-death": .array([
                 DeadLetterSamples.death("push.requests", "rejected"),
@@ -135,7 +135,7 @@ struct OwnHeadersTests {
         }
     }
 
-    @Test("A replay says how often, and under which id, and a dead letter that was moved says when it failed")
+    @Test("A replay has its count and id, and a moved dead letter its time of failure")
     func foreignReplays() throws {
         for (replays, id) in [
             (FieldValue.int32(0), FieldValue.string(Self.run)), (.int64(.max), .string(Self.run)),
@@ -154,7 +154,7 @@ struct OwnHeadersTests {
         }
     }
 
-    @Test("A name that stands twice goes with both values if one of them is not believed")
+    @Test("A duplicate name is removed with both values if one of them is not believed")
     func twice() throws {
         var headers = Source.retryQueue.marks
         for attempts in [FieldValue.int64(.max), .int32(2)] {
@@ -163,7 +163,7 @@ struct OwnHeadersTests {
         #expect(try left(headers) == Source.retryQueue.marks)
     }
 
-    @Test("Where properties cannot be read, no header of ours is believed, and none gets into a copy")
+    @Test("If properties are unreadable, none of our headers is believed or copied")
     func unreadable() throws {
         var value = FieldValue.array([])
         for _ in 0..<20 { value = .array([value]) }
@@ -178,7 +178,7 @@ struct OwnHeadersTests {
         #expect(copy == ["mine": .int64(1)])
     }
 
-    @Test("A delivery without headers of ours is left as it is")
+    @Test("A delivery without our headers is unchanged")
     func untouched() throws {
         let headers: FieldTable = ["apns-topic": .string("com.example.app"), "harebell": .int32(1), "x": .void]
         let delivery = try DeadLetterSamples.delivery(headers)

@@ -44,7 +44,7 @@ struct ForeignChannelTests {
         }
     }
 
-    /// What curl hears: the body, the status and the channel's ID, with spaces between.
+    /// curl's output: body, status and channel ID, separated by spaces.
     private static func ask(
         _ fixture: Fixture, _ credential: [String], _ method: String, _ path: String, body: String? = nil,
         _ headers: [String] = []

@@ -4,14 +4,14 @@ import Testing
 
 @testable import Simulator
 
-/// aioapns (PyPI) is a client of APNs that nobody here wrote: what it makes of the simulator's answers.
+/// How aioapns (PyPI), a third-party client of APNs, reads the simulator's responses.
 @Suite(
-    "The simulator and a foreign client", .timeLimit(.minutes(15)),
+    "The simulator and a third-party client", .timeLimit(.minutes(15)),
     .enabled(if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): aioapns"))
 struct ForeignClientTests {
     private typealias Fixture = SimulatorServerTests.Fixture
 
-    /// What aioapns says about one notification.
+    /// The output of aioapns for one notification.
     private struct Result: Decodable, Equatable, CustomStringConvertible {
         var status: String?
         var reason: String?
@@ -34,7 +34,7 @@ struct ForeignClientTests {
         }
     }
 
-    /// One notification: `token`, and what else aioapns takes.
+    /// One notification: `token`, and other arguments of aioapns.
     private typealias Request = [String: Any]
 
     private func send(
@@ -54,7 +54,7 @@ struct ForeignClientTests {
         more.merging(["token": token, "push_type": "alert"]) { left, _ in left }
     }
 
-    @Test("Each outcome of a device token is understood")
+    @Test("The client parses each outcome of a device token")
     func outcomes() throws {
         let fixture = try Fixture("token 0c*: 410 Unregistered timestamp=1795132800000")
         let results = try send(
@@ -70,7 +70,7 @@ struct ForeignClientTests {
         #expect(fixture.server.ledger.failures.isEmpty)
     }
 
-    @Test("Each rule that a notification breaks is understood")
+    @Test("The client parses each violated rule of a notification")
     func rules() throws {
         let fixture = try Fixture("set topic com.example.MyApp")
         let results = try send(
@@ -91,7 +91,7 @@ struct ForeignClientTests {
             ])
     }
 
-    @Test("A device that is sent too much to is told apart from the others")
+    @Test("Throttling of one device is reported without affecting the others")
     func throttling() throws {
         let fixture = try Fixture("set device-limit 2 per 1h")
         #expect(
@@ -99,7 +99,7 @@ struct ForeignClientTests {
                 == [.accepted, .accepted, .refused("429", "TooManyRequests"), .accepted])
     }
 
-    @Test("A provider token that is too old, from the future, or of another key is understood")
+    @Test("The client parses the refusal of a provider token that is too old, from the future, or of another key")
     func providerTokens() throws {
         let fixture = try Fixture()
         #expect(try send(fixture, [[alert("00")]], clock: -7200) == [.refused("403", "ExpiredProviderToken")])
@@ -111,7 +111,7 @@ struct ForeignClientTests {
 
     @Test("Hundreds of notifications at once are accepted on one connection")
     func burst() throws {
-        // aioapns opens a thousand streams before it has seen how many it may open, and never counts up again.
+        // aioapns opens a thousand streams before it knows the limit, and never raises its own again.
         let fixture = try Fixture("set streams-before-token 1000\nchance 50%: delay 1ms..50ms")
         let results = try send(fixture, [[alert("00")], (0..<300).map { alert(String(1000 + $0)) }])
         #expect(results.count == 301 && results.allSatisfy { $0 == .accepted })
@@ -119,7 +119,7 @@ struct ForeignClientTests {
         #expect(fixture.server.ledger.statistics.connections == 1)
     }
 
-    @Test("GOAWAY makes it connect again, and a request that is left out is tried again")
+    @Test("On GOAWAY it reconnects, and retries an excluded request")
     func goaway() throws {
         let fixture = try Fixture("token 0a*, attempt 1: goaway Shutdown last=before")
         #expect(

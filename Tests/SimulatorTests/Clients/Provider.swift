@@ -5,7 +5,7 @@ import TLS
 import TestSupport
 import Testing
 
-/// A provider at the other end of a memory link: TLS and HTTP/2 as they are, no socket, no clock.
+/// A provider at the other end of a memory link: real TLS and HTTP/2, no socket, no clock.
 final class Provider {
     static let authority = CertificateAuthority(commonName: "Test", now: Samples.start.wall)
     static let server = authority.issue(names: ["localhost"], usage: .server)
@@ -23,9 +23,9 @@ final class Provider {
     private(set) var responses: [Handle: HTTP2Response] = [:]
     private(set) var resets: [Handle: HTTP2ErrorCode] = [:]
     private(set) var goaways: [(last: Int32, code: HTTP2ErrorCode, text: String)] = []
-    /// The streams that the provider may open, each time that the simulator says so.
+    /// The number of streams that the provider may open, as the simulator announces it.
     private(set) var limits: [UInt32] = []
-    /// Whether the simulator has closed the connection, and whether it said so (close_notify).
+    /// Whether the simulator has closed the connection, and whether it sent close_notify.
     private(set) var isClosed = false
     private(set) var hasFarewell = false
 
@@ -42,7 +42,7 @@ final class Provider {
             now: Samples.start)
     }
 
-    /// Connects; a first request is what makes the simulator allow more than one stream.
+    /// Connects; the simulator allows more than one stream after a first request.
     init(
         _ context: SimulatorContext, at now: Instant = Samples.start.instant, identity: TLSContext.Identity? = nil,
         protocols: [String] = ["h2"], firstStreamID: Int32 = 1, service: PortService = .all
@@ -83,7 +83,7 @@ final class Provider {
         return nextHandle
     }
 
-    /// Sends a request and takes what comes at once.
+    /// Sends a request and receives the immediate response.
     @discardableResult
     func send(
         token: String = Samples.token, _ changes: [String: String?] = [:], _ body: [UInt8] = Samples.payload
@@ -122,7 +122,7 @@ final class Provider {
 
     // MARK: The link
 
-    /// Carries bytes both ways until nobody has anything to say.
+    /// Exchanges bytes until neither end has more to send.
     func exchange(step: Int = .max) throws {
         repeat {
             if try tls.handshake() {
@@ -177,7 +177,7 @@ final class Provider {
         }
     }
 
-    /// Lets time pass, through every deadline of the engine.
+    /// Advances time through every deadline of the engine.
     func advance(by duration: Duration) throws {
         let end = now + duration
         while let deadline = engine.nextDeadline, deadline <= end {

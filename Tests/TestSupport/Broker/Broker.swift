@@ -1,20 +1,20 @@
 package import AMQP
 import Core
 
-/// The state of a broker in memory, shared by the ``BrokerEngine``s of its connections: queues, bindings, users.
+/// The state of an in-memory broker, shared by the ``BrokerEngine``s of its connections: queues, bindings, users.
 ///
-/// It is written from AMQP 0-9-1 and RabbitMQ's documents, not from our own engine, so that a test of one against the
-/// other compares two readings.
+/// It follows AMQP 0-9-1 and RabbitMQ's documents, not our engine: a test of one against the other compares two
+/// independent readings.
 package final class Broker {
     package struct Message {
         package var exchange: [UInt8]
         package var routingKey: [UInt8]
-        /// Property flags and values, as they came.
+        /// Property flags and values, as received.
         package var properties: [UInt8]
         package var body: [UInt8]
         package var redelivered = false
         var expires = Instant.distantFuture
-        /// How often it was given back.
+        /// The number of times it was requeued.
         var returns = 0
 
         mutating func countReturns() {
@@ -26,7 +26,7 @@ package final class Broker {
             self.properties = encoded
         }
 
-        /// Notes in `x-death` why it leaves a queue; newest first, one entry for each queue and reason.
+        /// Records in `x-death` why it leaves a queue; newest first, one entry for each queue and reason.
         /// Source: rabbitmq.com/docs/dlx (effects on messages).
         mutating func countDeath(in queue: String, _ reason: String, at now: Instant) {
             var properties = decodedProperties ?? MessageProperties()
@@ -52,11 +52,11 @@ package final class Broker {
             self.properties = encoded
         }
 
-        /// The properties as our own reader sees them.
+        /// The properties as our own parser decodes them.
         package var decodedProperties: MessageProperties? { try? MessageProperties(decoding: properties[...]) }
     }
 
-    /// A connection owns its engine and the engine the broker, which only knows who is there.
+    /// A connection owns its engine and the engine the broker, which has weak references only.
     private struct Connection {
         weak var engine: BrokerEngine?
     }
@@ -70,9 +70,9 @@ package final class Broker {
         package let name: String
         package let arguments: FieldTable
         package fileprivate(set) var messages: [Message] = []
-        /// Publishes to it are confirmed by a nack, as with a full queue and `reject-publish`.
+        /// Publishes to it are nacked, as with a full queue and `reject-publish`.
         package var rejectsPublishes = false
-        /// Messages that were rejected or expired and had nowhere to go.
+        /// Rejected or expired messages without a dead-letter target.
         package fileprivate(set) var discarded = 0
         fileprivate var consumers: [Consumer] = []
         fileprivate var turn = 0
@@ -85,32 +85,32 @@ package final class Broker {
         package var consumerCount: Int { consumers.count }
     }
 
-    /// What a test sees happen, in order.
+    /// Observable events, in order.
     package enum Observation {
-        /// A message went out to a consumer.
+        /// A message was delivered to a consumer.
         case delivered(Message, queue: String)
         /// The client acknowledged a message.
         case acknowledged(Message, queue: String)
-        /// A message went back to its queue, by the client's wish or because its channel is gone.
+        /// A message was requeued, by the client or because its channel closed.
         case returned(Message, queue: String)
-        /// A client's publish went into a queue.
+        /// A client's publish was enqueued.
         case enqueued(Message, queue: String)
-        /// The client was told that a message of its own is safe in a queue.
+        /// The broker confirmed a client's publish.
         case confirmed(Message)
     }
 
-    /// How a wrong login ends.
+    /// How a refused login ends.
     package enum LoginRefusal {
         /// By `connection.close` 403, as RabbitMQ does for clients that know `authentication_failure_close`.
         case closeFrame
         case hangUp
     }
 
-    /// Whether what was given back says how often, in `x-delivery-count`, as quorum queues do.
+    /// Whether redeliveries have their count in `x-delivery-count`, as from quorum queues.
     package var countsDeliveries = false
     package var users = ["guest": "guest"]
     package var virtualHosts: Set<String> = ["/"]
-    /// How a publish ends that the broker does not stand: it closes the channel, or the connection.
+    /// The reaction to a refused publish: the broker closes the channel, or the connection.
     package struct Refusal {
         let code: UInt16
         let text: String
@@ -125,23 +125,22 @@ package final class Broker {
         }
     }
 
-    /// Which publishes it does not stand.
+    /// Selects the publishes that it refuses.
     package var refuses: (Message) -> Refusal? = { _ in nil }
     package var loginRefusal = LoginRefusal.closeFrame
     package var frameMax: UInt32 = 131_072
     package var channelMax: UInt16 = 2047
-    /// What is proposed to clients, in seconds.
+    /// The heartbeat proposed to clients, in seconds.
     package var heartbeat: UInt16 = 60
-    /// A busy quorum queue: its channels put acks aside until it has answered two commands, and forget them when they
-    /// end.
+    /// A busy quorum queue: its channels defer acks until it has answered two commands, and lose them when they end.
     package var putsAcksAside = false
-    /// A quorum queue that does not answer in time: whoever asks is told that it has no messages.
+    /// A quorum queue that does not reply in time: the reported message count is 0.
     package var countsNothing = false
     /// While true, confirms wait for ``BrokerEngine/releaseConfirms(_:multiple:acked:)``.
     package var holdsConfirms = false
-    /// Called for whatever a checker may want to know.
+    /// Called with every event.
     package var observe: ((Observation) -> Void)?
-    /// What clients did that a broker would close the channel or the connection for.
+    /// Violations for which a broker would close the channel or the connection.
     package internal(set) var violations: [String] = []
     package private(set) var queues: [String: Queue] = [:]
     private var exchanges: Set<String> = [""]
@@ -181,7 +180,7 @@ package final class Broker {
         for consumer in queue.consumers { consumer.engine?.consumerLost(consumer.tag) }
     }
 
-    /// Cancels the consumers of a queue that stays, as when its leader moves: each gets a `basic.cancel`.
+    /// Cancels the consumers of a remaining queue, as when its leader moves: each gets a `basic.cancel`.
     package func cancelConsumers(of name: String) {
         guard let queue = queues[name] else { return }
         let consumers = queue.consumers
@@ -189,7 +188,7 @@ package final class Broker {
         for consumer in consumers { consumer.engine?.consumerLost(consumer.tag) }
     }
 
-    /// Delivered by any connection, and not settled.
+    /// Delivered on any connection, and not settled.
     package var unsettledCount: Int { engines.reduce(0) { $0 + $1.unsettledCount } }
 
     /// Turns the memory alarm on or off.
@@ -199,7 +198,7 @@ package final class Broker {
         for engine in engines { engine.alarmCleared() }
     }
 
-    /// Closes every connection in order, as a broker does that stops.
+    /// Closes every connection in order, like a stopping broker.
     package func closeAll(code: UInt16 = 320, text: String = "CONNECTION_FORCED - broker forced connection closure") {
         for engine in engines { engine.closeConnection(code: code, text: text) }
     }
@@ -228,7 +227,7 @@ package final class Broker {
         bindings.removeAll { $0.queue == queue && $0.exchange == exchange && $0.routingKey == routingKey }
     }
 
-    /// The queues that take a message.
+    /// The queues that receive a message.
     func route(exchange: String, routingKey: [UInt8]) -> [Queue] {
         if exchange.isEmpty { return queues[String(decoding: routingKey, as: UTF8.self)].map { [$0] } ?? [] }
         return bindings.filter { $0.exchange == exchange && $0.routingKey == routingKey }.compactMap {
@@ -247,7 +246,7 @@ package final class Broker {
         dispatch(queue)
     }
 
-    /// Gives messages back to the front of their queue, the oldest first in the list.
+    /// Requeues messages at the front of their queue, the oldest first in the list.
     func requeue(_ messages: [(queue: String, message: Message)]) {
         for (name, message) in messages.reversed() {
             var message = message
@@ -260,7 +259,7 @@ package final class Broker {
         dispatchAll()
     }
 
-    /// A message was rejected or expired: it goes to the dead-letter exchange, or nowhere.
+    /// Routes a rejected or expired message to the dead-letter exchange, or drops it.
     func deadLetter(_ message: Message, from name: String, _ reason: String, at now: Instant) {
         guard let queue = queues[name] else { return }
         guard case .text(let exchange)? = queue.arguments["x-dead-letter-exchange"] else {
@@ -302,7 +301,7 @@ package final class Broker {
         for name in queues.keys.sorted() { dispatch(queues[name]!) }
     }
 
-    /// Gives what waits to the consumers that may take more, one message to each in turn.
+    /// Delivers ready messages to consumers with free prefetch, one message to each in turn.
     private func dispatch(_ queue: Queue) {
         while !queue.messages.isEmpty {
             let count = queue.consumers.count

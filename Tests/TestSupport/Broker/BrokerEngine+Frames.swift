@@ -39,7 +39,7 @@ struct FieldCursor {
     }
 }
 
-/// The payload of a frame that is being written.
+/// The payload of the frame being written.
 struct FrameBuilder {
     var bytes: [UInt8] = []
 
@@ -65,7 +65,7 @@ struct FrameBuilder {
 }
 
 extension BrokerEngine {
-    /// Takes every complete frame from what has arrived.
+    /// Parses every complete frame of the received bytes.
     func readInput() {
         if phase == .awaitingHeader {
             guard input.count >= 8 else { return }

@@ -23,7 +23,7 @@ extension BrokerEngine {
         if !understood { violation(code: 503, "unexpected method \(classID).\(methodID)") }
     }
 
-    /// Each of these says whether the method was expected; nil when its fields were not all there.
+    /// Each of these returns whether the method was expected; nil if fields were missing.
     private func connectionMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
         switch (method, phase) {
         case (11, .awaitingStartOk):
@@ -237,7 +237,7 @@ extension BrokerEngine {
         writeContent(message)
     }
 
-    /// The queue of a consumer is gone.
+    /// A consumer's queue was deleted.
     func consumerLost(_ tag: String) {
         let before = current
         defer { current = before }

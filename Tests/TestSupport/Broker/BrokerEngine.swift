@@ -2,8 +2,8 @@ package import Core
 
 /// The broker's end of one AMQP connection.
 ///
-/// It judges what comes as RabbitMQ does: a settlement of an unknown tag closes the channel with 406, a missing queue
-/// with 404, a frame out of order closes the connection.
+/// It checks input as RabbitMQ does: a settlement of an unknown tag closes the channel with 406, a missing queue with
+/// 404, a frame out of order closes the connection.
 package final class BrokerEngine: Engine {
     enum Phase {
         case awaitingHeader
@@ -23,17 +23,17 @@ package final class BrokerEngine: Engine {
         var unsettled = 0
     }
 
-    /// What each channel has of its own.
+    /// The state of one channel.
     struct Lane {
         var isOpen = false
         var prefetch = 0
         var unsettled: [UInt64: Unsettled] = [:]
-        /// Acknowledged, which the queue does not know; and how many commands it has answered since.
+        /// Acks that the queue has not applied; and the number of commands it has answered since.
         var putAside: [UInt64: Unsettled] = [:]
         var commands = 0
         var nextTag: UInt64 = 1
         var publishes: UInt64?
-        /// Publishes that went into a queue and are not confirmed yet, by their number.
+        /// Enqueued publishes without a confirm, by their number.
         var unconfirmed: [UInt64: Broker.Message] = [:]
         var incoming: Incoming?
     }
@@ -44,7 +44,7 @@ package final class BrokerEngine: Engine {
         var message: Broker.Message
     }
 
-    /// A publish whose header and body are still to come.
+    /// A publish whose header and body are outstanding.
     struct Incoming {
         var message: Broker.Message
         var mandatory: Bool
@@ -52,12 +52,12 @@ package final class BrokerEngine: Engine {
     }
 
     package let broker: Broker
-    /// `connection_name` and other things that the client said about itself, as raw field-table content.
+    /// `connection_name` and other client properties, as raw field-table content.
     package internal(set) var clientProperties: [UInt8] = []
     package internal(set) var heartbeat: Duration = .zero
-    /// Who logged in.
+    /// The user who logged in.
     var user = ""
-    /// The passwords that `connection.update-secret` brought, right or wrong.
+    /// The passwords received by `connection.update-secret`, right or wrong.
     package internal(set) var secrets: [String] = []
     /// Tags of publishes that wait to be confirmed.
     package internal(set) var heldConfirms: [UInt64] = []
@@ -70,14 +70,14 @@ package final class BrokerEngine: Engine {
     var channelMax = UInt16.max
     var consumers: [String: BrokerConsumer] = [:]
     private var lanes: [UInt16: Lane] = [:]
-    /// The channel that is being read from, or written to.
+    /// The channel being read or written.
     var current: UInt16 = 1
     var lane: Lane {
         get { lanes[current, default: Lane()] }
         _modify { yield &lanes[current, default: Lane()] }
     }
     var now = Instant(nanoseconds: 0)
-    /// Under alarm the input of a publishing connection is not read.
+    /// During an alarm the input of a publishing connection is not read.
     var isStopped = false
     private var nextHeartbeat: Instant?
     private var silenceEnds: Instant?
@@ -88,12 +88,12 @@ package final class BrokerEngine: Engine {
 
     // MARK: - For tests
 
-    /// Sends bytes as they are, right or wrong.
+    /// Sends raw bytes, valid or not.
     package func send(raw bytes: [UInt8]) {
         output.append(bytes)
     }
 
-    /// Confirms what is held: one tag, or all up to it.
+    /// Sends held confirms: one tag, or all up to it.
     package func releaseConfirms(_ tag: UInt64, multiple: Bool = false, acked: Bool = true) {
         current = 1
         heldConfirms.removeAll { multiple ? $0 <= tag : $0 == tag }
@@ -113,7 +113,7 @@ package final class BrokerEngine: Engine {
         leave()
     }
 
-    /// Closes a channel from the broker's side; its unsettled deliveries go back.
+    /// Closes a channel from the broker's side; its unsettled deliveries are requeued.
     package func closeChannel(_ channel: UInt16, code: UInt16, text: String) {
         current = channel
         closeChannel(code: code, text: text)
@@ -131,13 +131,13 @@ package final class BrokerEngine: Engine {
 
     package var unsettledCount: Int { lanes.values.reduce(0) { $0 + $1.unsettled.count + $1.putAside.count } }
 
-    /// The size of a frame that client and broker agreed on, in bytes.
+    /// The negotiated frame size, in bytes.
     package var agreedFrameMax: Int { frameMax }
 
-    /// Acts as if a consumer were registered, and gives it nothing.
+    /// Registers a consumer in appearance only, without deliveries.
     package var isStalled = false
 
-    /// Whether a client consumes here, or has consumed.
+    /// Whether a client consumes on this connection, or has consumed.
     package var isConsuming: Bool { !consumers.isEmpty || unsettledCount > 0 }
 
     // MARK: - Engine
@@ -185,7 +185,7 @@ package final class BrokerEngine: Engine {
         }
     }
 
-    // MARK: - For the engine's other files
+    // MARK: - For the engine's extensions
 
     func startHeartbeats(_ seconds: UInt16) {
         guard seconds > 0 else { return }
@@ -201,7 +201,7 @@ package final class BrokerEngine: Engine {
         readInput()
     }
 
-    /// Everything that is unsettled goes back to its queue.
+    /// Requeues all unsettled deliveries.
     func leave() {
         for number in lanes.keys.sorted() {
             current = number

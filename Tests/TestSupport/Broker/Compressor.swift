@@ -4,7 +4,7 @@ import CZlib
 package enum Compressor {
     package static func gzip(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15 + 16) }
 
-    /// What HTTP calls `deflate`.
+    /// HTTP's `deflate`.
     package static func zlib(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15) }
 
     private static func compress(_ bytes: [UInt8], windowBits: Int32) -> [UInt8] {
@@ -15,7 +15,7 @@ package enum Compressor {
         precondition(code == Z_OK, "zlib starts")
         defer { unsafe deflateEnd(&stream) }
         var input = bytes
-        // Plus a gzip header and trailer.
+        // With a gzip header and trailer.
         var output = [UInt8](repeating: 0, count: unsafe Int(deflateBound(&stream, UInt(bytes.count))) + 32)
         unsafe input.withUnsafeMutableBufferPointer { input in
             unsafe output.withUnsafeMutableBufferPointer { output in

@@ -3,21 +3,20 @@ import Glibc
 import Synchronization
 import System
 
-/// A TCP relay from a port of 127.0.0.1 to another, on a thread of its own: what goes through it is delayed, split,
-/// slowed down, swallowed or cut as a test wishes. For where the kernel matters; elsewhere ``MemoryNetwork`` does it on
-/// virtual time.
+/// A TCP relay between two ports of 127.0.0.1, on a separate thread: it delays, splits, slows down, swallows or cuts
+/// the traffic. Only for tests of the kernel; elsewhere ``MemoryNetwork`` does it on virtual time.
 ///
-/// It takes whatever comes and holds it in memory, so it is no measure of flow control.
+/// It buffers all input in memory, so it does not exercise flow control.
 package final class FaultRelay: Sendable {
-    /// How bytes are carried, on all connections.
+    /// How bytes are forwarded, on all connections.
     package struct Conduct: Sendable {
-        /// How long bytes are under way.
+        /// The latency of bytes.
         package var delayToTarget = Duration.zero
         package var delayToClient = Duration.zero
-        /// At most so many bytes are handed on at once, and so long apart.
+        /// The most bytes forwarded at once, and the pause after them.
         package var largestPiece = Int.max
         package var pause = Duration.zero
-        /// Whatever comes is swallowed, ends included, and nobody is told.
+        /// All input is swallowed, ends included, and neither end is notified.
         package var isBlackHole = false
 
         package init() {}
@@ -54,10 +53,10 @@ package final class FaultRelay: Sendable {
         thread = try Thread.start(name: "relay", stackSize: 1 << 20) { relay.run() }
     }
 
-    /// Connections that were accepted.
+    /// The number of accepted connections.
     package var accepted: Int { counters.accepted.load(ordering: .relaxed) }
 
-    /// Bytes that came in, in either direction.
+    /// Bytes received, in either direction.
     package var carried: Int { counters.carried.load(ordering: .relaxed) }
 
     package func behave(_ conduct: Conduct) {
@@ -69,24 +68,24 @@ package final class FaultRelay: Sendable {
         commands.post(.reset)
     }
 
-    /// Ends every connection to the target, and tells no client: they are half-open from then on.
+    /// Ends every connection to the target without closing the clients' ends: they are half-open from then on.
     package func loseTarget() {
         commands.post(.loseTarget)
     }
 
-    /// Listens no more: the kernel refuses. Connections that there are go on.
+    /// Stops listening: the kernel refuses connects. Existing connections continue.
     package func refuse() {
         commands.post(.refuse)
     }
 
-    /// Ends everything and waits for the thread. To be called exactly once.
+    /// Ends everything and waits for the thread. Call exactly once.
     package func stop() {
         commands.post(.stop)
         thread.join()
     }
 }
 
-/// What lives on the relay's thread.
+/// The state on the relay's thread.
 private final class Relay: LoopOwner {
     private let loop: EventLoop
     private let network: SocketNetwork
@@ -113,7 +112,7 @@ private final class Relay: LoopOwner {
         accepted.relay = self
     }
 
-    /// The listener's way to a relay that is not complete when it begins to listen.
+    /// The listener's reference to a relay that is set after the listener exists.
     private final class Accepted {
         weak var relay: Relay?
 
@@ -187,7 +186,7 @@ private final class End: Engine {
 
     private unowned let relay: Relay
     private let direction: Direction
-    /// Keeps the other side alive, which keeps this one, until either has ended.
+    /// A strong reference in both directions, until either side has ended.
     var peer: End?
     private(set) var hasEnded = false
     private var pieces: [(due: Instant, bytes: ArraySlice<UInt8>)] = []
@@ -235,7 +234,7 @@ private final class End: Engine {
         direction == .toTarget ? relay.conduct.delayToTarget : relay.conduct.delayToClient
     }
 
-    /// Hands on what is due, one piece at a time where pieces are limited.
+    /// Forwards due bytes, one piece at a time where pieces are limited.
     private func release(at now: Instant) {
         while let first = pieces.first, first.due <= now, notBefore <= now {
             let piece = first.bytes.prefix(relay.conduct.largestPiece)
@@ -243,7 +242,7 @@ private final class End: Engine {
             pieces[0].bytes = first.bytes.dropFirst(piece.count)
             if pieces[0].bytes.isEmpty { pieces.removeFirst() }
             guard relay.conduct.largestPiece == .max else {
-                // The next turn sends the next one.
+                // The next turn sends the next piece.
                 notBefore = now + max(relay.conduct.pause, .nanoseconds(1))
                 break
             }

@@ -1,40 +1,39 @@
 package import Core
 
-/// A network in memory, on virtual time, with latency and faults from a seed: engines at both ends, no sockets.
+/// An in-memory network on virtual time, with latency and seeded faults: engines at both ends, no sockets.
 ///
-/// Whoever drives a test calls ``settle(_:)`` until nothing moves at this instant, and ``advance(by:deadline:turn:)``
-/// to let time pass.
+/// A test calls ``settle(_:)`` until nothing moves at this instant, and ``advance(by:deadline:turn:)`` to advance time.
 package final class MemoryNetwork: Network {
-    /// What goes wrong, each as a probability.
+    /// The faults, each as a probability.
     package struct Faults {
         /// A connection attempt is refused.
         package var refusal = 0.0
-        /// A connection attempt meets silence, and fails when its time is over.
+        /// A connection attempt gets no reply, and fails at its timeout.
         package var blackHole = 0.0
-        /// What one end says in a turn is cut off somewhere, and the connection with it.
+        /// One end's output of a turn is truncated, and the connection cut.
         package var cut = 0.0
-        /// What one end says in a turn, and everything after it, is lost in both directions, and neither end is told.
+        /// One end's output of a turn, and everything after it, is lost in both directions without notice.
         package var silence = 0.0
 
         package init() {}
     }
 
-    /// Two engines and what is under way between them.
+    /// Two engines and the bytes in flight between them.
     package final class Link {
         package let client: any Engine
         package let server: any Engine
         package let endpoint: Endpoint
-        /// While true, nothing is carried and nobody is told.
+        /// While true, no bytes move and neither end is notified.
         package var isFrozen = false
         fileprivate var isOpened = false
-        /// Whether the client's, and the server's end is still there.
+        /// Whether the client's and the server's end exists.
         fileprivate var isAlive = [true, true]
-        /// Whether each end tells when its owner calls it, and whether it was called since it was last asked. One that
-        /// tells is asked only then, so that a run shows where it forgets to.
+        /// Whether each end announces its owner's calls, and whether it was called since the last poll. An announcing
+        /// end is polled only after a call, which reveals missing announcements.
         fileprivate var announces = [false, false]
         fileprivate var wasCalled = [true, true]
         fileprivate var deadlines: [Instant?] = [nil, nil]
-        /// What the client, and what the server has sent.
+        /// The bytes sent by the client and by the server.
         fileprivate var pipes = [Pipe(), Pipe()]
 
         fileprivate init(client: any Engine, server: any Engine, endpoint: Endpoint) {
@@ -46,7 +45,7 @@ package final class MemoryNetwork: Network {
             }
         }
 
-        /// Asks an end for what it has to say, and when it is due, unless it would have told.
+        /// Polls an end for output and its deadline, unless it would have announced them.
         fileprivate func drain(_ end: Int, into output: inout ByteQueue) {
             guard wasCalled[end] || !announces[end] else { return }
             wasCalled[end] = false
@@ -66,8 +65,8 @@ package final class MemoryNetwork: Network {
         }
     }
 
-    /// What one end said in a turn, and what becomes of it. That is drawn when it is said: how many bytes it has, or in
-    /// how many parts it arrives, differs with the lengths of signatures, and must not change what a seed stands for.
+    /// One end's output of a turn, and its fate. The fate is drawn on sending: the byte count and the split depend on
+    /// signature lengths, and must not change a seed's course.
     fileprivate struct Piece {
         enum Fate { case arrives, isCut, isSilenced }
 
@@ -84,18 +83,18 @@ package final class MemoryNetwork: Network {
 
     /// Makes the other end; `nil` refuses the connection.
     package var accept: (Endpoint) -> (any Engine)?
-    /// What goes wrong on connections to an endpoint.
+    /// The faults on connections to an endpoint.
     package var faults: [Endpoint: Faults] = [:]
-    /// How long bytes are under way.
+    /// The latency of bytes.
     package var latency = Duration.zero
-    /// At most this many bytes are handed over at once; few split frames.
+    /// At most this many bytes are delivered at once; a small number splits frames.
     package var largestPiece = Int.max
-    /// What a run that cannot go on is called.
+    /// The error message of a run that cannot continue.
     package var label = ""
     package private(set) var now: Instant
-    /// Open connections and those about to open, oldest first.
+    /// Open and opening connections, oldest first.
     package private(set) var links: [Link] = []
-    /// Connection attempts, and how many of the connections were lost by a fault.
+    /// Connection attempts, and the number of connections lost by a fault.
     package private(set) var attempts = 0
     package private(set) var losses = 0
 
@@ -115,7 +114,7 @@ package final class MemoryNetwork: Network {
         now = start.instant
     }
 
-    /// What both clocks say.
+    /// The virtual time of both clocks.
     package var moment: Moment {
         let passed = (now - start.instant).nanoseconds / 1_000_000
         return Moment(instant: now, wall: WallTime(milliseconds: start.wall.milliseconds + passed))
@@ -148,7 +147,7 @@ package final class MemoryNetwork: Network {
 
     // MARK: Faults
 
-    /// Ends a connection without a farewell: both ends are told that it was reset.
+    /// Resets a connection: both ends are notified.
     package func cut(_ link: Link) {
         losses += 1
         close(link, TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
@@ -167,7 +166,7 @@ package final class MemoryNetwork: Network {
 
     // MARK: Time
 
-    /// Carries everything that is due until nobody has more to say; `turn` is called between, and says whether it did
+    /// Delivers everything due until there is no more output; `turn` is called in between, and returns whether it did
     /// something that no engine shows.
     package func settle(_ turn: () -> Bool = { false }) {
         var rounds = 0
@@ -182,7 +181,7 @@ package final class MemoryNetwork: Network {
         }
     }
 
-    /// When something happens next by itself: a piece arrives, or an engine's deadline passes.
+    /// The next event without input: a piece arrives, or an engine's deadline passes.
     package var nextDeadline: Instant? {
         var earliest: Instant?
         func consider(_ deadline: Instant?) {
@@ -199,7 +198,7 @@ package final class MemoryNetwork: Network {
         return earliest
     }
 
-    /// Lets time pass, stopping wherever something is due; `deadline` is that of engines' owners, who act in `turn`.
+    /// Advances time, stopping at each due event; `deadline` is that of the engines' owners, who act in `turn`.
     package func advance(
         by duration: Duration, deadline: () -> Instant? = { nil }, turn: () -> Bool = { false }
     ) {
@@ -213,7 +212,7 @@ package final class MemoryNetwork: Network {
         settle(turn)
     }
 
-    // MARK: Carrying
+    // MARK: Delivery
 
     private func refuse() -> Bool {
         let refused = failures.filter { $0.due <= now }
@@ -222,7 +221,7 @@ package final class MemoryNetwork: Network {
         return !refused.isEmpty
     }
 
-    /// Does what is due on one connection. Returns whether there was something.
+    /// Handles what is due on one connection. Returns whether there was something.
     private func move(_ link: Link) -> Bool {
         var moved = false
         if !link.isOpened {
@@ -291,7 +290,7 @@ package final class MemoryNetwork: Network {
         return Piece(due: due, bytes: bytes.prefix(kept), fate: .isCut)
     }
 
-    /// Tells both ends that are still there.
+    /// Notifies both existing ends.
     private func close(_ link: Link, _ failure: TransportError?) {
         let alive = link.isAlive
         link.isAlive = [false, false]

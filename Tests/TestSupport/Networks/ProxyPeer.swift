@@ -1,8 +1,8 @@
 package import Core
 
-/// An HTTP proxy with what stands behind it, as one end of a link in memory: answers CONNECT, then is the target.
+/// An HTTP proxy and its target, as one end of an in-memory link: answers CONNECT, then acts as the target.
 ///
-/// It is another reading of RFC 9110, section 9.3.6, than the client's.
+/// It implements RFC 9110, section 9.3.6, independently of the client.
 package final class ProxyPeer: Engine {
     private let decide: ([String]) -> (answer: String, target: (any Engine)?)
     private var head: [UInt8] = []
@@ -10,7 +10,7 @@ package final class ProxyPeer: Engine {
     private var target: (any Engine)?
     private var isRefused = false
 
-    /// - Parameter decide: is given the lines of a request; no target ends the connection after the answer.
+    /// - Parameter decide: gets the lines of a request; without a target the connection ends after the response.
     package init(_ decide: @escaping (_ request: [String]) -> (answer: String, target: (any Engine)?)) {
         self.decide = decide
     }
@@ -21,7 +21,7 @@ package final class ProxyPeer: Engine {
         if let target { return target.receive(bytes, at: now) }
         head.append(bytes)
         let text = String(decoding: head, as: UTF8.self)
-        // A client that said more before it was answered would have said it to the proxy.
+        // Bytes sent before the response would have been for the proxy.
         guard text.hasSuffix("\r\n\r\n") else { return }
         let (answer, target) = decide(text.split(separator: "\r\n").map(String.init))
         output = Array("\(answer)\r\n\r\n".utf8)

@@ -2,7 +2,7 @@ import Core
 package import Simulator
 import System
 
-/// A simulator on a thread of its own.
+/// A simulator on a separate thread.
 package final class SimulatorServer: Sendable {
     private enum Command: Sendable {
         case disturb([ScriptAction])
@@ -13,7 +13,7 @@ package final class SimulatorServer: Sendable {
     package let managementPort: UInt16?
     package let ledger: SimulatorLedger
     package let channels: ChannelRegistry
-    /// What a client has to trust, in PEM; `nil` if the options brought a certificate.
+    /// The PEM certificate that clients must trust; `nil` if the options brought a certificate.
     package let authorityPEM: String?
     private let commands: Mailbox<Command>
     private let thread: Thread
@@ -40,20 +40,20 @@ package final class SimulatorServer: Sendable {
         thread = try Thread.start(name: "simulator", stackSize: 1 << 20) { owner.run() }
     }
 
-    /// Does something to all open connections at once.
+    /// Disturbs all open connections at once.
     ///
     /// - Parameter actions: those that need no request: GOAWAY, cut, settings.
     package func disturb(_ actions: [ScriptAction]) {
         commands.post(.disturb(actions))
     }
 
-    /// Closes all connections and waits for the thread's end. To be called exactly once.
+    /// Closes all connections and waits for the thread's end. Call exactly once.
     package func stop() {
         commands.post(.stop)
         thread.join()
     }
 
-    /// What lives on the thread.
+    /// The state on the thread.
     private final class Owner: LoopOwner {
         private let loop: EventLoop
         private let network: SocketNetwork
@@ -71,7 +71,7 @@ package final class SimulatorServer: Sendable {
             do {
                 try loop.run(owner: self)
             } catch {
-                // This thread has no caller that could take the error.
+                // This thread has no caller to which it could throw the error.
                 fatalError("the simulator's loop has failed: \(error)")
             }
             service.close()

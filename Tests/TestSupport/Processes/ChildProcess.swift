@@ -3,8 +3,8 @@ import Glibc
 
 /// A program that a test starts, watches and ends.
 ///
-/// Its output goes to files: it never waits for a reader, and what it said survives it. A process that is still there
-/// when the last reference goes is killed. One thread at a time may use it.
+/// Its output goes to files, so that it never blocks and survives the program. A process that is still running when the
+/// last reference goes is killed. Only one thread at a time may use it.
 package final class ChildProcess {
     package enum Stream: String {
         case output, errors
@@ -23,7 +23,7 @@ package final class ChildProcess {
         }
     }
 
-    /// What a process that ended had used.
+    /// The resource usage of an ended process.
     package struct Usage {
         package var cpu: Duration
         package var peakMemoryKiB: Int
@@ -53,20 +53,20 @@ package final class ChildProcess {
         waitpid(processID, nil, 0)
     }
 
-    // MARK: What it says
+    // MARK: Output
 
-    /// All that it has written so far.
+    /// All output so far.
     package func text(_ stream: Stream = .output) -> String {
         let path = directory.file(stream.rawValue)
-        // Foundation leaks the buffer into which it reads nothing.
+        // Foundation leaks the buffer of an empty read.
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_size > 0 else { return "" }
         return String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
     }
 
-    /// The first whole line for which `matches` holds, as soon as there is one.
+    /// Waits for the first whole line for which `matches` holds.
     ///
-    /// - Throws: ``TestSupportError`` with what the process said, after `limit` or when it has ended without that line.
+    /// - Throws: ``TestSupportError`` with the process's output, after `limit` or when it has ended without that line.
     @discardableResult
     package func waitForLine(
         _ stream: Stream = .output, within limit: Duration = .seconds(20), where matches: (Substring) -> Bool
@@ -85,18 +85,18 @@ package final class ChildProcess {
         try waitForLine(stream, within: limit) { $0 == line }
     }
 
-    // MARK: Its end
+    // MARK: Exit
 
-    /// Sends a signal; nothing happens if the process has ended.
+    /// Sends a signal; does nothing if the process has ended.
     package func signal(_ signal: Int32) {
         if poll() == nil { kill(processID, signal) }
     }
 
     package var hasEnded: Bool { poll() != nil }
 
-    /// How it ended, once it has.
+    /// Waits for its end.
     ///
-    /// - Throws: ``TestSupportError`` with what the process said, after `limit`.
+    /// - Throws: ``TestSupportError`` with the process's output, after `limit`.
     @discardableResult
     package func waitForExit(within limit: Duration = .seconds(30)) throws -> Exit {
         try eventually("the end of the process; \(report)", within: limit) { poll() }
@@ -105,7 +105,7 @@ package final class ChildProcess {
     /// Runs a program to its end.
     ///
     /// - Returns: its standard output.
-    /// - Throws: ``TestSupportError`` with what it said if its exit status is not 0, or after `limit`.
+    /// - Throws: ``TestSupportError`` with its output if its exit status is not 0, or after `limit`.
     @discardableResult
     package static func run(
         _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
@@ -116,13 +116,13 @@ package final class ChildProcess {
         return process.text()
     }
 
-    /// How the process fares and what it has said, for messages.
+    /// The process's status and output, for messages.
     package var report: String {
         let state = poll()?.description ?? "running"
         return "\(name) (\(processID)): \(state)\n\(text(.errors).suffix(4000))\(text().suffix(4000))"
     }
 
-    /// Collects the exit status, which can be done once only.
+    /// Collects the exit status, which is possible only once.
     private func poll() -> Exit? {
         if exit != nil { return exit }
         var status: Int32 = 0
@@ -137,10 +137,10 @@ package final class ChildProcess {
         return exit
     }
 
-    // MARK: Its start
+    // MARK: Start
 
-    /// Starts a process with the signal mask of a fresh shell, and no descriptor of ours but the two files: all others
-    /// are close-on-exec.
+    /// Starts a process with the signal mask of a fresh shell, and only the two files as inherited descriptors: all
+    /// others are close-on-exec.
     private static func spawn(
         _ path: String, _ arguments: [String], _ environment: [String], output: String, errors: String
     ) throws -> Int32 {
@@ -173,7 +173,7 @@ package final class ChildProcess {
         return processID
     }
 
-    /// Lends the strings as C's null-terminated array of strings.
+    /// Passes the strings as C's null-terminated array of strings.
     private static func withStrings<Result>(
         _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
     ) -> Result {

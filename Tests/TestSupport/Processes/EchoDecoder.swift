@@ -1,8 +1,8 @@
 import Glibc
 
-/// The program `echo-decoder`, a decoder that gives envelopes back and misbehaves on demand.
+/// The program `echo-decoder`, a decoder that returns envelopes and misbehaves on demand.
 package enum EchoDecoder {
-    /// It lies beside the tests.
+    /// It is beside the tests.
     package static let path: String = {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/exe", &bytes, bytes.count)

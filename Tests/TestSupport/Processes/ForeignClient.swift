@@ -1,11 +1,11 @@
 import Foundation
 
-/// Python clients in `Tests/ForeignClients`, written on libraries from PyPI.
+/// Python clients in `Tests/ForeignClients`, based on libraries from PyPI.
 package enum ForeignClient {
     /// Runs one of them to its end.
     ///
     /// - Parameter script: its file name.
-    /// - Returns: what it prints.
+    /// - Returns: its output.
     package static func run(_ script: String, _ arguments: [String]) throws -> String {
         let (python, path) = try program(script)
         return try ChildProcess.run(python, [path] + arguments)

@@ -1,13 +1,13 @@
 import Glibc
 import Synchronization
 
-/// The ports that ``freePort()`` has handed out in this process.
+/// The ports that ``freePort()`` has returned in this process.
 private let handedOut = Mutex<Set<UInt16>>([])
 
-/// A TCP port of 127.0.0.1 that nobody listens on, and another one at each call.
+/// A TCP port of 127.0.0.1 without a listener, a different one at each call.
 ///
-/// The kernel picks such ports at random, so that one it just gave can come again; one that was handed out is passed
-/// over. Another process may take the port before it is used: whoever wants it has to be ready to find it taken.
+/// The kernel picks such ports at random and may repeat one; ports returned before are skipped. Another process may
+/// take the port before it is used, so callers must handle a port in use.
 package func freePort() throws -> UInt16 {
     while true {
         let port = try unusedPort()
@@ -15,7 +15,7 @@ package func freePort() throws -> UInt16 {
     }
 }
 
-/// A TCP port of 127.0.0.1 that nobody listens on, as the kernel picks it.
+/// A TCP port of 127.0.0.1 without a listener, as the kernel picks it.
 private func unusedPort() throws -> UInt16 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw TestSupportError("socket: errno \(errno)") }

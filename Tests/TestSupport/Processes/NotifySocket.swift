@@ -1,9 +1,9 @@
 import Glibc
 import System
 
-/// The service manager's end of sd_notify(3): a socket in a folder of its own, or one with an abstract name.
+/// The service manager's end of sd_notify(3): a socket in a private folder, or one with an abstract name.
 package final class NotifySocket {
-    /// What `NOTIFY_SOCKET` is to say.
+    /// The value for `NOTIFY_SOCKET`.
     package let name: String
     private let descriptor: Descriptor
     private let directory: TemporaryDirectory?

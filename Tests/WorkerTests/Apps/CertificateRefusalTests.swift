@@ -12,7 +12,7 @@ import Testing
 @testable import Configuration
 @testable import Runtime
 
-/// A certificate that APNs takes at first and refuses later, in TLS: it was revoked, say.
+/// A certificate that APNs accepts at first and refuses later in TLS, for example because it was revoked.
 @Suite("A certificate that is refused when a connection is opened")
 struct CertificateRefusalTests {
     private let folder: TemporaryDirectory
@@ -45,7 +45,7 @@ struct CertificateRefusalTests {
         "{\"device-token\":\"7abc\(10 + number)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    @Test("Its app pauses, is told once, loses nothing, and goes on when a connection opens")
+    @Test("Its app pauses, is reported once, loses nothing, and resumes when a connection opens")
     func revoked() throws {
         let lines = LogLines()
         let world = try world(taken)
@@ -75,7 +75,7 @@ struct CertificateRefusalTests {
         #expect(worker.paused.isEmpty)
     }
 
-    @Test("Its app pauses even if nothing waits, and not while another connection is open")
+    @Test("Its app pauses even without waiting requests, and not while another connection is open")
     func idle() throws {
         let world = try world(refused)
         try world.start()
@@ -90,7 +90,7 @@ struct CertificateRefusalTests {
         #expect(world.worker?.paused.isEmpty == true)
     }
 
-    @Test("A direct request ends as one that was refused")
+    @Test("A direct request ends as a refused one")
     func direct() throws {
         let world = try world(refused)
         let app = world.configuration.apps[0]

@@ -8,7 +8,7 @@ import Testing
 @testable import Configuration
 @testable import Pipeline
 
-/// Pauses of a whole app, because its credential is refused, in an answer or by GOAWAY.
+/// Pauses of a whole app because its credential is refused, in a response or by GOAWAY.
 @Suite("Pausing an app for its credential")
 struct CredentialPauseTests {
     private static func body(_ number: Int, type: String = "alert", topic: String = "com.example.app") -> String {
@@ -23,7 +23,7 @@ struct CredentialPauseTests {
     private static let reasons = ReplyRule.all.filter { $0.action.pause == .app }.map(\.reason.description)
 
     @Test(
-        "GOAWAY for the credential pauses the app, whatever its last-stream-id, and nothing becomes a dead letter",
+        "GOAWAY for the credential pauses the app, with any last-stream-id, and no request is dead-lettered",
         arguments: reasons, ["last=before", "last=this close=now"])
     func goaway(reason: String, last: String) throws {
         let world = try World(script: "topic *: silence, goaway \(reason) \(last)")
@@ -55,7 +55,7 @@ struct CredentialPauseTests {
         #expect(world.published(in: "push.results").map(\.messageID).count == 1)
     }
 
-    @Test("GOAWAY for anything else pauses nothing")
+    @Test("GOAWAY for any other reason pauses nothing")
     func otherGoaway() throws {
         let world = try World(script: "first 3 requests: goaway BadDeviceToken last=before")
         try world.start()
@@ -64,7 +64,7 @@ struct CredentialPauseTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
 
-    @Test("A bad credential is one pause with one alarm and one probe at a time, however many topics the app has")
+    @Test("A bad credential is one pause with one alarm and one probe at a time, for any number of topics")
     func oneGate() throws {
         let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 50 }
         let lines = LogLines()
@@ -78,7 +78,7 @@ struct CredentialPauseTests {
         #expect(worker.paused.map(\.held) == [25])
         #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
         #expect(lines.all.filter { $0.metadata["cause"] != nil }.map(\.level) == [.error])
-        // Those that were in flight already, and probes at 15 and 45 s.
+        // Those already in flight, and probes at 15 and 45 s.
         let sent = world.sent
         #expect(sent <= 4)
         try world.setScript("")
@@ -88,7 +88,7 @@ struct CredentialPauseTests {
         #expect(lines.all.filter { $0.metadata["refused"] != nil }.map(\.level) == [.error, .notice])
     }
 
-    @Test("When the credential is accepted and the topic is not, the topic alone stays paused")
+    @Test("When the credential is accepted and the topic is not, only the topic stays paused")
     func thenTheTopic() throws {
         let world = try World(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed")
         try world.start()
@@ -103,9 +103,9 @@ struct CredentialPauseTests {
         #expect(world.published(in: "push.results").count == 6 && world.published(in: "push.dead").isEmpty)
     }
 
-    // MARK: What is held
+    // MARK: Held requests
 
-    @Test("Many that expire while they are held end a few at a time")
+    @Test("Many requests that expire while they are held end a few at a time")
     func expiredWhileHeld() throws {
         let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 2000 }
         try world.start()

@@ -8,7 +8,7 @@ import Testing
 @testable import Pipeline
 @testable import Runtime
 
-/// Nothing waits in a worker for long: `docs/operate/retries.md`, "Hold time".
+/// The limit on waiting in a worker: `docs/operate/retries.md`, "Hold time".
 @Suite("Hold time")
 struct HoldTimeTests {
     private static func body(_ number: Int, topic: String = "com.example.app") -> String {
@@ -27,12 +27,12 @@ struct HoldTimeTests {
 
     // MARK: One app
 
-    @Test("What waited too long for one app is parked and counts no attempt, so that the others have the prefetch")
+    @Test("Requests that waited too long for one app are parked without an attempt, which frees the prefetch")
     func onePausedApp() throws {
         let world = try World(script: "topic com.example.other: 403 TopicMismatch") { $0.hold = .seconds(60) }
         try world.start()
         for number in 0..<10 { try world.request(Self.other(number), id: "other\(number)") }
-        // Prefetch is full of them.
+        // They fill the prefetch.
         try world.request(Self.body(0), id: "app0")
         world.pass(.seconds(50))
         #expect(world.broker.unsettledCount == 10 && world.parked.isEmpty)
@@ -44,7 +44,7 @@ struct HoldTimeTests {
             #expect(copy.decodedProperties?.headers?["harebell-attempts"] == .int32(0))
             #expect(copy.decodedProperties?.headers?["harebell-parked"] == .int32(1))
         }
-        // From now on only one waits, as the next probe, and the others flow.
+        // From now on only one waits, as the next probe, and the others pass.
         for number in 10..<30 { try world.request(Self.other(number), id: "other\(number)") }
         for number in 1..<20 { try world.request(Self.body(number), id: "app\(number)") }
         world.pass(.seconds(2))
@@ -61,7 +61,7 @@ struct HoldTimeTests {
         #expect(world.worker?.counters[.suspensions] == 0)
     }
 
-    @Test("What comes back from a retry queue while the probe is under way waits for what it shows")
+    @Test("Requests returned from a retry queue during a probe wait for its outcome")
     func burst() throws {
         let world = try World(
             script: "topic com.example.other, first 2 requests: 403 TopicMismatch\ntoken *: delay 100ms"
@@ -75,7 +75,7 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 8)
     }
 
-    @Test("Without retry queues what has waited too long waits on, and none of it is a dead letter")
+    @Test("Without retry queues, overdue requests keep waiting, and none is dead-lettered")
     func withoutRetryQueues() throws {
         let world = try World(script: "topic com.example.other: 403 TopicMismatch", hasRetryQueues: false) {
             $0.hold = .seconds(60)
@@ -85,7 +85,7 @@ struct HoldTimeTests {
         for number in 0..<5 { try world.request(Self.body(number), id: "app\(number)") }
         world.pass(.seconds(3600))
         #expect(world.published(in: "push.results").count == 5 && world.published(in: "push.dead").isEmpty)
-        // Each asks for a retry queue once in the time that it is held.
+        // Each one tries a retry queue once per hold time.
         #expect(world.worker.map { $0.counters[.returned] } ?? 0 <= 5 * 60)
         try world.setScript("")
         world.cut(World.apns)
@@ -93,7 +93,7 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 10 && world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("A push type that is refused does not stop another one of its app, however rare that is")
+    @Test("A refused push type does not stop another one of its app, however rare")
     func onePausedPushType() throws {
         let world = try World(script: "topic com.example.app.voip: 400 TopicDisallowed") { $0.hold = .seconds(60) }
         try world.start()
@@ -117,7 +117,7 @@ struct HoldTimeTests {
 
     // MARK: No app
 
-    @Test("With APNs stopped for an hour a worker holds nothing, the queue keeps the backlog, and nothing is burnt")
+    @Test("With APNs down for an hour a worker holds nothing, the queue keeps the backlog, and no attempt is used")
     func unreachable() throws {
         let world = try World { $0.hold = .seconds(300) }
         world.isAPNsDown = true
@@ -137,7 +137,7 @@ struct HoldTimeTests {
         #expect(worker.isSuspended)
         let waiting = world.broker.messages(in: "push.requests")
         #expect(waiting.count == 200 && world.parked.isEmpty)
-        // Ten were taken once, and given back once.
+        // Ten were delivered once, and requeued once.
         #expect(waiting.count { $0.redelivered } == 10)
         #expect(worker.counters.deliveries == [10] && worker.counters[.requeued] == 10)
         #expect(worker.counters[.suspensions] == 1)
@@ -148,7 +148,7 @@ struct HoldTimeTests {
         #expect(Self.consumers(world) == 1 && !worker.isSuspended)
     }
 
-    @Test("It is not ready while nothing is consumed, and ready again when something is")
+    @Test("It is not ready while nothing is consumed, and ready again when consumption resumes")
     func readiness() throws {
         let world = try World { $0.hold = .seconds(300) }
         try world.start()
@@ -158,7 +158,7 @@ struct HoldTimeTests {
         func told() -> [String] { world.events.map { if case .ready = $0 { "ready" } else { "not ready" } } }
         world.pass(.seconds(400))
         #expect(told() == ["ready", "not ready"])
-        // The broker's connection is lost meanwhile: what comes up again consumes nothing.
+        // The broker connection is lost meanwhile: the new one consumes nothing.
         world.cut(consuming: false)
         world.cut(World.broker)
         world.pass(.seconds(60))
@@ -169,7 +169,7 @@ struct HoldTimeTests {
     }
 
     @Test(
-        "When APNs refuses every app nothing is consumed but probes, and a mended credential ends it",
+        "When APNs refuses every app only probes are consumed, and a fixed credential resumes consumption",
         arguments: ["403 TopicMismatch", "403 InvalidProviderToken", "400 TopicDisallowed"])
     func refused(answer: String) throws {
         let world = try World(script: "topic *: \(answer)") {
@@ -185,7 +185,7 @@ struct HoldTimeTests {
         world.pass(.seconds(3 * 3600))
         #expect(worker.counters[.suspensions] == 1 && world.broker.unsettledCount <= 1)
         #expect(world.published(in: "push.results").isEmpty && world.published(in: "push.dead").isEmpty)
-        // Probes are taken one by one, and parked when they have waited: none is given back over and over.
+        // Probes are taken one by one, and parked after their wait: none is requeued again and again.
         #expect(worker.counters[.requeued] <= 10)
         #expect(worker.counters.deliveries[0] < 10 + 3 * 3600 / 60)
         #expect(world.parked.count <= 60)
@@ -199,7 +199,7 @@ struct HoldTimeTests {
         #expect(!worker.isSuspended && Self.consumers(world) == 1)
     }
 
-    @Test("However long nothing can be sent, no message of any queue is delivered often")
+    @Test("No message of any queue is delivered often, however long nothing can be sent")
     func deliveryCounts() throws {
         let others = ["push.other", "push.third"]
         let world = try World(script: "topic *: 403 InvalidProviderToken", declares: World.queues + others) {
@@ -224,12 +224,12 @@ struct HoldTimeTests {
         let worker = try #require(world.worker)
         world.pass(.seconds(24 * 3600))
         #expect(worker.isSuspended && worker.counters[.suspensions] == 1)
-        // Once each of what was held when nothing was consumed any more.
+        // At most one requeue of each held request when consumption stopped.
         #expect(worker.counters[.requeued] <= 3 * 10)
         #expect(world.published(in: "push.dead").isEmpty && world.published(in: "push.results").isEmpty)
     }
 
-    @Test("A creation of a channel that was not sent is parked, and not given back: a redelivery would not be sent")
+    @Test("An unsent channel creation is parked, and not requeued: a redelivery would not be sent")
     func creation() throws {
         let world = try World { $0.hold = .seconds(30) }
         world.isAPNsDown = true
@@ -243,7 +243,7 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
 
-    @Test("A worker that consumes nothing drains at once, and one that drains does not begin to consume")
+    @Test("A suspended worker drains at once, and a draining one does not start to consume")
     func drain() throws {
         let world = try World { $0.hold = .seconds(30) }
         world.isAPNsDown = true

@@ -19,7 +19,7 @@ struct PausingTests {
             """
     }
 
-    /// A worker with room for many, for which 10 of 20 refused device tokens are too many.
+    /// A worker with a large prefetch, for which 10 of 20 refused device tokens are too many.
     private static func world(_ script: String, limit: TokenRefusalShare.Limit? = .init(answers: 20, percent: 50))
         throws
         -> World
@@ -32,7 +32,7 @@ struct PausingTests {
 
     // MARK: Device tokens
 
-    @Test("Many refused device tokens pause the app, the rest waits without a word, and the right environment ends it")
+    @Test("Many refused device tokens pause the app, the rest waits silently, and the right environment ends it")
     func environmentMixUp() throws {
         let world = try Self.world("")
         try world.start()
@@ -55,7 +55,7 @@ struct PausingTests {
         }
         #expect(world.published(in: "push.feedback").count == 19)
         #expect(world.broker.unsettledCount == 41)
-        // Two probes are refused: they end, and nobody is told to forget their tokens.
+        // Two probes are refused: they end, and no feedback is published for their tokens.
         world.pass(.seconds(50))
         #expect(worker.paused.first?.held == 39)
         #expect(world.published(in: "push.feedback").count == 19)
@@ -69,7 +69,7 @@ struct PausingTests {
         #expect(worker.paused == [])
     }
 
-    @Test("A queue of nothing but dead tokens is used up, slowly")
+    @Test("A queue of unregistered tokens only is emptied, slowly")
     func deadTokens() throws {
         let world = try Self.world("")
         try world.start()
@@ -83,7 +83,7 @@ struct PausingTests {
         #expect(world.published(in: "push.feedback").count == 19)
     }
 
-    @Test("Devices that are gone pause nothing, however many they are")
+    @Test("Unregistered devices pause nothing, in any number")
     func goneDevices() throws {
         let world = try Self.world("")
         try world.start()
@@ -92,7 +92,7 @@ struct PausingTests {
         #expect(world.published(in: "push.feedback").count == 60)
     }
 
-    @Test("Without a limit every refused device token is told at once")
+    @Test("Without a limit every refused device token is reported at once")
     func noLimit() throws {
         let world = try Self.world("", limit: nil)
         try world.start()
@@ -101,9 +101,9 @@ struct PausingTests {
         #expect(world.published(in: "push.feedback").count == 200)
     }
 
-    @Test("What was in flight when the pause began waits though it was refused, and good answers do not end the pause")
+    @Test("Refused requests in flight at the start of a pause wait, and accepted ones do not end the pause")
     func inFlight() throws {
-        // All are sent before the first answer but one.
+        // All are sent before any response except the first.
         let world = try Self.world("token bad0*: delay 5s, 400 BadDeviceToken\ntoken 7*: delay 6s")
         try world.start()
         try world.request(Self.body("1", 0), id: "first")
@@ -111,7 +111,7 @@ struct PausingTests {
         for number in 0..<5 { try world.request(Self.body("7", number), id: "good\(number)") }
         #expect(world.sent == 36)
         world.pass(.seconds(7))
-        // One good answer and 19 bad ones are twenty; the other bad ones have no result.
+        // One acceptance and 19 refusals are twenty; the other refusals have no result.
         #expect(world.published(in: "push.feedback").count == 18)
         #expect(world.worker?.paused.first?.held == 12)
         #expect(world.published(in: "push.results").count == 1 + 18 + 5)
@@ -121,7 +121,7 @@ struct PausingTests {
     // MARK: Probes
 
     @Test(
-        "A probe that shows nothing leaves the app paused, without a dead letter, and another one follows",
+        "An inconclusive probe leaves the app paused, without a dead letter, and another one follows",
         arguments: ["429 TooManyRequests", "503 ServiceUnavailable", "500 InternalServerError", "cut", "silence"])
     func undecided(ending: String) throws {
         let world = try World(
@@ -142,7 +142,7 @@ struct PausingTests {
     }
 
     @Test(
-        "A probe that shows nothing and may not be tried soon is parked, so that the next one is the probe")
+        "An inconclusive probe that may not be retried soon is parked, and the next request becomes the probe")
     func poison() throws {
         let world = try World(script: "first 1 requests: 403 TopicMismatch") {
             $0.queues[0].prefetch = 1
@@ -157,7 +157,7 @@ struct PausingTests {
     }
 
     @Test(
-        "An answer that blames the notification shows that the app is accepted",
+        "A response that blames the notification shows that the app is accepted",
         arguments: ["200", "410 Unregistered", "413 PayloadTooLarge", "400 BadCollapseId", "400 BadDeviceToken"])
     func decided(answer: String) throws {
         let world = try World(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(answer)")
@@ -167,7 +167,7 @@ struct PausingTests {
         #expect(world.sent == 4)
     }
 
-    @Test("A topic that is refused holds up no other topic of its app")
+    @Test("A refused topic delays no other topic of its app")
     func topics() throws {
         let world = try World(script: "type voip: 400 TopicDisallowed")
         try world.start()
@@ -179,12 +179,12 @@ struct PausingTests {
         #expect(world.worker?.paused.map(\.held) == [3])
     }
 
-    @Test("When something has changed, what is paused is tried at once")
+    @Test("After a change, paused apps are tried at once")
     func changed() throws {
         let world = try World(script: "first 6 requests: 403 Forbidden")
         try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
-        // Refused after 15 s, 30 and 60; the next probe would be due after two minutes more.
+        // Refused after 15, 30 and 60 s; the next probe would be due after two more minutes.
         world.pass(.seconds(110))
         #expect(world.sent == 4)
         try world.setScript("")
@@ -213,7 +213,7 @@ struct PausingTests {
         #expect(told.map { $0.metadata["cause"]?.description } == ["TopicMismatch", nil])
     }
 
-    @Test("An unknown reason and one that is nobody's fault but ours are logged once each, and counted")
+    @Test("An unknown reason and one that is our own fault are logged once each, and counted")
     func announced() throws {
         let world = try World(script: "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500 body=none") {
             $0.retry.maximumAttempts = 1

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Configuration
 
-/// What Apple learns while an app is paused: APNs tells only connections that are bound afterwards.
+/// Registrations by Apple while an app is paused: APNs applies them only to connections bound afterwards.
 @Suite("Probing on fresh connections")
 struct ProbeConnectionTests {
     private static func body(_ number: Int, topic: String = "com.example.app") -> String {
@@ -25,7 +25,7 @@ struct ProbeConnectionTests {
     }
 
     @Test(
-        "A topic that Apple learns later is taken with the first probe after that, and the older connections go",
+        "A topic that Apple registers later is accepted with the next probe, and the older connections are closed",
         arguments: [1...1, 1...4, 3...4])
     func learnsLater(connections: ClosedRange<Int>) throws {
         let world = try Self.world(knownAfter: "10s", connections: connections)
@@ -42,7 +42,7 @@ struct ProbeConnectionTests {
         #expect(later.allSatisfy { $0 > refused })
     }
 
-    @Test("Probes that are refused cost one connection each, and leave no more behind than there were")
+    @Test("Refused probes cost one connection each, and leave the number of connections unchanged")
     func refusedProbes() throws {
         let world = try Self.world(knownAfter: "100h", connections: 2...8)
         try world.start()
@@ -57,12 +57,12 @@ struct ProbeConnectionTests {
         #expect(world.published(in: "push.results").map(\.messageID).count == 1)
     }
 
-    @Test("A reload that changes nothing tries at once what is paused")
+    @Test("A reload without changes probes paused apps at once")
     func reload() throws {
         let world = try Self.world(knownAfter: "1000s")
         try world.start()
         for number in 1..<10 { try world.request(Self.body(number), id: "m\(number)") }
-        // The probe before was at 765 s, the next one would be at 1065 s.
+        // The previous probe was at 765 s, the next one would be at 1065 s.
         world.pass(.seconds(1001))
         #expect(world.worker?.paused.map(\.held) == [9])
         try world.reload()

@@ -10,7 +10,7 @@ import Testing
 @testable import Runtime
 
 /// `queues[].rate_limit`: `docs/operate/teams.md`, "A pace for a queue".
-@Suite("The pace of a queue")
+@Suite("The rate limit of a queue")
 struct QueuePaceTests {
     private static let pace = Configuration.RateLimit(perSecond: 50, burst: 10)
 
@@ -29,7 +29,7 @@ struct QueuePaceTests {
         return "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    /// With a queue that has the pace, and `push.other`, which has none.
+    /// With a rate-limited queue, and `push.other` without a limit.
     private static func world(
         _ pace: Configuration.RateLimit = pace, script: String = "",
         configure: (inout Configuration) -> Void = { _ in }
@@ -54,7 +54,7 @@ struct QueuePaceTests {
         world.settle()
     }
 
-    /// When APNs got each notification, since the first.
+    /// When APNs received each notification, since the first.
     private static func times(_ world: World) -> [Duration] {
         let times = world.ledger.records.map(\.receivedAt)
         return times.map { $0 - (times.first ?? $0) }
@@ -64,7 +64,7 @@ struct QueuePaceTests {
         world.worker?.snapshot(at: world.moment).queues[0].pace?.waiting
     }
 
-    @Test("200 requests at 50 a second with a burst of 10 take 3.8 seconds, each goes when it is due, and in order")
+    @Test("200 requests at 50 a second with a burst of 10 take 3.8 seconds, each is sent when due, and in order")
     func exact() throws {
         let world = try Self.world()
         try Self.put(world, 0..<200)
@@ -81,7 +81,7 @@ struct QueuePaceTests {
     }
 
     @Test(
-        "Whatever comes when, no time has more than the burst and the rate, and all of it is used",
+        "With any arrivals, no period exceeds the burst and the rate, and all of it is used",
         arguments: [(1, 1), (3, 7), (333, 5)])
     func law(perSecond: Int, burst: Int) throws {
         let world = try Self.world(Configuration.RateLimit(perSecond: perSecond, burst: burst))
@@ -126,7 +126,7 @@ struct QueuePaceTests {
         #expect(world.published(in: "push.results").count { $0.outcome == "accepted" } == 30)
     }
 
-    @Test("The AMQP priority decides among those that wait")
+    @Test("The AMQP priority decides among waiting requests")
     func priority() throws {
         let world = try Self.world()
         try Self.put(world, 0..<30)
@@ -137,7 +137,7 @@ struct QueuePaceTests {
         #expect(order == (Array(0..<10) + [99] + Array(10..<30) + [98]).map(Self.token))
     }
 
-    @Test("What expires while it waits is not sent, and takes no permit")
+    @Test("A request that expires while it waits is not sent, and takes no permit")
     func expiry() throws {
         let world = try Self.world(Configuration.RateLimit(perSecond: 1, burst: 1))
         try Self.put(world, 0..<1)
@@ -149,7 +149,7 @@ struct QueuePaceTests {
         #expect(Self.times(world).last == .seconds(world.sent - 1))
     }
 
-    @Test("A drain gives back at once what waits, and what is half done is parked")
+    @Test("A drain requeues waiting requests at once, and parks partly sent ones")
     func drain() throws {
         let world = try Self.world()
         try world.request(Self.fanOut(20), id: "fan-out")
@@ -164,7 +164,7 @@ struct QueuePaceTests {
         #expect(world.sent == 120 && world.published(in: "push.results").count == 120)
     }
 
-    @Test("What waits for longer than the hold time is parked and counts no attempt")
+    @Test("A request that waits for longer than the hold time is parked without an attempt")
     func hold() throws {
         let world = try Self.world(Configuration.RateLimit(perSecond: 1, burst: 1)) { $0.hold = .seconds(20) }
         try Self.put(world, 0..<100)
@@ -176,23 +176,23 @@ struct QueuePaceTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("What waits for a paused app takes no permits, and comes at the pace when the pause is over")
+    @Test("Requests of a paused app take no permits, and are sent at the rate limit after the pause")
     func pause() throws {
         let world = try Self.world(script: "topic com.example.app: 403 TopicMismatch")
         try Self.put(world, 0..<100)
         world.pass(.seconds(14))
-        // The rest of the line came to its turn, and waits for the app.
+        // The other queued requests had their turn, and wait for the app.
         #expect(world.worker?.paused.reduce(0) { $0 + $1.held } == 100 && Self.waiting(world) == 0)
         try world.setScript("")
         world.cut(World.apns)
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
-        // All of them after the probe: ten at once, then one each 20 ms.
+        // All of them after the probe: ten at once, then one every 20 ms.
         let accepted = Self.times(world).suffix(99)
         #expect((accepted.last ?? .zero) - (accepted.first ?? .zero) >= .milliseconds(1760))
         #expect(world.published(in: "push.results").count { $0.outcome == "accepted" } == 100)
     }
 
-    @Test("When no app can send, what waits goes back")
+    @Test("When no app can send, waiting requests are requeued")
     func standstill() throws {
         let world = try Self.world(script: "topic *: 403 BadCertificate") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
@@ -209,7 +209,7 @@ struct QueuePaceTests {
         #expect(world.published(in: "push.results").count == 50)
     }
 
-    @Test("A lost connection leaves what waits to whoever gets it next, and nothing is sent twice")
+    @Test("After a lost connection the broker redelivers the waiting requests, and nothing is sent twice")
     func lostConnection() throws {
         let world = try Self.world()
         try Self.put(world, 0..<100)
@@ -219,7 +219,7 @@ struct QueuePaceTests {
         #expect(world.sent == 100 && world.published(in: "push.results").count == 100)
     }
 
-    @Test("What waits for an app that a reload removes ends when its turn comes")
+    @Test("A request waiting for an app that a reload removes ends at its turn")
     func removedApp() throws {
         let world = try Self.world()
         try Self.put(world, 0..<50)

@@ -8,7 +8,7 @@ import Testing
 @testable import Pipeline
 @testable import Runtime
 
-/// A worker whose configuration changes while it works; see `docs/operate/configuration.md`.
+/// A worker whose configuration changes while it runs; see `docs/operate/configuration.md`.
 @Suite("Reload")
 struct ReloadTests {
     private static let keys = """
@@ -27,7 +27,7 @@ struct ReloadTests {
         for number in range { try world.request(Self.body(number, topic: topic), id: "m\(number)") }
     }
 
-    /// How many requests each connection to APNs has answered, by the connection's number.
+    /// The number of requests that each connection to APNs has answered, by connection number.
     private func connections(_ world: World) -> [Int: Int] {
         Dictionary(world.ledger.records.map { ($0.connection, 1) }, uniquingKeysWith: +)
     }
@@ -42,7 +42,7 @@ struct ReloadTests {
 
     // MARK: Another credential
 
-    @Test("A new key under load: what is in flight ends on the old connection, what waits goes over, nothing twice")
+    @Test("A new key under load: requests in flight end on the old connection, others move, nothing is sent twice")
     func underLoad() throws {
         let world = try World(script: Self.keys + "token *: delay 2s") {
             $0.queues[0].prefetch = 40
@@ -73,7 +73,7 @@ struct ReloadTests {
         #expect(world.worker?.counters[.retries] == 0)
     }
 
-    @Test("The old key goes on until the new one has a connection")
+    @Test("The old key stays in use until the new one has a connection")
     func connectsFirst() throws {
         let world = try World(script: Self.keys)
         try world.start()
@@ -89,7 +89,7 @@ struct ReloadTests {
         #expect(world.ledger.records.map(\.connection) == [1, 2])
     }
 
-    @Test("Where the new connection does not come, its pool takes over after ten seconds and waits for it")
+    @Test("If the new connection does not open, its pool takes over after ten seconds and waits for it")
     func handoverTimeout() throws {
         let elsewhere = Endpoint(host: "apns.test", port: 2197)
         let world = try World(script: Self.keys)
@@ -110,7 +110,7 @@ struct ReloadTests {
     }
 
     @Test(
-        "What the old pool is refused for in flight says nothing about the new one: it is sent again, uncounted",
+        "Refusals on the old pool say nothing about the new one: the requests are resent, uncounted",
         arguments: [
             "403 InvalidProviderToken", "403 ExpiredProviderToken", "429 TooManyProviderTokenUpdates",
             "403 BadCertificate", "403 Forbidden", "400 TopicDisallowed", "400 BadTopic", "400 BadDeviceToken",
@@ -132,7 +132,7 @@ struct ReloadTests {
         #expect(results.allSatisfy { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") })
     }
 
-    @Test("GOAWAY for the old credential pauses nothing either", arguments: ["", "close=now"])
+    @Test("GOAWAY for the old credential does not pause either", arguments: ["", "close=now"])
     func outdatedGoaway(close: String) throws {
         let world = try World(
             script: Self.keys + "after 3s: goaway BadCertificate \(close)\ntoken 75*, attempt 1: delay 5s"
@@ -149,7 +149,7 @@ struct ReloadTests {
     }
 
     @Test(
-        "A key that is rotated under load and refused from then on: everything is accepted, soon",
+        "With a key rotated under load and refused from then on, everything is accepted soon",
         arguments: [0, 100, 300, 700, 1500])
     func rotatedUnderLoad(latency: Int) throws {
         let keys = """
@@ -178,7 +178,7 @@ struct ReloadTests {
         #expect(world.published(in: "push.dead").isEmpty && world.worker?.paused == [])
     }
 
-    @Test("An app that is paused for a wrong key goes on at once with the right one")
+    @Test("An app paused for a wrong key resumes at once with the right one")
     func resumes() throws {
         let world = try World(script: "set key NEWKEY1234 team=DEF123GHIJ")
         try world.start()
@@ -190,7 +190,7 @@ struct ReloadTests {
         #expect(outcomes(world) == ["accepted": 8])
     }
 
-    @Test("An app whose new key is wrong pauses, and goes on with the old one")
+    @Test("An app whose new key is wrong pauses, and resumes with the old one")
     func wrongKey() throws {
         let world = try World(script: "set key ABC123DEFG team=DEF123GHIJ")
         try world.start()
@@ -206,7 +206,7 @@ struct ReloadTests {
 
     // MARK: Apps
 
-    @Test("What did not change keeps its connections; where results go changes at once")
+    @Test("Unchanged apps keep their connections; the route of results changes at once")
     func unchanged() throws {
         let world = try World()
         try world.start()
@@ -219,7 +219,7 @@ struct ReloadTests {
         #expect(world.published(in: "push.results").count == 3 && world.published(in: "replies").count == 3)
     }
 
-    @Test("A removed app: what is in flight ends, what waits is invalid, and so is what comes; the others go on")
+    @Test("Requests in flight of a removed app end, its other requests are invalid, and other apps continue")
     func removed() throws {
         let world = try World(script: "token *: delay 5s") {
             $0.queues[0].prefetch = 40
@@ -240,7 +240,7 @@ struct ReloadTests {
         #expect(world.published(in: "push.dead").count == 11 - sent)
     }
 
-    @Test("A removed app that comes back while its notifications are in flight is the same app")
+    @Test("A removed app that returns while its notifications are in flight is the same app")
     func removedAndBack() throws {
         let world = try World(script: "token *: delay 5s")
         try world.start()
@@ -255,7 +255,7 @@ struct ReloadTests {
         #expect(outcomes(world).values.reduce(0, +) == 8)
     }
 
-    @Test("Apps come and go: slots of apps that nothing means are used again")
+    @Test("Apps are added and removed: unused slots are reused")
     func slots() throws {
         let world = try World()
         try world.start()
@@ -273,7 +273,7 @@ struct ReloadTests {
         #expect((world.worker?.pools.roster.pools.count ?? 0) <= 6)
     }
 
-    @Test("An app that is added to a key gets a connection that APNs binds anew, and so do those that share it")
+    @Test("An app added to a key gets a connection bound anew by APNs, and so do those that share it")
     func added() throws {
         let world = try World(script: Self.keys)
         try world.start()
@@ -290,7 +290,7 @@ struct ReloadTests {
         #expect(world.ledger.records.map(\.connection) == [1, 2, 2] && openConnections(world) == 1)
     }
 
-    @Test("While a worker drains it does not go over any more")
+    @Test("A draining worker does not hand over any more")
     func draining() throws {
         let world = try World(script: "token *: delay 1s")
         try world.start()
@@ -302,7 +302,7 @@ struct ReloadTests {
         #expect(world.network.attempts == attempts && outcomes(world) == ["accepted": 5])
     }
 
-    @Test("A drain that begins while pools hand over ends in order", arguments: [0, 100, 400, 1100, 3000])
+    @Test("A drain that begins during a handover ends in order", arguments: [0, 100, 400, 1100, 3000])
     func drainWhileHandingOver(milliseconds: Int) throws {
         let world = try World(script: Self.keys + "token *: delay 500ms")
         try world.start()
@@ -317,7 +317,7 @@ struct ReloadTests {
         #expect(outcomes(world)["accepted", default: 0] + left == 12 && world.worker?.wasCutShort == false)
     }
 
-    @Test("Two reloads at once come to the same as the second alone")
+    @Test("Two reloads at once have the same effect as the second alone")
     func twice() throws {
         let world = try World(script: Self.keys)
         try world.start()

@@ -8,14 +8,14 @@ import Testing
 @testable import Configuration
 @testable import Pipeline
 
-/// Each row of the table in `docs/internals/apns.md`, from a request on its queue to its result: what APNs answers
-/// comes from the simulator, and all that the row says must be seen from outside.
+/// Each row of the table in `docs/internals/apns.md`, from a request on its queue to its result: the simulator gives
+/// the response, and the row's effects must be observable.
 @Suite("Each status and reason")
 struct ReplyTableTests {
-    /// What APNs answers, and what the documentation says about it.
+    /// The response of APNs, and its documentation.
     struct Row: CustomTestStringConvertible {
         let status: UInt16
-        /// `nil` for an answer without a body.
+        /// `nil` for a response without a body.
         let reason: String?
         let action: ReplyAction
         let closesConnection: Bool
@@ -53,7 +53,7 @@ struct ReplyTableTests {
         Row(unknown: 500, nil, .retryLater),
     ]
 
-    /// A request whose topic the configuration alone gives.
+    /// A request that takes its topic from the configuration.
     private static func request(_ row: Row) -> String {
         let target =
             row.isForDevices
@@ -62,7 +62,7 @@ struct ReplyTableTests {
         return "{\(target),\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    /// One app, to which APNs gives the row's answer, to the first `times` requests or to all.
+    /// One app, for which APNs gives the row's response to the first `times` requests or to all.
     private static func world(_ row: Row, times: Int?) throws -> World {
         let condition = times.map { "first \($0) requests" } ?? "topic com.example.*"
         return try World(script: "set unknown-channels on\n\(condition): \(row.answer)") {
@@ -71,21 +71,21 @@ struct ReplyTableTests {
         }
     }
 
-    @Test("An answer that APNs gives to every request", arguments: known + unknown)
+    @Test("A response that APNs gives to every request", arguments: known + unknown)
     func always(row: Row) throws {
         let world = try Self.world(row, times: nil)
         try world.start()
         try world.request(Self.request(row), id: "m1")
         world.pass(.seconds(1))
         let connectionsBeforeProbes = world.ledger.statistics.connections
-        // Long enough for every retry that there may be.
+        // Long enough for every retry.
         let mayRetry = [.resend, .retryLater].contains(row.action)
         world.pass(.seconds(mayRetry ? 6 * 3600 : 60))
         let worker = try #require(world.worker)
         let results = world.published(in: "push.results")
         let letters = world.published(in: "push.dead").count
         let held = worker.paused.reduce(0) { $0 + $1.held }
-        // The request has a result, or waits and is unsettled at the broker: nothing else.
+        // The request has a result, or waits and is unsettled at the broker: there is no third case.
         #expect(results.count + held == 1)
         #expect(world.broker.unsettledCount == held)
         #expect(world.published(in: "push.feedback").count == (results.first?.outcome == "unregistered" ? 1 : 0))
@@ -122,7 +122,7 @@ struct ReplyTableTests {
         #expect((connections > 1) == row.closesConnection)
     }
 
-    @Test("An answer that APNs gives once", arguments: known + unknown)
+    @Test("A response that APNs gives once", arguments: known + unknown)
     func once(row: Row) throws {
         let world = try Self.world(row, times: 1)
         try world.start()
@@ -132,7 +132,7 @@ struct ReplyTableTests {
         let result = try #require(world.published(in: "push.results").first)
         let isFinal = [.reject, .unregister, .doubtToken].contains(row.action)
         #expect((result.outcome == "accepted") == !isFinal)
-        // Only what APNs worked on counts.
+        // Only attempts that APNs processed count.
         #expect(result.body.contains("\"attempts\":\(row.action == .retryLater ? 2 : 1),"))
         #expect(world.sent == (isFinal ? 1 : 2))
         let waits = [.pauseApp, .pauseTopic].contains(row.action) ? AppGate.firstPause : .zero

@@ -9,8 +9,8 @@ import Testing
 
 @testable import Configuration
 
-/// Requests about channels on the bus: whole worker, whole APNs, virtual time.
-@Suite("Requests about channels")
+/// Channel requests on a queue: whole worker, whole APNs, virtual time.
+@Suite("Channel requests")
 struct ChannelRequestTests {
     private static let bundleID = ArraySlice("com.example.app".utf8)
 
@@ -97,7 +97,7 @@ struct ChannelRequestTests {
     }
 
     @Test(
-        "What is no request about a channel is invalid, and says where",
+        "An invalid channel request is reported with its place",
         arguments: [
             (#""channel":1"#, "channel: expected an object, found a number"),
             (#""channel":{}"#, "channel.operation: expected create, read, delete or list"),
@@ -172,7 +172,7 @@ struct ChannelRequestTests {
         #expect(Self.channels(world).isEmpty)
     }
 
-    @Test("Trouble passes: what APNs answers to a later attempt counts")
+    @Test("Transient failures are retried: the response to a later attempt counts")
     func retried() throws {
         let world = try World(script: "operation create, first 2 requests: 429 TooManyRequests")
         try world.start()
@@ -182,7 +182,7 @@ struct ChannelRequestTests {
     }
 
     @Test(
-        "An app that may not have channels pauses, and goes on when it may",
+        "An app without channel permission pauses, and resumes when it has it",
         arguments: ["400 FeatureNotEnabled", "403 TopicMismatch"])
     func paused(answer: String) throws {
         let world = try World(script: "operation create, first 1 request: \(answer)")
@@ -195,10 +195,10 @@ struct ChannelRequestTests {
         #expect(Self.channels(world).count == 1)
     }
 
-    // MARK: What is unknown
+    // MARK: Unknown outcomes
 
     @Test(
-        "A channel that may have been created is not created once more: the result says that nobody knows",
+        "A channel that may have been created is not created again: the result says that this is unknown",
         arguments: ["operation create: silence", "operation create: rst INTERNAL_ERROR", "operation create: cut"])
     func unknownCreate(script: String) throws {
         let world = try World(script: script)
@@ -211,7 +211,7 @@ struct ChannelRequestTests {
     }
 
     @Test(
-        "A creation that met an error may have been worked on, and is not sent again",
+        "A creation that met an error may have been processed, and is not sent again",
         arguments: ["500 InternalServerError", "503 ServiceUnavailable", "502 body=none"])
     func failedCreate(answer: String) throws {
         let world = try World(script: "operation create: \(answer)")
@@ -228,7 +228,7 @@ struct ChannelRequestTests {
         return Self.body(#""operation":"delete","apns-channel-id":"\#(id)""#)
     }
 
-    @Test("A channel that an earlier try may have deleted is deleted")
+    @Test("A channel that an earlier attempt may have deleted is deleted")
     func lostDelete() throws {
         let world = try World(script: "operation delete, first 1 request: rst INTERNAL_ERROR")
         try world.start()
@@ -237,7 +237,7 @@ struct ChannelRequestTests {
         #expect(Self.channels(world).isEmpty && world.sent == 3)
         #expect(deleted.outcome == "accepted" && deleted.body.contains(#""detail":"deleted by an earlier try""#))
         #expect(deleted.body.contains(#""status":400,"reason":"ChannelNotRegistered""#))
-        // One that was never there is not.
+        // A channel that never existed is not.
         let again = try result(world, delete)
         #expect(again.outcome == "unregistered")
         #expect(world.published(in: "push.feedback").map(\.body) == [again.body])
@@ -259,7 +259,7 @@ struct ChannelRequestTests {
     }
 
     @Test(
-        "What was certainly not processed is sent again, creation or not",
+        "Requests that were certainly not processed are sent again, including creations",
         arguments: ["goaway Shutdown last=before", "rst REFUSED_STREAM", "503 Shutdown"])
     func notProcessed(trouble: String) throws {
         let world = try World(script: "operation create, first 1 request: \(trouble)")
@@ -269,7 +269,7 @@ struct ChannelRequestTests {
         #expect(Self.channels(world).count == 1 && world.sent == 2)
     }
 
-    @Test("A list whose answer was lost is asked for again")
+    @Test("A list whose response was lost is requested again")
     func lostList() throws {
         let world = try World(script: "operation list, first 1 request: rst INTERNAL_ERROR")
         try world.start()
@@ -294,7 +294,7 @@ struct ChannelRequestTests {
         #expect(results[0].body.contains("redelivered: the channel may have been created already"))
     }
 
-    @Test("A redelivery to the worker that is creating the channel joins the request that is under way")
+    @Test("A redelivery to the worker that is creating the channel joins the request in flight")
     func adopted() throws {
         let world = try World(script: "operation create: delay 10s")
         try world.start()
@@ -305,7 +305,7 @@ struct ChannelRequestTests {
         #expect(Self.channels(world).count == 1)
     }
 
-    @Test("An answer that cannot be read is accepted all the same, and says so", arguments: ["garbage", "none"])
+    @Test("An unreadable response is accepted all the same, and reported as such", arguments: ["garbage", "none"])
     func unreadable(kind: String) throws {
         let world = try World(script: "operation list: 200 body=\(kind)")
         try world.start()
@@ -314,7 +314,7 @@ struct ChannelRequestTests {
         #expect(channel(result)?.hasSuffix("\"channels\":null}") == true)
     }
 
-    @Test("What has expired is not asked for")
+    @Test("An expired request is not sent")
     func expired() throws {
         let world = try World()
         try world.start()
@@ -323,7 +323,7 @@ struct ChannelRequestTests {
     }
 
     @Test(
-        "Channels have a connection of their own, made when there is something to ask; without it notifications go on")
+        "Channels have a separate connection, opened on demand; notifications continue without it")
     func ownConnection() throws {
         let management = Endpoint(host: "manage.test", port: 2196)
         let world = try World { $0.apps[0].managementEndpoint = management }

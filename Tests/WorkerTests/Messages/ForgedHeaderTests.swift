@@ -20,7 +20,7 @@ struct ForgedHeaderTests {
         message?.decodedProperties?.headers?[name]
     }
 
-    @Test("A queue that is not a stream is consumed on after a forged stream offset, in the order of its messages")
+    @Test("An ordinary queue is still consumed after a forged stream offset, in the order of its messages")
     func streamOffset() throws {
         let world = try World()
         for number in 0..<5 {
@@ -34,7 +34,7 @@ struct ForgedHeaderTests {
         #expect(world.sent == 5 && world.broker.unsettledCount == 0)
     }
 
-    /// What makes a message look as if it had waited in a retry queue.
+    /// Makes a message look as if it had waited in a retry queue.
     private static var parked: FieldTable {
         [
             "harebell-parked": .int32(1),
@@ -46,7 +46,7 @@ struct ForgedHeaderTests {
     }
 
     @Test(
-        "Attempts that nobody can have had are not believed: the request is tried, parked, and tried again",
+        "Impossible attempt counts are not believed: the request is tried, parked, and tried again",
         arguments: [.int64(.max), .int64(.min), .int32(-1), .int32(6), .int32(1000), .string("6")] as [FieldValue],
         [parked, [:]])
     func attempts(value: FieldValue, marks: FieldTable) throws {
@@ -60,7 +60,7 @@ struct ForgedHeaderTests {
         }
         #expect(world.sent == 1)
         #expect(header("harebell-attempts", of: world.parked.first) == .int32(1))
-        // The copy is a real one, and its attempts count.
+        // The copy is genuine, and its attempts count.
         #expect(world.pass(atMost: .seconds(3601)) { world.sent == 2 })
         world.settle()
         #expect(header("harebell-attempts", of: world.parked.first) == .int32(2))
@@ -69,7 +69,7 @@ struct ForgedHeaderTests {
     }
 
     @Test(
-        "An expiry beyond all time ends nothing but is left out",
+        "An expiration beyond all clocks has no effect and is removed",
         arguments: [Int64.min, .max, -1], [parked, replayed, [:]])
     func expiry(milliseconds: Int64, marks: FieldTable) throws {
         let world = try World(script: "attempt 1: 503 ServiceUnavailable")
@@ -83,7 +83,7 @@ struct ForgedHeaderTests {
     }
 
     @Test(
-        "A dead letter's headers are the worker's own, whatever its request said under their names",
+        "A dead letter's headers are the worker's own, whatever the request has under their names",
         arguments: [[:], parked, replayed])
     func deadLetter(marks: FieldTable) throws {
         let world = try World()
@@ -110,7 +110,7 @@ struct ForgedHeaderTests {
         #expect(header("mine", of: letter) == .string("kept"))
     }
 
-    @Test("What a producer calls done is sent all the same")
+    @Test("Notifications that a producer marks as done are sent all the same")
     func done() throws {
         let world = try World()
         try world.start()
@@ -124,7 +124,7 @@ struct ForgedHeaderTests {
         #expect(world.published(in: "push.results").count == 3)
     }
 
-    @Test("A redelivery of a message with forged headers is known as the same request")
+    @Test("A redelivery of a message with forged headers is recognised as the same request")
     func redelivered() throws {
         let world = try World(script: "token *: delay 2s")
         try world.start()

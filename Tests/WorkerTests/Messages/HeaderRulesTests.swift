@@ -6,7 +6,7 @@ import Testing
 
 @testable import Configuration
 
-/// The headers of a request on their way through a whole worker: what APNs gets, or what the result says instead.
+/// The headers of a request through a whole worker: those that APNs receives, or the result's detail instead.
 @Suite("Headers through the worker")
 struct HeaderRulesTests {
     private static func body(_ members: [(String, String)]) -> String {
@@ -39,7 +39,7 @@ struct HeaderRulesTests {
 
     // MARK: apns-id
 
-    @Test("An apns-id of upper-case digits goes out in the canonical form, and so it stands in the result")
+    @Test("An apns-id in upper case is sent and reported in its canonical form")
     func canonicalID() throws {
         let (record, result) = try run([("apns-id", "\"123E4567-E89B-12D3-A456-4266554400A0\"")])
         #expect(text(record?.fields.id) == "123e4567-e89b-12d3-a456-4266554400a0")
@@ -76,7 +76,7 @@ struct HeaderRulesTests {
     // MARK: apns-priority
 
     @Test(
-        "Each priority goes out as it is; none is sent where the request has none, but 5 for background",
+        "Each priority is sent unchanged; without one none is sent, except 5 for background",
         arguments: PushType.allCases.filter { $0 != .mdm })
     func priority(type: PushType) throws {
         let name = ("apns-push-type", "\"\(type)\"")
@@ -107,7 +107,7 @@ struct HeaderRulesTests {
     // MARK: apns-topic
 
     @Test(
-        "The topic that goes out is the full one, whether it was given as bundle ID or in full",
+        "The full topic is sent, whether the request has the bundle ID or the full one",
         arguments: PushType.allCases.filter { $0 != .mdm })
     func topic(type: PushType) throws {
         let full = "com.example.app\(type.topicSuffix)"
@@ -121,7 +121,7 @@ struct HeaderRulesTests {
         }
     }
 
-    @Test("The suffix of another push type is invalid before the wire")
+    @Test("The suffix of another push type is invalid before sending")
     func contradiction() throws {
         let (record, result) = try run([("apns-topic", "\"com.example.app.voip\"")])
         #expect(record == nil)
@@ -130,7 +130,7 @@ struct HeaderRulesTests {
     }
 
     @Test(
-        "MDM is invalid before the wire for an app whose topic is no UID of an MDM certificate, and sent for the other")
+        "MDM is invalid before sending unless the app's topic is the UID of an MDM certificate")
     func mdm() throws {
         let fields = [("apns-push-type", "\"mdm\""), ("payload", "{\"mdm\":\"5C2A4E4F\"}")]
         let (record, result) = try run(fields)
@@ -147,7 +147,7 @@ struct HeaderRulesTests {
 
     // MARK: apns-collapse-id
 
-    @Test("A collapse id may have 64 bytes, counted in UTF-8")
+    @Test("A collapse id may have 64 bytes in UTF-8")
     func collapseID() throws {
         let longest = String(repeating: "é", count: 32)
         let (record, result) = try run([("apns-collapse-id", "\"\(longest)\"")])
@@ -159,7 +159,7 @@ struct HeaderRulesTests {
         #expect(tooLong.result.body.contains("\"detail\":\"apns-collapse-id: 65 bytes, expected 1 to 64\""))
     }
 
-    @Test("A collapse id in a broadcast means nothing to APNs, and is invalid instead of being dropped")
+    @Test("A collapse id in a broadcast has no meaning for APNs, and is invalid instead of being dropped")
     func collapseIDInBroadcast() throws {
         let world = try World()
         try world.start()
@@ -177,7 +177,7 @@ struct HeaderRulesTests {
 
     // MARK: Device tokens and channels
 
-    @Test("Device tokens of any even length go out in lower case", arguments: [2, 64, 128, 200, 1024])
+    @Test("Device tokens of any even length are sent in lower case", arguments: [2, 64, 128, 200, 1024])
     func deviceToken(length: Int) throws {
         let token = String(repeating: "7A", count: length / 2)
         let (record, result) = try run([("device-token", "\"\(token)\"")])
@@ -188,7 +188,7 @@ struct HeaderRulesTests {
     // MARK: The payload's size
 
     @Test(
-        "The largest payload is sent to the byte, one more is invalid",
+        "The largest payload is sent, one byte more is invalid",
         arguments: [
             ("alert", "device-token", 4096), ("voip", "device-token", 5120), ("liveactivity", "device-token", 4096),
             ("liveactivity", "apns-channel-id", 5120),
@@ -208,7 +208,7 @@ struct HeaderRulesTests {
         }
         let (sent, largest) = try run(limit)
         #expect(sent == 1)
-        // No channel has that name: APNs looked at it all the same.
+        // No channel has that name: APNs processed the request all the same.
         #expect(largest.outcome == (target == "device-token" ? "accepted" : "unregistered"))
         let (notSent, tooLarge) = try run(limit + 1)
         #expect(notSent == 0)

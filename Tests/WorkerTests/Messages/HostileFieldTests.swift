@@ -40,7 +40,7 @@ struct HostileFieldTests {
     }
 
     private static let longest = Array(repeating: UInt8(ascii: "x"), count: 255)
-    /// What breaks out of text, tables and terminals.
+    /// Characters that break out of text, tables and terminals.
     private static let odd = Array("\u{0}\r\n\t\u{1B}[2J\"\\'\u{202E}\u{2066}\u{FEFF}\u{85}".utf8) + [0xFF, 0xC0, 0x80]
 
     private static var properties: [Hostile] {
@@ -62,7 +62,7 @@ struct HostileFieldTests {
         }
         all.append(Hostile("priority 255") { $0.priority = 255 })
         all.append(Hostile("delivery mode 255") { $0.deliveryMode = 255 })
-        // A queue that nobody reads, the worker's own queues, and one that waits for 15 minutes.
+        // A queue without a consumer, the worker's own queues, and one with a delay of 15 minutes.
         for queue in ["nobody", "push.requests", "push.dead", "push.requests.retry.900s", "amq.gen-x"] {
             all.append(Hostile("reply-to \(queue)") { $0.replyTo = Array(queue.utf8) })
         }
@@ -127,11 +127,11 @@ struct HostileFieldTests {
 
     private static let replyTo = "replies"
 
-    @Test("Whatever stands in one message, the next producer's request is answered and no connection is lost")
+    @Test("With any message, the next producer's request is answered and no connection is lost")
     func harmless() throws {
         let world = try World { $0.queues[0].prefetch = 50 }
         try world.start()
-        // A pool may open more connections to APNs when it likes.
+        // A pool may open more connections to APNs at any time.
         func brokerConnects() -> Int { world.network.attempts - world.outlooks.reduce(0) { $0 + $1.connects.count } }
         let connects = brokerConnects()
         var number = 0
@@ -150,7 +150,7 @@ struct HostileFieldTests {
         #expect(world.published(in: Self.replyTo).allSatisfy { $0.outcome == "accepted" })
         #expect(brokerConnects() == connects, "no connection to the broker is lost")
         #expect(world.broker.violations.isEmpty)
-        // What waits in a retry queue comes back, and then nothing is held.
+        // Requests in a retry queue return, and then nothing is unsettled.
         #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
         #expect(world.worker?.counters.unsettled == 0)
     }

@@ -33,7 +33,7 @@ struct PayloadValidationTests {
         return world
     }
 
-    @Test("By default it is sent as it is, and the result says what was found")
+    @Test("By default the payload is sent unchanged, and the result has the findings")
     func warn() throws {
         #expect(try World.configuration().apns.validate == .warn)
         let world = try world(.warn)
@@ -47,7 +47,7 @@ struct PayloadValidationTests {
         #expect(world.worker?.counters[.payloadFindings] == 1)
     }
 
-    @Test("What APNs or time says about it comes before the finding")
+    @Test("The outcome by APNs or expiration takes precedence over the finding")
     func otherDetail() throws {
         let world = try world(.warn, script: "token 7*: 500 InternalServerError") { $0.retry.maximumAttempts = 1 }
         try world.request(Self.body(), id: "m1")
@@ -57,7 +57,7 @@ struct PayloadValidationTests {
         #expect(result.body.contains("\"detail\":\"given up after 1 attempt; \(Self.finding)\""))
     }
 
-    @Test("Strictly it is invalid and never sent, and the dead letter says what was found")
+    @Test("In strict mode it is invalid and never sent, and the dead letter has the findings")
     func strict() throws {
         let world = try world(.strict)
         try world.request(Self.body(), id: "m1")
@@ -72,7 +72,7 @@ struct PayloadValidationTests {
         #expect(world.worker?.counters[.payloadFindings] == 1)
     }
 
-    @Test("Off, nothing is noticed")
+    @Test("When off, nothing is checked")
     func off() throws {
         let world = try world(.off)
         try world.request(Self.body(), id: "m1")
@@ -100,7 +100,7 @@ struct PayloadValidationTests {
         #expect(world.worker?.counters[.payloadFindings] == 1)
     }
 
-    @Test("Notifications of one request are for the same payload only if type, kind of target and bytes agree")
+    @Test("Notifications of one request share a payload only if type, kind of target and bytes agree")
     func samePayload() throws {
         let token = Core.Notification.Target.device(try #require(DeviceToken("ab")))
         func notification(
@@ -151,7 +151,7 @@ struct PayloadValidationTests {
         #expect(dispatch.counters[.payloadFindings] == 6)
     }
 
-    @Test("The sender's own keys stand in the result, and not in the log")
+    @Test("The sender's own keys appear in the result, and not in the log")
     func ownKeys() throws {
         let payload = #"{"aps":{"alert":"x","secretOne":1,"bagde":2},"secretTwo":null}"#
         let findings = PayloadCheck.findings(in: ArraySlice(payload.utf8), for: .alert, isBroadcast: false)

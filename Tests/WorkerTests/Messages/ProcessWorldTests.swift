@@ -10,7 +10,7 @@ import Testing
 @testable import Runtime
 @testable import Settings
 
-/// A worker with a program in memory.
+/// A worker with an in-memory program.
 @Suite("A worker whose decoder is a process")
 struct ProcessWorldTests {
     private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
@@ -30,7 +30,7 @@ struct ProcessWorldTests {
         #"{"device-token":"\#(token)","apns-topic":"com.example.app","payload":{"aps":{"alert":"\#(text)"}}}"#
     }
 
-    @Test("Requests are sent as the program has them, and nothing is settled before its answer")
+    @Test("Requests are sent as the program decodes them, and nothing is settled before its answer")
     func sends() throws {
         let world = try Self.world()
         world.programs.hello = nil
@@ -39,7 +39,7 @@ struct ProcessWorldTests {
         world.pass(.seconds(1))
         #expect(world.sent == 0 && world.broker.unsettledCount == 1)
         #expect(world.worker?.counters.unsettled == 1)
-        // It says hello too late, and is started again.
+        // Its hello is too late, and it is started again.
         world.programs.hello = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
         world.pass(.seconds(12))
         #expect(world.programs.starts == 2)
@@ -47,7 +47,7 @@ struct ProcessWorldTests {
         #expect(world.isQuiet)
     }
 
-    @Test("Each answer does what it says")
+    @Test("Each answer has its effect")
     func answers() throws {
         let world = try Self.world()
         try world.start()
@@ -70,14 +70,14 @@ struct ProcessWorldTests {
                 #"no such\n user"#, "the decoder's answer: expected at least one of requests",
                 "the decoder's answer: expected requests, ignore, reject, or later up to 604800",
             ])
-        // Put off, it is asked about again.
+        // A deferred message is asked about again.
         world.programs.conduct = { _ in .answer(#""ignore":"now""#) }
         world.pass(.seconds(10))
         #expect(world.worker?.counters[.ignored] == 2)
         #expect(world.isQuiet)
     }
 
-    @Test("A message that the program crashes or hangs over is put into quarantine, and all others are sent")
+    @Test("A message that crashes or hangs the program is quarantined, and all others are sent")
     func quarantine() throws {
         for conduct in [MemoryPrograms.Conduct.crash, .hang, .say(MemoryPrograms.frame("[")), .say([0x7F, 0, 0, 0])] {
             let world = try Self.world()
@@ -99,7 +99,7 @@ struct ProcessWorldTests {
         }
     }
 
-    @Test("While there is no program deliveries wait, and they go when there is one")
+    @Test("Without a program deliveries wait, and they are sent once there is one")
     func missing() throws {
         let world = try Self.world()
         world.programs.canStart = false
@@ -114,7 +114,7 @@ struct ProcessWorldTests {
         #expect(world.sent == 3 && world.isQuiet)
     }
 
-    @Test("A redelivery is not asked about twice while the first is with the program")
+    @Test("A redelivery is not sent to the program while the first delivery is there")
     func orphan() throws {
         let world = try Self.world()
         try world.start()
@@ -129,7 +129,7 @@ struct ProcessWorldTests {
     }
 
     @Test(
-        "Killed again and again, it loses nothing and blames nobody but by bad luck",
+        "A program killed repeatedly loses nothing, and quarantines a message only by bad luck",
         arguments: 1...6 as ClosedRange<UInt64>)
     func killed(seed: UInt64) throws {
         let world = try Self.world()

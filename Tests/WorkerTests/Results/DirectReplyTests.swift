@@ -16,7 +16,7 @@ struct DirectReplyTests {
         return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    /// Requesters on this node can be reached, and any other closes the connection, as with RabbitMQ 3.10.
+    /// Requesters on this node are reachable, and any other closes the connection, as with RabbitMQ 3.10.
     private static let node = "reply@129641588"
 
     private static func world() throws -> World {
@@ -29,7 +29,7 @@ struct DirectReplyTests {
         return world
     }
 
-    /// A world with a worker, and the name of a requester that can be reached.
+    /// A world with a worker, and the name of a reachable requester.
     private static func started() throws -> (World, name: String) {
         let world = try world()
         let name = DirectReplies.name(node: node)
@@ -60,7 +60,7 @@ struct DirectReplyTests {
         #expect(world.worker?.counters[.quarantined] == 0)
     }
 
-    @Test("A direct reply is published on a connection of its own, opened when it is first needed")
+    @Test("A direct reply is published on a separate connection, opened when it is first needed")
     func connections() throws {
         let (world, name) = try Self.started()
         #expect(world.broker.engines.count == 2)
@@ -118,7 +118,7 @@ struct DirectReplyTests {
         #expect(world.sent == 181)
     }
 
-    @Test("So many forged names that they cannot be tried one by one hold a tenth of the prefetch")
+    @Test("Forged names that are too many to be checked hold a tenth of the prefetch")
     func flood() throws {
         let world = try Self.world()
         try world.start()
@@ -162,7 +162,7 @@ struct DirectReplyTests {
         #expect(worker.counters[.divertedResults] == 1)
     }
 
-    @Test("A direct reply whose connection was lost waits anew, however long ago it was written")
+    @Test("A direct reply on a lost connection waits its full time again, however long ago it was written")
     func lost() throws {
         let (world, name) = try Self.started()
         world.broker.holdsConfirms = true

@@ -36,9 +36,9 @@ struct NotBeforeTests {
         return world
     }
 
-    /// Lets time pass until APNs has got something.
+    /// Advances time until APNs has received something.
     ///
-    /// - Returns: how long after the start of the world, in seconds.
+    /// - Returns: seconds after the start of the world.
     private static func sentAfter(_ world: World, atMost limit: Int64) throws -> Double {
         try #require(world.pass(atMost: .seconds(limit)) { world.sent > 0 })
         let at = (world.network.now - World.start.instant).inSeconds
@@ -60,7 +60,7 @@ struct NotBeforeTests {
         #expect(world.worker?.counters[.deferred] == hops)
     }
 
-    @Test("Where the shortest retry queue is long, a request is late rather than held", arguments: [(4, 4), (60, 100)])
+    @Test("If the shortest retry queue is long, a request is late rather than held", arguments: [(4, 4), (60, 100)])
     func longDelays(after: Int64, sent: Int64) throws {
         let world = try Self.world {
             $0.retry.delays = [.seconds(100)]
@@ -71,7 +71,7 @@ struct NotBeforeTests {
     }
 
     @Test(
-        "What expires before its time is expired at once, by either expiration, and is not sent",
+        "A request that expires before its time is expired at once, by either expiration, and is not sent",
         arguments: [(9, nil), (nil, "9000")] as [(apns: Int64?, amqp: String?)])
     func expires(apns: Int64?, amqp: String?) throws {
         let world = try Self.world()
@@ -83,7 +83,7 @@ struct NotBeforeTests {
     }
 
     @Test(
-        "What expires later, or asks for one attempt, is sent at its time",
+        "A request that expires later, or permits one attempt, is sent at its time",
         arguments: [(11, nil), (0, nil), (nil, "11000"), (10, nil)] as [(apns: Int64?, amqp: String?)])
     func expiresLater(apns: Int64?, amqp: String?) throws {
         let world = try Self.world()
@@ -94,7 +94,7 @@ struct NotBeforeTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
 
-    @Test("A fan-out waits as one, and what is no device token has its result when the others have")
+    @Test("A fan-out waits as one, and a malformed device token has its result with the others")
     func fanOut() throws {
         let world = try Self.world()
         let tokens = "\"device-tokens\":[\"\(Self.token("7"))\",\"zz\",\"\(Self.token("8"))\"]"
@@ -105,7 +105,7 @@ struct NotBeforeTests {
         #expect(outcomes.sorted() == ["accepted", "accepted", "invalid"])
     }
 
-    @Test("A time that has passed, as in a replay, is no wait", arguments: [0, -1, -86_400])
+    @Test("A time in the past, as in a replay, causes no wait", arguments: [0, -1, -86_400])
     func past(after: Int64) throws {
         let world = try Self.world()
         try world.request(Self.body(after: after), id: "m1")
@@ -123,7 +123,7 @@ struct NotBeforeTests {
         #expect(world.published(in: "push.results").count == 1 && world.parked.count == 1)
     }
 
-    @Test("The clock of the worker decides, also where it is set back after the request was taken")
+    @Test("The worker's clock decides, even if it is set back after the request was taken")
     func clockSkew() throws {
         let world = try Self.world()
         world.clockError = .seconds(60)
@@ -140,11 +140,11 @@ struct NotBeforeTests {
         #expect(world.parked.count == 1)
     }
 
-    @Test("A worker that ends leaves what waits to the next one", arguments: [true, false])
+    @Test("A worker that ends leaves waiting requests to the next one", arguments: [true, false])
     func restart(isDrained: Bool) throws {
         let world = try Self.world()
         try world.request(Self.body(after: 8), id: "m1")
-        // Five seconds are over in a queue, the rest passes in the worker.
+        // Five seconds pass in a queue, the rest in the worker.
         world.pass(.seconds(6))
         #expect(world.broker.unsettledCount == 1 && world.parked.isEmpty)
         if isDrained {
@@ -166,7 +166,7 @@ struct NotBeforeTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("Trouble after the wait begins with the first level")
+    @Test("A failure after the wait begins with the first level")
     func troubleAfterwards() throws {
         let world = try World(script: "attempt 1: 503 ServiceUnavailable")
         try world.start()

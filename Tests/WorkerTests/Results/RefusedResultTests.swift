@@ -20,7 +20,7 @@ struct RefusedResultTests {
         return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    /// A world whose queue `full` refuses what is published to it. A tenth of its prefetch are ten requests.
+    /// A world whose queue `full` refuses publishes. A tenth of its prefetch are ten requests.
     private static func world(
         prefetch: UInt16 = 100, _ configure: (inout Configuration) -> Void = { _ in }
     ) throws -> World {
@@ -53,7 +53,7 @@ struct RefusedResultTests {
         let worker = try #require(world.worker)
         #expect(worker.snapshot(at: world.moment).refused == 10)
         #expect(worker.counters[.divertedResults] == 290)
-        // Another producer feels nothing of it.
+        // Another producer is not affected.
         try world.request(Self.body(1000), id: "healthy", replyTo: "replies")
         #expect(world.published(in: "replies").map(\.outcome) == ["accepted"])
         #expect(world.published(in: "push.dead").isEmpty)
@@ -73,7 +73,7 @@ struct RefusedResultTests {
         #expect(world.worker?.snapshot(at: world.moment).refused == 0)
     }
 
-    @Test("A reply queue that has room again in time gets every result that waited for it")
+    @Test("A reply queue with space again in time gets every result that waited for it")
     func recovers() throws {
         let world = try Self.world()
         try world.start()
@@ -84,13 +84,13 @@ struct RefusedResultTests {
         #expect(world.published(in: Self.full).count == 8)
         #expect(world.published(in: "push.results").isEmpty)
         #expect(world.worker?.counters[.divertedResults] == 0)
-        // The waiting requests are forgotten: as many may wait again.
+        // The waiting requests no longer count: as many may wait again.
         world.broker.queues[Self.full]?.rejectsPublishes = true
         try Self.attack(world, 100..<110)
         #expect(world.broker.unsettledCount == 10)
     }
 
-    @Test("Without a place for results, the request becomes a dead letter that holds the result")
+    @Test("Without a route for results, the request becomes a dead letter that holds the result")
     func deadLetter() throws {
         let world = try Self.world { $0.results.route = nil }
         try world.start()
@@ -135,7 +135,7 @@ struct RefusedResultTests {
         #expect(world.broker.messages(in: "push.requests").isEmpty)
     }
 
-    @Test("Of two full reply queues neither takes the places of the other")
+    @Test("Two full reply queues do not take each other's share")
     func fairness() throws {
         let world = try Self.world()
         world.broker.declare("slow").rejectsPublishes = true
@@ -149,7 +149,7 @@ struct RefusedResultTests {
         #expect(world.broker.unsettledCount <= 10)
     }
 
-    @Test("Where the configured results refuse as well, requests are held, and log, metric and readiness say so")
+    @Test("If the configured results refuse as well, requests are held, and log, metric and readiness report it")
     func ownQueue() throws {
         let lines = LogLines()
         let world = try Self.world()
@@ -169,7 +169,7 @@ struct RefusedResultTests {
         #expect(lines.all.contains { $0.message.contains("accepts publishes again") })
     }
 
-    @Test("A queue of the configuration that is deleted refuses nothing any more")
+    @Test("A deleted queue of the configuration refuses nothing any more")
     func deleted() throws {
         let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
@@ -183,7 +183,7 @@ struct RefusedResultTests {
         #expect(world.published(in: "push.dead").count == 1)
     }
 
-    @Test("A queue of the configuration that refuses for a moment leaves the worker ready")
+    @Test("A queue of the configuration that refuses briefly leaves the worker ready")
     func momentary() throws {
         let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
@@ -195,7 +195,7 @@ struct RefusedResultTests {
 }
 
 extension String {
-    /// How often a text is in it.
+    /// The number of occurrences of a text.
     fileprivate func components(of text: String) -> Int {
         var count = 0
         var rest = self[...]

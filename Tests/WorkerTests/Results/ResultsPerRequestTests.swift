@@ -35,7 +35,7 @@ struct ResultsPerRequestTests {
         return world
     }
 
-    /// The outcomes in an array of results, in its order.
+    /// The outcomes in an array of results, in order.
     private static func outcomes(_ result: World.Published) -> [String] {
         outcomes(in: result.body)
     }
@@ -85,7 +85,7 @@ struct ResultsPerRequestTests {
         #expect(world.sent == 2)
     }
 
-    @Test("A retry publishes only what is new")
+    @Test("A retry publishes only new results")
     func retry() throws {
         let world = try Self.world(script: "token 72*, attempt 1: 503 ServiceUnavailable")
         try world.request(Self.fanOut(["71", "72", "73"]), id: "m1")
@@ -98,7 +98,7 @@ struct ResultsPerRequestTests {
         #expect(world.sent == 4)
     }
 
-    @Test("An array that no queue takes becomes a part of the dead letter, which counts its results once")
+    @Test("An unroutable array becomes a part of the dead letter, which counts its results once")
     func unroutable() throws {
         let world = try Self.world(script: "token e4e4*: 400 BadCollapseId") { $0.results.route = nil }
         try world.request(Self.fanOut(["71", "e4e4"]), id: "m1", replyTo: "nowhere")
@@ -109,7 +109,7 @@ struct ResultsPerRequestTests {
         #expect(letters[0].headers["harebell-detail"]?.hasPrefix("2 of 2 notifications failed") == true)
     }
 
-    @Test("Of a request without reply_to the array has the results that are published")
+    @Test("Without reply_to, the array has the published results of the request")
     func failuresOnly() throws {
         let world = try Self.world { $0.results.publish = .failures }
         try world.request(Self.fanOut(["71", "dead"]), id: "m1")
@@ -118,7 +118,7 @@ struct ResultsPerRequestTests {
         #expect(world.isQuiet)
     }
 
-    @Test("A reload that takes the place of results away settles what has gathered some")
+    @Test("A reload that removes the route of results settles requests with gathered results")
     func reloaded() throws {
         let world = try Self.world(script: "token 72*: delay 300ms")
         try world.request(Self.fanOut(["71", "72"]), id: "m1")

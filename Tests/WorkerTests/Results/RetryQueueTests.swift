@@ -10,7 +10,7 @@ import Testing
 
 @testable import Configuration
 
-/// What waits for long waits in the broker: `docs/operate/retries.md`.
+/// Long waits in the broker: `docs/operate/retries.md`.
 @Suite("Retry queues")
 struct RetryQueueTests {
     private static func token(_ prefix: String) -> String {
@@ -35,7 +35,7 @@ struct RetryQueueTests {
     // MARK: Parking
 
     @Test(
-        "Long trouble waits in the retry queue of its kind, without a result, and ends under the apns-id that it had",
+        "After a long-term failure a request waits in the retry queue of its kind, without a result, under one apns-id",
         arguments: [
             ("503 ServiceUnavailable", 900), ("500 InternalServerError", 900), ("502 body=none", 900),
             ("429 TooManyRequests", 5),
@@ -66,7 +66,7 @@ struct RetryQueueTests {
         #expect(world.worker?.counters[.parked] == 1)
     }
 
-    @Test("Each round takes the next level, and after the last attempt it is undelivered, with a dead letter")
+    @Test("Each round uses the next level, and after the last attempt it is undelivered, with a dead letter")
     func exhausted() throws {
         let world = try World(script: "token 7*: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 5 }
         try world.start()
@@ -92,14 +92,14 @@ struct RetryQueueTests {
         #expect(header("harebell-parked", of: letter) == nil)
     }
 
-    @Test("The replay of what was given up begins anew")
+    @Test("The replay of an undelivered request starts anew")
     func replayed() throws {
         let world = try World(script: "first 2 requests: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 1 }
         try world.start()
         try world.request(Self.body(), id: "m1")
         let letter = try #require(world.broker.messages(in: "push.dead").first)
         let properties = try #require(letter.decodedProperties)
-        // The same configuration but for more attempts.
+        // The same configuration with more attempts.
         try world.reload { $0.retry.maximumAttempts = 3 }
         try world.broker.put(letter.body, properties: properties, into: "push.requests")
         world.settle()
@@ -108,7 +108,7 @@ struct RetryQueueTests {
         #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
     }
 
-    @Test("Short trouble is tried again here, and waits in a retry queue when that was in vain")
+    @Test("A short failure is retried in the worker, and waits in a retry queue if it persists")
     func shortTrouble() throws {
         let world = try World(script: "attempt 1: rst CANCEL\nattempt 2: rst CANCEL\nattempt 3: rst CANCEL")
         try world.start()
@@ -122,7 +122,7 @@ struct RetryQueueTests {
         #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":4,\"processed\":\"yes\""))
     }
 
-    @Test("No more wait here for another try than a fifth of what prefetch allows: the rest is parked")
+    @Test("At most a fifth of the prefetch waits in the worker for a retry: the rest is parked")
     func keepsShare() throws {
         let world = try World(script: "attempt 1: rst CANCEL") { $0.queues[0].prefetch = 50 }
         try world.start()
@@ -136,7 +136,7 @@ struct RetryQueueTests {
     // MARK: Expiry
 
     @Test(
-        "What would expire before the delay is over takes a shorter one, or ends at once as expired",
+        "A request that would expire during the delay takes a shorter one, or ends at once as expired",
         arguments: [(4000, 1, "900"), (1000, 1, "900"), (900, 1, nil), (10, 1, nil)] as [(Int64, Int, String?)])
     func expires(lifetime: Int64, round: Int, level: String?) throws {
         let world = try World(script: "token 7*: 503 ServiceUnavailable")
@@ -156,7 +156,7 @@ struct RetryQueueTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("An AMQP expiration counts on in a copy, which cannot keep it", arguments: [true, false])
+    @Test("An AMQP expiration keeps counting in a copy, which cannot keep the property", arguments: [true, false])
     func amqpExpiration(hasTimestamp: Bool) throws {
         let world = try World(script: "attempt 1: 503 ServiceUnavailable")
         try world.start()
@@ -167,7 +167,7 @@ struct RetryQueueTests {
         let copy = try #require(world.parked.first)
         #expect(copy.decodedProperties?.expiration == nil)
         world.pass(.seconds(899))
-        // It comes back late: nobody consumes.
+        // It returns late, because no worker consumes.
         world.kill()
         world.pass(.seconds(5))
         try world.start()
@@ -178,7 +178,7 @@ struct RetryQueueTests {
 
     // MARK: The broker
 
-    @Test("A retry queue that is missing makes a dead letter that names it, and one line in the log")
+    @Test("A missing retry queue causes a dead letter that names it, and one line in the log")
     func missingQueue() throws {
         let world = try World(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false)
         let lines = LogLines()
@@ -204,7 +204,7 @@ struct RetryQueueTests {
                 == 1)
     }
 
-    @Test("A retry queue that refuses is tried again, and the request is not acknowledged before it has taken the copy")
+    @Test("A retry queue that refuses is tried again, and the request is not acknowledged before it accepted the copy")
     func refused() throws {
         let world = try World(script: "attempt 1: 503 ServiceUnavailable")
         try world.start()
@@ -218,7 +218,7 @@ struct RetryQueueTests {
         #expect(world.sent == 2)
     }
 
-    @Test("The copy that comes back is no redelivery of what was parked, also if it is redelivered itself")
+    @Test("A returned copy is not a redelivery of the parked request, even if the copy itself is redelivered")
     func copyAfterLostConnection() throws {
         let world = try World(script: "attempt 1: 503 ServiceUnavailable") {
             $0.retry.delays = [.seconds(20)]
@@ -229,7 +229,7 @@ struct RetryQueueTests {
         #expect(world.parked.count == 1)
         world.cut(consuming: true)
         world.pass(.seconds(10))
-        // The copy is delivered, and lost on its way.
+        // The copy is delivered, and lost in flight.
         world.network.latency = .milliseconds(50)
         #expect(world.pass(atMost: .seconds(30)) { world.broker.unsettledCount == 1 })
         world.cut(consuming: true)
@@ -240,7 +240,7 @@ struct RetryQueueTests {
 
     // MARK: Fan-out
 
-    @Test("A fan-out tells at once what has ended, and its copy sends only the rest")
+    @Test("A fan-out reports finished notifications at once, and its copy sends only the rest")
     func fanOut() throws {
         let world = try World(
             script: "token aa*, attempt 1: 503 ServiceUnavailable\ntoken e4e4*: 400 BadCollapseId"
@@ -270,7 +270,7 @@ struct RetryQueueTests {
     }
 
     @Test(
-        "A malformed device token costs only itself: it has its result, is in the dead letter, and the others are sent")
+        "A malformed device token affects only itself: it has its result, is dead-lettered, and the others are sent")
     func malformedTokens() throws {
         let world = try World(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
             $0.retry.delays = [.seconds(60)]
@@ -294,7 +294,7 @@ struct RetryQueueTests {
         #expect(detail?.hasPrefix("2 of 4 notifications failed, first: device-tokens[0]: ") == true)
     }
 
-    @Test("A fan-out of nothing but malformed device tokens has a result for each, and is one dead letter")
+    @Test("A fan-out of malformed device tokens only has a result for each, and is one dead letter")
     func onlyMalformedTokens() throws {
         let world = try World()
         try world.start()
@@ -307,7 +307,7 @@ struct RetryQueueTests {
         #expect(world.published(in: "push.dead").count == 2)
     }
 
-    @Test("The replay of a fan-out's dead letter sends only what had failed")
+    @Test("The replay of a fan-out's dead letter sends only the failed ones")
     func fanOutReplay() throws {
         let world = try World(script: "token e4e4*, attempt 1: 400 BadCollapseId")
         try world.start()
@@ -320,7 +320,7 @@ struct RetryQueueTests {
         #expect(Set(world.ledger.records.map(\.apnsID)).count == 3)
     }
 
-    @Test("A fan-out whose failures are all of it needs no bitmap, and one without its retry queue ends as a whole")
+    @Test("A fan-out that fails completely needs no bitmap, and one without its retry queue ends completely")
     func fanOutMissingQueue() throws {
         let world = try World(
             script: "token aa*: 503 ServiceUnavailable\ntoken e4e4*: 400 BadCollapseId", hasRetryQueues: false)
@@ -337,7 +337,7 @@ struct RetryQueueTests {
     }
 
     @Test(
-        "A bitmap that does not fit its request makes it invalid: nothing is sent twice for it, and nothing is lost",
+        "A bitmap that does not fit its request makes it invalid: nothing is sent twice, and nothing is lost",
         arguments: ["ff", "07", "zz", "0000", "08"])
     func foreignBitmap(text: String) throws {
         let world = try World()
@@ -355,7 +355,7 @@ struct RetryQueueTests {
         #expect(world.published(in: "push.dead").count == 1)
     }
 
-    @Test("The copy of a fan-out that is killed in between repeats no more than was under way")
+    @Test("The copy of a fan-out whose worker is killed repeats no more than was in flight")
     func fanOutKilled() throws {
         let world = try World(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
             $0.retry.delays = [.seconds(60)]

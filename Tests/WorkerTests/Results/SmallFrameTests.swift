@@ -14,7 +14,7 @@ struct SmallFrameTests {
 
     private static func text(_ count: Int) -> FieldValue { .text(Array(repeating: 0x61, count: count)) }
 
-    /// A world whose broker exchanges frames of so many bytes.
+    /// A world whose broker has frames of this size.
     private static func world(frameMax: UInt32 = 8192) throws -> World {
         let world = try World()
         world.broker.frameMax = frameMax
@@ -47,7 +47,7 @@ struct SmallFrameTests {
         #expect(!worker.wasCutShort)
     }
 
-    @Test("A result loses the trace that its request brought along, and still goes to its reply queue")
+    @Test("A result loses the request's trace headers, and still goes to its reply queue")
     func result() throws {
         let world = try Self.world()
         try world.request(Self.body, id: "m", replyTo: "replies") {

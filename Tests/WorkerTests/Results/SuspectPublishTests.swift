@@ -9,9 +9,9 @@ import Testing
 
 @testable import Configuration
 
-@Suite("Publishes that the broker closes the connection over")
+@Suite("Publishes for which the broker closes the connection")
 struct SuspectPublishTests {
-    /// Well formed, but of a node that the broker does not know.
+    /// Well formed, but from a node that the broker does not know.
     private static let badReply = DirectReplies.name(node: "reply@1")
 
     private static func body(_ number: Int) -> String {
@@ -20,7 +20,7 @@ struct SuspectPublishTests {
         return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    /// A broker as RabbitMQ 3.10, which chokes on a direct reply-to that it did not make.
+    /// A broker like RabbitMQ 3.10, which fails on a direct reply-to that it did not make.
     private static func chokes(on reply: String = badReply) -> (Broker.Message) -> Broker.Refusal? {
         { message in
             message.routingKey == Array(reply.utf8) ? .connection(541, "INTERNAL_ERROR") : nil
@@ -33,7 +33,7 @@ struct SuspectPublishTests {
         return world.network.attempts - before
     }
 
-    @Test("One bad direct reply-to among many: its result goes to the results, and nothing else suffers")
+    @Test("One bad direct reply-to among many: its result goes to the results, and nothing else is affected")
     func badDirectReply() throws {
         let world = try World { $0.queues[0].prefetch = 100 }
         world.broker.refuses = Self.chokes()
@@ -85,11 +85,11 @@ struct SuspectPublishTests {
         #expect(world.worker?.counters[.quarantined] == 3)
     }
 
-    @Test("A publish to where one was refused before waits until all others are confirmed")
+    @Test("A publish to a suspect route waits until all others are confirmed")
     func alone() throws {
         let world = try World()
         world.broker.refuses = Self.chokes()
-        // A requester that nothing was sent to yet shares the connection.
+        // A requester without earlier replies shares the connection.
         let other = DirectReplies.name(node: "reply@2")
         world.broker.declare(other)
         try world.start()
@@ -110,7 +110,7 @@ struct SuspectPublishTests {
         #expect(Set(world.published(in: other).compactMap(\.messageID)).count == 1)
     }
 
-    @Test("Without a place for results, the request goes to the dead letters with outcome and detail")
+    @Test("Without a route for results, the request goes to the dead letters with outcome and detail")
     func withoutResults() throws {
         let world = try World { $0.results.route = nil }
         world.broker.refuses = Self.chokes()
@@ -125,7 +125,7 @@ struct SuspectPublishTests {
         #expect(letter.body == Self.body(1))
     }
 
-    @Test("A missing results exchange is found out once, and requests with a reply_to do not feel it")
+    @Test("A missing results exchange is detected once, and requests with a reply_to are not affected")
     func missingExchange() throws {
         let world = try World {
             $0.results.route = Configuration.Route(exchange: "gone", routingKey: "push.results")
@@ -144,7 +144,7 @@ struct SuspectPublishTests {
         let letters = world.published(in: "push.dead")
         #expect(letters.count == 11)
         #expect(letters.allSatisfy { $0.headers["harebell-detail"]?.contains("404 NOT_FOUND") == true })
-        // Once the exchange is there, results go there again.
+        // Once the exchange exists, results go there again.
         world.broker.declareExchange("gone")
         world.broker.bind("push.results", exchange: "gone", routingKey: Array("push.results".utf8))
         world.pass(.seconds(60))
@@ -153,7 +153,7 @@ struct SuspectPublishTests {
         #expect(world.published(in: "push.results").count == 10)
     }
 
-    @Test("A dead letter that the broker does not take is held until it does, and the others go on")
+    @Test("A dead letter that the broker refuses is held until it is accepted, and the others continue")
     func deadLetter() throws {
         let lines = LogLines()
         let world = try World {
@@ -175,7 +175,7 @@ struct SuspectPublishTests {
         #expect(world.published(in: "push.dead").map(\.body) == ["no JSON"])
     }
 
-    @Test("A close that no publish repeats takes nothing out", arguments: [541, 320] as [UInt16])
+    @Test("A close that does not recur quarantines nothing", arguments: [541, 320] as [UInt16])
     func innocent(code: UInt16) throws {
         let world = try World()
         world.broker.holdsConfirms = true
@@ -189,7 +189,7 @@ struct SuspectPublishTests {
         #expect(world.worker?.counters[.quarantined] == 0)
     }
 
-    @Test("What is wrong with one message does not close its route to others")
+    @Test("One bad message does not close its route to others")
     func badMessage() throws {
         let world = try World()
         world.broker.refuses = { message in

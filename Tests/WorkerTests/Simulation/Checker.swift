@@ -10,9 +10,9 @@ import TestSupport
 @testable import Pipeline
 @testable import Runtime
 
-/// Holds a simulation to the laws: what it sees at the broker and at APNs against what it knows of the requests.
+/// Checks the invariants of a simulation: the events at the broker and at APNs against the known requests.
 final class Checker {
-    /// What became of one request.
+    /// The state of one request.
     private struct Fate {
         var request: SimulatedRequest
         var deliveries = 0
@@ -21,21 +21,21 @@ final class Checker {
         var results: [String: Set<String>] = [:]
         var copies = 0
         var deadLetters = 0
-        /// Copies that went into retry queues, and those of them that the worker knows of.
+        /// Copies in retry queues, and those of them with a confirm.
         var parked = 0
         var parkedConfirmed = 0
-        /// How often it was parked as the copies say, and how many attempts it had then.
+        /// The parking numbers of the copies, and the latest attempt count.
         var parkings: Set<Int> = []
         var attempts = 0
         var feedback: Set<String> = []
         var takenBackAt: Instant?
-        /// It came again without a message id: it may have been sent before.
+        /// It was redelivered without a message id: it may have been sent before.
         var isForgotten = false
 
         /// Whether the request itself and all of its copies are settled.
         var isOver: Bool { acknowledgements > parked }
-        /// Whether each parking left one copy. Where nobody knew whether the first had arrived there are two, and each
-        /// ends for itself.
+        /// Whether each parking left one copy. If the first one's confirm was lost there are two, and each ends
+        /// separately.
         var isParkedOnce: Bool { parked == parkings.count }
     }
 
@@ -45,24 +45,26 @@ final class Checker {
     private(set) var trace: [String] = []
     private var fates: [String: Fate] = [:]
     private let world: World
-    /// Requests, and the copies of them that were parked.
+    /// Requests, and their parked copies.
     private var published = 0
     private var acknowledged = 0
-    /// Which request a device token belongs to.
+    /// The request of each device token.
     private var owners: [String: String] = [:]
-    /// How many answers may come again: those that the workers did not hear, and those that died with a worker.
+    /// The number of responses that may be repeated: those that the workers did not receive, or that died with a
+    /// worker.
     private var permitted = 0
     private let limits: Limits
     private let maximumAttempts: Int
     private let isPerRequest: Bool
     private let pace: Configuration.RateLimit?
-    /// What no connection, and no worker, may exceed.
+    /// The limits of each connection and worker.
     struct Limits {
         var permitsPerSecond: Int
         var burst: Int
         /// Of one pool.
         var connectsPerMinute = 30
-        /// How long a notification may wait for its app, with one try in between that waits for a connection as long.
+        /// The longest wait of a notification for its app, with one attempt in between that waits equally long for a
+        /// connection.
         var hold: Duration
 
         init(_ configuration: Configuration) {
@@ -105,7 +107,7 @@ final class Checker {
 
     // MARK: At every step
 
-    /// - Parameter mayHold: how many deliveries the worker may hold.
+    /// - Parameter mayHold: the number of deliveries that the worker may hold.
     func step(mayHold limit: Int) {
         if let worker = world.worker, worker.counters.unsettled > limit {
             complain("the worker holds \(worker.counters.unsettled) deliveries, \(limit) are allowed")
@@ -119,7 +121,7 @@ final class Checker {
         if !broken.isEmpty { complain("the protocol was broken: \(broken)") }
     }
 
-    /// Every request is settled, or its queue has it, or a connection.
+    /// Every request is settled, queued, or held by a connection.
     func conserved() {
         let queued = world.broker.messages(in: "push.requests").count + world.parked.count
         let held = world.broker.unsettledCount
@@ -144,8 +146,8 @@ final class Checker {
         }
     }
 
-    /// What the broker took back and could not give out again for long, a worker does not recognise; nor what has no
-    /// message id, once it was acknowledged.
+    /// A worker does not recognise a redelivery after its memory has expired, nor an acknowledged one without a message
+    /// id.
     private func permitForgotten(_ message: Broker.Message) {
         let name = name(message)
         guard message.redelivered, let fate = fates[name], let takenBackAt = fate.takenBackAt else { return }
@@ -219,8 +221,8 @@ final class Checker {
         } ?? 0
     }
 
-    /// What a result says was not processed has never been accepted. One that was delivered twice may have been, by who
-    /// cannot tell any more.
+    /// A notification reported as "not processed" was never accepted. One that was delivered twice may have been, by a
+    /// worker that is gone.
     private func judgeCertainty(_ name: String, _ body: String) {
         guard body.contains(#""processed":"no""#), let fate = fates[name], fate.deliveries == 1, fate.parked == 0
         else { return }
@@ -244,7 +246,7 @@ final class Checker {
             complain("\(name) is parked after \(attempts) of \(maximumAttempts) attempts")
         }
         if fates[name]?.parkings.insert(Int(parkings)).inserted == false {
-            // Nobody knew whether the first one had arrived: both are sent.
+            // The first one's arrival was uncertain: both are sent.
             permitted += fate.request.deviceTokens.count
         } else if Int(attempts) < fate.attempts, fate.isParkedOnce {
             complain("\(name) is parked after \(attempts) attempts, and had \(fate.attempts) before")
@@ -253,7 +255,7 @@ final class Checker {
         judgeLeft(fate, headers)
     }
 
-    /// What is to be sent again has no result.
+    /// A notification that is to be sent again has no result.
     private func judgeLeft(_ fate: Fate, _ headers: FieldTable) {
         let count = fate.request.results
         var done: DoneBitmap?
@@ -277,12 +279,12 @@ final class Checker {
         guard let fate = fates[name] else { return complain("what was settled is no request: \(name)") }
         fates[name]?.acknowledgements += 1
         if fate.isOver { complain("\(name) was settled twice") }
-        // Everything is in a copy that the worker knows of, but for what has a result.
+        // All notifications without a result are in a copy that the broker confirmed.
         if fate.acknowledgements < fate.parkedConfirmed { return }
         if fate.results.count < fate.request.results, fate.deadLetters == 0 {
             complain("\(name) was settled with \(fate.results.count) of \(fate.request.results) results confirmed")
         }
-        // A notification has several outcomes only where one process died between its result and its dead letter.
+        // A notification has several outcomes only if a process died between its result and its dead letter.
         let hasFailed = fate.results.values.contains { $0.isSubset(of: Self.failures) }
         if hasFailed, fate.deadLetters == 0 {
             complain("\(name) was settled as \(fate.results.values) without a dead letter")
@@ -292,7 +294,7 @@ final class Checker {
         }
     }
 
-    /// The processes are about to be killed: what APNs has answered and the broker does not know of is sent again.
+    /// The processes are about to be killed: requests that APNs has answered and the broker still holds are sent again.
     func processEnds() {
         judgeWorkers()
         for (token, count) in answers where fates[owners[token] ?? ""]?.isOver == false {
@@ -303,7 +305,7 @@ final class Checker {
     // MARK: At the end
 
     struct Expectations {
-        /// Whether APNs, or the way to it, had trouble.
+        /// Whether APNs, or its network, had faults.
         var apnsTrouble: Bool
         var publisherTrouble: Bool
         /// Whether a queue was missing for a while.
@@ -353,12 +355,12 @@ final class Checker {
         }
     }
 
-    /// What APNs saw of notifications to devices.
+    /// APNs's records of notifications to devices.
     private var notifications: [SimulatorLedger.Record] {
         world.ledger.records.filter { !$0.deviceToken.isEmpty }
     }
 
-    /// An `apns-id` belongs to one notification, for ever.
+    /// An `apns-id` belongs permanently to one notification.
     private func judgeIDs() {
         var ids: [ArraySlice<UInt8>: NotificationID] = [:]
         var owners: [NotificationID: ArraySlice<UInt8>] = [:]
@@ -377,7 +379,7 @@ final class Checker {
         return [200, 400, 410].contains(status)
     }
 
-    /// How often APNs has answered notifications for good, by device token.
+    /// The number of final responses of APNs, by device token.
     private var answers: [String: Int] {
         var answers: [String: Int] = [:]
         for record in notifications where Self.isFinal(record.ending) {
@@ -386,7 +388,7 @@ final class Checker {
         return answers
     }
 
-    /// What APNs answered for good comes again only where the answer did not arrive, or died with a process.
+    /// A final response is repeated only if it did not arrive, or died with a process.
     private func judgeRepetitions() {
         let answers = answers
         let repetitions = answers.values.reduce(0) { $0 + $1 - 1 }
@@ -399,7 +401,7 @@ final class Checker {
         }
     }
 
-    /// What the workers that run now have counted, each once.
+    /// The counters of the running workers, each counted once.
     private func judgeWorkers() {
         for worker in world.running {
             permitted += Int(worker.counters[.uncertain])
@@ -412,7 +414,7 @@ final class Checker {
         }
     }
 
-    /// No worker has handed more to its pools than the pace of its queue permits.
+    /// No worker has passed more to its pools than its queue's rate limit permits.
     private func judgePace(of worker: Worker) {
         guard let pace else { return }
         let submitted = worker.pools.roster.pools.reduce(0) { sum, pool in
@@ -424,15 +426,15 @@ final class Checker {
         }
     }
 
-    /// How HTTP/2 answers more streams or bytes than it allowed, among other mistakes; no script says so.
+    /// HTTP/2 errors for exceeded stream or window limits, among others; no script uses them.
     private static let protocolErrors: Set<String> = [
         "PROTOCOL_ERROR", "FLOW_CONTROL_ERROR", "STREAM_CLOSED", "FRAME_SIZE_ERROR", "COMPRESSION_ERROR",
     ]
 
-    /// No minute has more attempts to connect than the pools of a worker may make.
+    /// No minute has more connects than the pools of a worker may make.
     private func judgeConnects() {
         guard let pools = world.worker?.pools.roster.pools.count else { return }
-        // A pool that a reload replaces has a minute of its own.
+        // A pool that replaces another one at a reload has a separate limit.
         let most = limits.connectsPerMinute * pools * (1 + world.reloads)
         for outlook in world.outlooks {
             let times = outlook.connects
@@ -442,7 +444,7 @@ final class Checker {
         }
     }
 
-    /// A request makes one channel at most, whatever happens, and one that says so has made it.
+    /// A request creates at most one channel, and an accepted creation has created it.
     private func judgeChannels() {
         let channels = world.channels.channels(of: Array("com.example.app".utf8)[...]).count
         let creations = fates.values.filter { $0.request.kind == .channel }
@@ -464,7 +466,7 @@ final class Checker {
         }
     }
 
-    /// No connection got more than its token bucket holds; all bytes take the same time.
+    /// No connection got more than its token bucket holds; all bytes have the same latency.
     private func judgePermits() {
         // Connections are numbered anew with each script.
         let connections = Dictionary(grouping: world.ledger.records) { record in

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Checker of the simulation")
 struct CheckerTests {
-    @Test("A defect of a worker does not escape the checker", arguments: Sabotage.allCases)
+    @Test("A worker's defect is detected by the checker", arguments: Sabotage.allCases)
     func sabotage(_ sabotage: Sabotage) throws {
         var found: [String] = []
         for seed in 1...10 as ClosedRange<UInt64> {
@@ -16,7 +16,7 @@ struct CheckerTests {
         Issue.record("\(sabotage) brought \(found)")
     }
 
-    @Test("What is sent again after the death of a process is permitted, and without one it is not")
+    @Test("Repeated sending after the death of a process is permitted, and without one it is not")
     func repetitions() throws {
         for isKnown in [true, false] {
             let (world, checker) = try Self.held()
@@ -31,7 +31,7 @@ struct CheckerTests {
         }
     }
 
-    @Test("More permits, connects or deliveries than there may be do not escape the checker")
+    @Test("Excess permits, connects or deliveries are detected by the checker")
     func limits() throws {
         let (world, checker) = try Self.held {
             $0.permitsPerSecond = 0; $0.burst = 0; $0.connectsPerMinute = 0
@@ -44,7 +44,7 @@ struct CheckerTests {
         world.broker.holdsConfirms = false
     }
 
-    @Test("A notification that waits for its app for longer than it may does not escape the checker")
+    @Test("A notification that waits too long for its app is detected by the checker")
     func hold() throws {
         let world = try World(script: "token *: 403 InvalidProviderToken")
         var limits = Checker.Limits(world.configuration)
@@ -61,7 +61,7 @@ struct CheckerTests {
         #expect(checker.complaints.contains { $0.contains("has waited for its app") })
     }
 
-    @Test("A request that is nowhere any more does not escape the checker")
+    @Test("A lost request is detected by the checker")
     func lost() throws {
         let (world, checker) = try Self.held()
         checker.conserved()
@@ -75,7 +75,7 @@ struct CheckerTests {
     private static let calm = Checker.Expectations(
         apnsTrouble: true, publisherTrouble: true, missingQueues: false, requestsAreHeldUp: false)
 
-    /// A world whose only request was answered by APNs, and whose result waits for its confirm.
+    /// A world whose only request APNs has answered, and whose result waits for its confirm.
     private static func held(_ edit: (inout Checker.Limits) -> Void = { _ in }) throws -> (World, Checker) {
         let world = try World()
         var limits = Checker.Limits(world.configuration)
@@ -85,7 +85,7 @@ struct CheckerTests {
         try world.start()
         var random = SplitMix64(seed: 1)
         var request = SimulatedRequest(number: 0, kind: .good, random: &random)
-        // Without one, its redelivery may be sent again.
+        // Without a message id, its redelivery may be sent again.
         while request.properties.messageID == nil {
             request = SimulatedRequest(number: 0, kind: .good, random: &random)
         }

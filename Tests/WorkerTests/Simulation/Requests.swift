@@ -2,7 +2,7 @@ import AMQP
 import Core
 import SimulatedWorld
 
-/// One message of a simulation, with what may become of it.
+/// One message of a simulation, with its possible outcomes.
 struct SimulatedRequest {
     enum Kind: CaseIterable {
         case good, dead, bad, rejected, troubled, throttled, late, fanOut, expired, shortLived, invalid, oversize,
@@ -15,18 +15,18 @@ struct SimulatedRequest {
     let properties: MessageProperties
     /// `not-before`, in seconds since 1970.
     let notBefore: Int64?
-    /// One for each notification, in the order of the fan-out; none where there is no notification.
+    /// One for each notification, in the order of the fan-out; empty without notifications.
     let deviceTokens: [String]
 
-    /// What the message is called in its `correlation_id`, its dead letter and its results.
+    /// The message's name in its `correlation_id`, its dead letter and its results.
     var name: String { "r\(number)" }
 
-    /// How many results there are.
+    /// The number of results.
     var results: Int { max(1, deviceTokens.count) }
 
-    /// The outcomes that a notification may have when APNs has no trouble of its own.
+    /// The possible outcomes of a notification when APNs has no faults.
     func outcomes(of position: Int) -> Set<String> {
-        // A creation that another connection may have brought to APNs is not sent.
+        // A creation that another connection may have sent to APNs is not sent.
         if kind == .channel { return ["accepted", "undelivered"] }
         guard deviceTokens.indices.contains(position) else { return ["invalid"] }
         if kind == .expired { return ["expired"] }
@@ -36,14 +36,14 @@ struct SimulatedRequest {
         return ["accepted"]
     }
 
-    /// Beginnings of device tokens and what becomes of them; ``script`` adds one to the simulator's own.
+    /// Prefixes of device tokens and their outcomes; ``script`` adds one to the simulator's own.
     private static let outcomes = [
         ("dead", "unregistered"), ("bad0", "unregistered"), ("e4e4", "rejected"), ("fa11", "undelivered"),
         ("f100d", "undelivered"), ("zz", "invalid"),
     ]
     static let script = "token e4e4*: 400 BadCollapseId\n"
 
-    /// - Parameter time: when it is published, since the start of the world.
+    /// - Parameter time: the time of publishing, since the start of the world.
     init(number: Int, kind: Kind, at time: Duration = .zero, random: inout SplitMix64) {
         self.number = number
         self.kind = kind
@@ -65,7 +65,7 @@ struct SimulatedRequest {
         deviceTokens = prefixes.enumerated().map { Self.deviceToken($1, number, $0) }
         var properties = MessageProperties()
         properties.correlationID = Array("r\(number)".utf8)
-        // Without a message id, requests are told apart by their content, and an oversize one by nothing.
+        // Without a message id, requests are identified by their content; an oversize one has neither.
         if Bool.random(using: &random) || kind == .oversize { properties.messageID = Array("m\(number)".utf8) }
         if kind == .lostReply {
             properties.replyTo = Array("nowhere".utf8)
@@ -105,14 +105,14 @@ struct SimulatedRequest {
         let topic = kind == .otherApp || kind == .shortLived ? "com.example.other" : "com.example.app"
         let expiration = expiration.map { "\"apns-expiration\":\($0)," } ?? ""
         let notBefore = notBefore.map { "\"not-before\":\($0)," } ?? ""
-        // More than the smallest flow-control windows, and less than APNs takes.
+        // More than the smallest flow-control windows, and less than APNs's limit.
         let text = kind == .large ? String(repeating: "x", count: 100 + number * 97 % 3800) : "\(number)"
         return Array(
             "{\(target),\"apns-topic\":\"\(topic)\",\(expiration)\(notBefore)\"payload\":{\"aps\":{\"alert\":\"\(text)\"}}}"
                 .utf8)
     }
 
-    /// 64 digits that name the notification.
+    /// 64 digits that identify the notification.
     private static func deviceToken(_ prefix: String, _ number: Int, _ position: Int) -> String {
         let name = String(number, radix: 16) + "c" + String(position)
         return prefix + String(repeating: "0", count: 64 - prefix.count - name.count) + name

@@ -8,7 +8,7 @@ import TestSupport
 @testable import Configuration
 @testable import Runtime
 
-/// One run of a worker between a broker and an APNs that both have bad days, all of it drawn from one number.
+/// One run of a worker between a faulty broker and a faulty APNs, all of it drawn from one seed.
 final class Simulation {
     private enum Step {
         case publish(SimulatedRequest)
@@ -23,20 +23,20 @@ final class Simulation {
     private var steps: [(at: Duration, step: Step)] = []
     private var used: Set<Disturbance> = []
     private let trouble: Trouble
-    /// How long faults may begin.
+    /// The period in which faults may begin.
     private let span: Duration
     private let hasAPNsTrouble: Bool
     private let hasBrokerTrouble: Bool
-    /// When much happens at once; between those hours little does but the passing of time.
+    /// The busy periods; between them, little happens.
     private var moments: [ClosedRange<Duration>] = []
 
-    /// How long the busy times of a run are.
+    /// The length of a run's busy periods.
     private static let busy = Duration.seconds(30)
-    /// What lasts ends within this time. Longer absences of the broker outlast what a worker remembers.
+    /// The longest duration of a fault. Longer absences of the broker exceed the worker's memory of requests.
     private static let longest = Duration.seconds(240)
 
     /// - Parameters:
-    ///   - isCalm: nothing goes wrong but what `sabotage` does.
+    ///   - isCalm: no faults except those of `sabotage`.
     init(seed: UInt64, isCalm: Bool = false, sabotage: Sabotage? = nil) throws {
         self.seed = seed
         var random = SplitMix64(seed: seed)
@@ -49,7 +49,7 @@ final class Simulation {
         let permits = Int.random(in: 20...200, using: &random)
         let burst = Int.random(in: 1...20, using: &random)
         let connections = Int.random(in: 1...3, using: &random)
-        // Of their own, so that what else is drawn stays as it was.
+        // A separate generator, so that other random choices stay the same.
         var retries = SplitMix64(seed: seed &+ 1_000_000_007)
         func ladder(_ longest: Int64) -> [Duration] {
             (0..<Int.random(in: 1...3, using: &retries)).map { _ in
@@ -58,8 +58,8 @@ final class Simulation {
         }
         var delays = ladder(120)
         let throttledDelays = ladder(20)
-        // What waits for a paused app comes round at the last level for as long as the pause. Over days, some seconds
-        // each would be nearly all that happens; the default is an hour.
+        // A paused app's requests return at the last level throughout the pause. Over days, a delay of seconds would
+        // dominate the run; the default is an hour.
         if span > Self.busy { delays[delays.count - 1] = .seconds(900) }
         let attempts = Int.random(in: 1...5, using: &retries)
         let hold = Duration.seconds(Int64.random(in: 20...300, using: &retries))
@@ -70,7 +70,7 @@ final class Simulation {
         let isPerRequest = Int.random(in: 0..<3, using: &teams) == 0
         let script = ([SimulatedRequest.script] + trouble.lines).joined(separator: "\n")
         world = try World(seed: seed, script: script, sabotage: sabotage) { configuration in
-            // Heartbeats are most of what happens in hours.
+            // Heartbeats are most of the events in hours.
             if isLong { configuration.broker.heartbeat = .seconds(1200) }
             configuration.queues[0].prefetch = prefetch
             configuration.apns.permitsPerSecond = permits
@@ -109,7 +109,7 @@ final class Simulation {
         }
         for disturbance in Disturbance.allCases {
             guard disturbance.isAtBroker ? hasBrokerTrouble : hasAPNsTrouble else { continue }
-            // It would last until two heartbeats are missed: longer than a worker remembers.
+            // It would last until two heartbeats are missed: longer than a worker remembers requests.
             if isLong, disturbance == .freezeBroker { continue }
             for _ in 0..<Int.random(in: 0...3, using: &random) where Bool.random(using: &random) {
                 used.insert(disturbance)
@@ -137,16 +137,17 @@ final class Simulation {
 
     // MARK: The run
 
-    /// - Returns: What was wrong; nothing if all laws were kept.
+    /// - Returns: The violations; empty if all invariants were kept.
     func run() throws -> [String] {
         for line in trouble.lines { checker.note("APNs: \(line)") }
         let limit = Int(world.configuration.queues[0].prefetch)
-        // A connection whose end the broker has not seen, or a consumer that it has ended, holds deliveries of its own.
+        // A connection whose end the broker has not seen, or a cancelled consumer, holds deliveries that count
+        // separately.
         let isBounded = used.isDisjoint(with: [.freezeBroker, .cancelConsumers, .kill, .drain]) && !hasSilence
-        // What came over an earlier registration of a consumer, the broker does not count for the next one.
+        // The broker does not count an earlier registration's deliveries against the next one.
         let earlier = world.startsSlowly ? 1 + Int(PrefetchRamp.few) : 0
         world.check = { [unowned self] in
-            // Nor what is left from before a standstill.
+            // Nor deliveries from before a standstill.
             let again = (world.worker?.counters[.suspensions] ?? 0) > 0 ? limit : 0
             checker.step(mayHold: isBounded ? limit + earlier + again : 1000)
         }
@@ -165,7 +166,7 @@ final class Simulation {
         if !world.pass(atMost: patience, until: { world.isQuiet }) {
             checker.complain("\(patience) after the last fault not everything is finished: \(counters)")
         }
-        // Acknowledgements that are under way.
+        // For acknowledgements in flight.
         world.pass(.seconds(1))
         checker.conserved()
         checker.end(
@@ -177,8 +178,8 @@ final class Simulation {
         return checker.complaints
     }
 
-    /// How long what is left may take once there is no trouble any more: an hour, and each attempt at the last level of
-    /// the ladder.
+    /// The time limit for the remaining requests after the last fault: an hour, and each attempt at the ladder's last
+    /// level.
     private var patience: Duration {
         let retry = world.configuration.retry
         return .seconds(3600) + (retry.delays.max() ?? .zero) * retry.maximumAttempts
@@ -204,7 +205,7 @@ final class Simulation {
         }
     }
 
-    /// Whether connections may fall silent by chance; as with a broker that freezes, hours do not stand it.
+    /// Whether connections may fall silent by chance; excluded for the broker in long runs, like a frozen broker.
     private func isSilent(_ endpoint: Endpoint) -> Bool {
         endpoint == World.apns || !isLong
     }
@@ -243,7 +244,7 @@ final class Simulation {
         case .loseDeadLetters: world.broker.delete("push.dead")
         case .loseResults: world.broker.delete("push.results")
         case .loseRetries:
-            // What lies in a queue that is deleted is lost, by its owner.
+            // The messages of a deleted queue are lost, by its owner's action.
             if world.parked.isEmpty { world.deleteRetryQueues() }
         case .endAPNsConnections: world.apns.disturb([.goaway(.init(reason: "Shutdown"))], at: world.network.now)
         case .moveAPNs:
@@ -292,7 +293,7 @@ final class Simulation {
         }
     }
 
-    /// No more faults: what follows has to come to an end.
+    /// No more faults: the run must now finish.
     private func heal() throws {
         checker.note("heal")
         setChances(isOn: false)
@@ -302,7 +303,7 @@ final class Simulation {
         world.cut(World.apns)
     }
 
-    /// Another key, or the one from before, for some of the apps; more or fewer connections.
+    /// Another key, or the previous one, for some of the apps; more or fewer connections.
     private func reload() throws {
         let first = world.original.apps
         let connections = Int.random(in: 1...3, using: &random)

@@ -7,14 +7,14 @@ import Testing
 struct SimulationTests {
     private static let isAskedForSeeds = TestEnvironment.simulationSeed != nil || TestEnvironment.simulationRuns != nil
 
-    /// The seeds in parts, which the cores of the machine share.
+    /// The seeds in parts, for the machine's cores.
     private static var parts: [ClosedRange<UInt64>] {
         let count = UInt64(TestEnvironment.simulationSeeds ?? 200)
         return stride(from: 1, through: count, by: 20).map { $0...min($0 + 19, count) }
     }
 
     @Test(
-        "A worker keeps the laws between a broker and an APNs with faults from a seed",
+        "A worker keeps the invariants between a broker and an APNs with seeded faults",
         .enabled(if: !isAskedForSeeds, "`make sim` asks for seeds"), arguments: parts)
     func laws(seeds: ClosedRange<UInt64>) throws {
         var hours: Int64 = 0
@@ -22,7 +22,7 @@ struct SimulationTests {
         if seeds.count == 20 { #expect(hours >= 100, "200 seeds stand for thousands of hours") }
     }
 
-    @Test("A worker keeps the laws with the seeds that `make sim` asks for", .enabled(if: isAskedForSeeds))
+    @Test("A worker keeps the invariants with the seeds of `make sim`", .enabled(if: isAskedForSeeds))
     func chosenSeeds() throws {
         if let seed = TestEnvironment.simulationSeed {
             try run(seed, tellsAll: true)
@@ -38,7 +38,7 @@ struct SimulationTests {
         print("\(runs) seeds, \(hours) virtual hours")
     }
 
-    @Test("A seed stands for one course of things")
+    @Test("A seed always gives the same run")
     func repetition() throws {
         for seed in 1...5 as ClosedRange<UInt64> {
             let traces = try (0..<2).map { _ in
@@ -50,15 +50,15 @@ struct SimulationTests {
         }
     }
 
-    /// - Parameter tellsAll: prints the whole trace, whatever becomes of the run.
-    /// - Returns: how many hours passed in it.
+    /// - Parameter tellsAll: prints the whole trace, whatever the result.
+    /// - Returns: the simulated hours.
     @discardableResult
     private func run(_ seed: UInt64, tellsAll: Bool = false) throws -> Int64 {
         let simulation = try Simulation(seed: seed)
         let complaints = try simulation.run()
         let trace = simulation.checker.trace
         if tellsAll { print(trace.joined(separator: "\n")) }
-        // The first seed that fails is enough to repeat.
+        // The first failing seed is enough for a reproduction.
         let last = tellsAll || complaints.isEmpty ? "" : "\n" + trace.suffix(120).joined(separator: "\n")
         try #require(
             complaints.isEmpty, "`make sim SEED=\(seed)`: \(complaints.joined(separator: "\n"))\(last)")

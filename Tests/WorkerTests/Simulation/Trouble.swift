@@ -1,6 +1,6 @@
 import Core
 
-/// What can happen besides the faults that strike by chance.
+/// Events besides the random faults.
 enum Disturbance: CaseIterable {
     case cutConsumer, cutPublisher, cutAPNs, freezeBroker, freezeAPNs
     case restartBroker, alarm, cancelConsumers, refusePublishes, holdConfirms, loseDeadLetters, loseResults
@@ -18,14 +18,13 @@ enum Disturbance: CaseIterable {
     }
 }
 
-/// What an APNs of a simulation does wrong: some of the simulator's script, drawn from a seed.
+/// The faults of a simulated APNs: some of the simulator's script, drawn from a seed.
 struct Trouble {
     let lines: [String]
 
     static let none = Trouble(lines: [])
 
-    /// Whether requests may wait for room on their way, so that when they arrive does not tell when they were
-    /// permitted.
+    /// Whether requests may wait for space in transit, so that their arrival does not show when they were permitted.
     var holdsRequestsUp: Bool {
         lines.contains { $0.contains("window=") || $0.hasPrefix("set window") || $0.contains("table=") }
     }
@@ -34,8 +33,7 @@ struct Trouble {
         self.lines = lines
     }
 
-    /// - Parameter span: how long there is trouble; what ends connections again and again does so less often where that
-    ///   is long.
+    /// - Parameter span: the length of the faults; those that end connections repeatedly are rarer in long runs.
     init(span: Duration, random: inout SplitMix64) {
         var lines = Self.answers + Self.connections
         for _ in 0..<4 { lines.append(Self.goaway(&random)) }
@@ -83,12 +81,12 @@ struct Trouble {
         "connect: settings window=100", "set window 100", "connect: settings window=0\nafter 3s: settings window=1000",
         "after 2s: settings window=0\nafter 6s: settings window=65535",
         "set table 0", "set table 65536", "after 2s: settings table=0\nafter 4s: settings table=4096",
-        // Silence of the peer, late SETTINGS, and too much of it.
+        // Silence of the peer, late SETTINGS, and too many frames.
         "connect: hold 3s", "after 3s: hold 8s", "chance 2%: hold 2s", "after 2s: ping 100",
         "set device-limit 1 per 2s", "set connection-limit 2 per 20s", "set bad-token-limit 2", "set error-limit 3",
     ]
 
-    /// APNs tells no lies: no GOAWAY leaves out what was answered before it.
+    /// APNs is truthful: no GOAWAY excludes a request that was answered before it.
     private static func goaway(_ random: inout SplitMix64) -> String {
         func one(_ choices: [String]) -> String { choices.randomElement(using: &random) ?? "" }
         let reason = one([
