@@ -2,8 +2,8 @@ import CRabbitMQ
 package import Core
 
 extension AMQPEngine {
-    /// Replaces the password of the open connection; ``Event/secretUpdated`` follows. A broker that refuses the password
-    /// closes the connection.
+    /// Replaces the password of the open connection; ``Event/secretUpdated`` follows. A broker that refuses it closes
+    /// the connection.
     package func updateSecret(_ secret: String, at now: Instant) {
         self.now = now
         guard machine.isOpen, configuration.address.mechanism == .plain else { return }
