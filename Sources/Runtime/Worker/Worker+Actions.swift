@@ -72,6 +72,7 @@ extension Worker {
             let publisher = publishers[lane.rawValue]
             while outbox.publisher(lane, isOpen: publisher.canPublish) {
                 guard publisher.canPublish, let pending = outbox.nextPublication(on: lane, at: now) else {
+                    // The first direct reply opens its connection; all others are started already.
                     publisher.start(at: now.instant)
                     break
                 }
