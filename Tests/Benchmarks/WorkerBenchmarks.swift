@@ -1,5 +1,6 @@
 import AMQP
 import APNs
+import Configuration
 import Core
 import Logging
 import Pipeline
@@ -15,6 +16,8 @@ enum WorkerBenchmarks {
         worker("worker, apns-json", Samples.all[2]), worker("worker, apns-headers", Samples.all[3]),
         worker("worker, 999 idle apps", Samples.all[2], idleApps: 999),
         worker("worker, one at a time", Samples.all[2], batch: 1),
+        worker("worker, traced", Samples.all[2], isTraced: true),
+        worker("worker, fan-out, a device", Samples.all[2], batch: 1, devices: 256),
     ]
 
     private static let log = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
@@ -54,10 +57,12 @@ enum WorkerBenchmarks {
         }
     }
 
-    /// - Parameter batch: requests that arrive together. A single one causes whole turns of the worker, as at a low
-    ///   rate.
+    /// - Parameters:
+    ///   - batch: requests that arrive together. A single one causes whole turns of the worker, as at a low rate.
+    ///   - devices: notifications of a request; an operation is one notification.
     private static func worker(
-        _ name: String, _ sample: Samples.Sample, idleApps: Int = 0, batch: Int = EngineBenchmarks.batch
+        _ name: String, _ sample: Samples.Sample, idleApps: Int = 0, batch: Int = EngineBenchmarks.batch,
+        isTraced: Bool = false, devices: Int = 1
     ) -> Benchmark {
         Benchmark(name) { meter in
             let files = try BenchmarkFiles()
@@ -68,23 +73,32 @@ enum WorkerBenchmarks {
                 endpoint == BenchmarkFiles.apns ? try? simulator.makeEngine() : BrokerEngine(broker: broker)
             }
             let metered = MeteredNetwork(network, meter)
-            let plan = try AppPlan(files.configuration(idleApps: idleApps))
+            var configuration = try files.configuration(idleApps: idleApps)
+            if isTraced {
+                configuration.tracing = Configuration.Tracing(
+                    endpoint: Endpoint(host: "collector", port: 4318), usesTLS: false, sampleRatio: 1)
+            }
+            let plan = try AppPlan(configuration)
             let environment = WorkerFactory.Environment(
                 brokerNetwork: metered, apnsNetwork: metered, programs: NoPrograms(), log: log, seed: 1)
             let worker = try WorkerFactory.worker(
                 index: 0, plan: plan, contexts: try plan.makeContexts(), on: environment, startsSlowly: false,
                 at: network.moment)
             let properties = sample.properties
+            let body = devices == 1 ? Array(sample.delivery.body) : fanOut(sample, devices)
             func turn() -> Bool {
-                meter.measure { worker.step(at: network.moment) }
+                meter.measure {
+                    worker.step(at: network.moment)
+                    if worker.tracer?.takeBatch(at: network.now) != nil { worker.tracer?.tookBatch() }
+                }
                 while worker.nextEvent() != nil {}
                 return worker.nextDeadline.map { $0 <= network.now } ?? false
             }
             network.settle(turn)
             return { operations in
-                for _ in 0..<operations / batch {
+                for _ in 0..<operations / (batch * devices) {
                     for _ in 0..<batch {
-                        try broker.put(Array(sample.delivery.body), properties: properties, into: "push.requests")
+                        try broker.put(body, properties: properties, into: "push.requests")
                     }
                     // Acks are delayed to be batched.
                     network.advance(by: .milliseconds(10), deadline: { worker.nextDeadline }, turn: turn)
@@ -94,6 +108,18 @@ enum WorkerBenchmarks {
             }
         }
     }
+}
+
+/// The sample's request for so many devices in place of one.
+private func fanOut(_ sample: Samples.Sample, _ devices: Int) -> [UInt8] {
+    let tokens = (0..<devices).map { index in
+        let number = String(index, radix: 16)
+        return "\"\(String(repeating: "0", count: 64 - number.count))\(number)\""
+    }
+    let request = String(decoding: sample.delivery.body, as: UTF8.self)
+    let one = "\"device-token\":\"\(Samples.token)\""
+    precondition(request.contains(one), "the sample names its device")
+    return Array(request.replacing(one, with: "\"device-tokens\":[\(tokens.joined(separator: ","))]").utf8)
 }
 
 /// For workers whose decoders need no program.

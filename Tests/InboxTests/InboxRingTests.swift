@@ -47,6 +47,13 @@ struct InboxRingTests {
         #expect(try Self.ids(ring, [("after", "2")]) == [3])
     }
 
+    /// Of this thread.
+    private static func processorTime() -> Duration {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     @Test("A page of 100 out of 10,000 notifications with the largest payload is built in less than 100 ms")
     func manyEntries() throws {
         var ring = InboxRing(size: 10_000)
@@ -57,10 +64,19 @@ struct InboxRingTests {
                 try #require(InboxSamples.entry(InboxSamples.record(token: token, payload: payload))))
         }
         let query = try InboxQuery([], names: [], size: 10_000)
-        let clock = ContinuousClock()
-        // The fastest of several runs, as the machine may be loaded.
-        let best = try #require((0..<10).map { _ in clock.measure { #expect(ring.json(query).count > 400_000) } }.min())
-        #expect(best < .milliseconds(100))
+        // Processor time, and the least of several runs: other programs do not count.
+        let best = (0..<10).map { _ in
+            let start = Self.processorTime()
+            #expect(ring.json(query).count > 400_000)
+            return Self.processorTime() - start
+        }.min()
+        #if THREAD_SANITIZER
+            // Its checks take most of the time.
+            let limit = Duration.seconds(1)
+        #else
+            let limit = Duration.milliseconds(100)
+        #endif
+        #expect(try #require(best) < limit)
         #expect(ring.matches(query).count == 10_000)
     }
 }
