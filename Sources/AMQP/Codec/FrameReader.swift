@@ -60,11 +60,11 @@ final class FrameReader {
         guard !isBroken else { return }
         do throws(AMQPError) {
             try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
-                var rest = unsafe buffer[...]
+                var rest = unsafe buffer
                 guard try unsafe completePartial(from: &rest, handle) else { return }
-                while let size = try unsafe frameSize(rest), unsafe size <= rest.count {
-                    let frame = unsafe UnsafeBufferPointer(rebasing: rest.prefix(size))
-                    unsafe rest = rest.dropFirst(size)
+                while let size = try unsafe frameSize(rest), size <= rest.count {
+                    let frame = unsafe UnsafeBufferPointer(rebasing: rest[..<size])
+                    unsafe rest = UnsafeBufferPointer(rebasing: rest[size...])
                     guard try unsafe take(frame, handle) else { return }
                 }
                 unsafe partial.append(contentsOf: rest)
@@ -77,18 +77,19 @@ final class FrameReader {
 
     /// - Returns: whether to continue with the remaining bytes, because no incomplete frame is left.
     private func completePartial(
-        from rest: inout Slice<UnsafeBufferPointer<UInt8>>, _ handle: (Frame) -> Bool
+        from rest: inout UnsafeBufferPointer<UInt8>, _ handle: (Frame) -> Bool
     ) throws(AMQPError) -> Bool {
         guard !partial.isEmpty else { return true }
         while true {
             let size = try unsafe partial.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
-                try unsafe frameSize(buffer[...])
+                try unsafe frameSize(buffer)
             }
             let missing = (size ?? Self.headerSize) - partial.count
             guard missing > 0 else { break }
-            guard unsafe !rest.isEmpty else { return false }
-            unsafe partial.append(contentsOf: rest.prefix(missing))
-            unsafe rest = rest.dropFirst(missing)
+            guard !rest.isEmpty else { return false }
+            let count = min(missing, rest.count)
+            unsafe partial.append(contentsOf: rest[..<count])
+            unsafe rest = UnsafeBufferPointer(rebasing: rest[count...])
         }
         // The handler may call ``tune(frameMax:)``.
         var whole: [UInt8] = []
@@ -102,9 +103,9 @@ final class FrameReader {
     }
 
     /// The size of the frame that starts here, in bytes; `nil` while its header is incomplete.
-    private func frameSize(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) throws(AMQPError) -> Int? {
+    private func frameSize(_ bytes: UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Int? {
         if isFirst, unsafe bytes.first == UInt8(ascii: "A") { return Self.protocolHeaderSize }
-        guard unsafe bytes.count >= Self.headerSize else { return nil }
+        guard bytes.count >= Self.headerSize else { return nil }
         let size = unsafe Self.headerSize + Int(UInt32(bigEndian: bytes, at: 3)) + Self.endSize
         guard size <= maximumSize else { throw Self.notAMQP("a frame of \(size) bytes; agreed are \(maximumSize)") }
         return size
@@ -119,7 +120,7 @@ final class FrameReader {
         guard unsafe frame[frame.count - 1] == UInt8(AMQP_FRAME_END) else {
             throw Self.notAMQP("a frame has no end")
         }
-        let channel = unsafe UInt16(bigEndian: frame[...], at: 1)
+        let channel = unsafe UInt16(bigEndian: frame, at: 1)
         let content = unsafe UnsafeBufferPointer(
             rebasing: frame[Self.headerSize..<frame.count - Self.endSize])
         defer { unsafe recycle_amqp_pool(&pool) }
@@ -132,11 +133,11 @@ final class FrameReader {
         switch Int32(type) {
         case AMQP_FRAME_METHOD:
             guard content.count >= 4 else { throw Self.notAMQP("a method has no number") }
-            return unsafe .method(try method(UInt32(bigEndian: content[...], at: 0), content[4...]))
+            return unsafe .method(try method(UInt32(bigEndian: content, at: 0), content[4...]))
         case AMQP_FRAME_HEADER:
             guard content.count >= 12 else { throw Self.notAMQP("a content header is cut off") }
             return unsafe .contentHeader(
-                classID: UInt16(bigEndian: content[...], at: 0), bodySize: UInt64(bigEndian: content[...], at: 4),
+                classID: UInt16(bigEndian: content, at: 0), bodySize: UInt64(bigEndian: content, at: 4),
                 properties: UnsafeBufferPointer(rebasing: content[12...]))
         case AMQP_FRAME_BODY: return unsafe .body(content)
         case AMQP_FRAME_HEARTBEAT: return unsafe .heartbeat
@@ -164,8 +165,9 @@ final class FrameReader {
 
 extension FixedWidthInteger {
     /// The big-endian number at an offset.
-    fileprivate init(bigEndian bytes: Slice<UnsafeBufferPointer<UInt8>>, at offset: Int) {
-        self = unsafe bytes.dropFirst(offset).prefix(Self.bitWidth / 8).reduce(0) { $0 << 8 | Self($1) }
+    fileprivate init(bigEndian bytes: UnsafeBufferPointer<UInt8>, at offset: Int) {
+        let raw = UnsafeRawBufferPointer(bytes)
+        self = unsafe Self(bigEndian: raw.loadUnaligned(fromByteOffset: offset, as: Self.self))
     }
 }
 

@@ -44,6 +44,8 @@ struct PropertyReader: ~Copyable {
         let outerEnd = end
         (position, end) = (table.lowerBound, table.upperBound)
         var headers: [Delivery.Header] = []
+        // One allocation for most requests.
+        headers.reserveCapacity(8)
         while position < end { headers.append(try header(try shortString())) }
         end = outerEnd
         return headers
