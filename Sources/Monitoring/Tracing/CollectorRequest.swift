@@ -1,7 +1,7 @@
 package import Core
 package import TLS
 
-/// One export: a POST on a connection of its own, and what the collector answers.
+/// One export: a POST on a separate connection, and the response of the collector.
 ///
 /// Source: OpenTelemetry protocol 1.9, "OTLP/HTTP"; RFC 9112.
 package final class CollectorRequest: Engine {
@@ -50,7 +50,7 @@ package final class CollectorRequest: Engine {
         secure()
     }
 
-    /// Goes on with the handshake, then reads what has arrived.
+    /// Continues the handshake, then reads the received bytes.
     private func secure() {
         guard let tls else { return }
         do throws(TLSError) {

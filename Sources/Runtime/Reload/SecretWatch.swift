@@ -44,7 +44,7 @@ package struct SecretWatch {
 
     /// - Parameters:
     ///   - content: of the file.
-    ///   - isComplete: whether nobody is writing the file any more, so that one look is enough.
+    ///   - isComplete: whether the file is complete, so that one read is enough.
     package mutating func looked(
         _ content: Result<Secret, ConfigurationFiles.Failure>, isComplete: Bool = false, at now: Moment
     ) -> Finding? {
