@@ -1,6 +1,7 @@
 import Core
 import Proxy
 import TLS
+import TestSupport
 import Testing
 
 @testable import Configuration
@@ -129,7 +130,7 @@ struct TroubleshootingTests {
             try failure(authority.issue(names: ["server.example"], validFrom: future, usage: .server)),
             try failure(good, name: "other.example"),
             try failure(other.issue(names: ["server.example"], usage: .server)),
-            try failure(CertificateAuthority.selfSigned(names: ["server.example"], now: now)),
+            try failure((SelfSignedCertificate.certificatePEM, SelfSignedCertificate.privateKeyPEM)),
             try failure(authority.issue(names: ["server.example"], usage: .client)),
             try failure(good, protocols: []),
             try failure(good, versions: .tls13 ... .tls13),

@@ -1,6 +1,7 @@
 import Core
-import TLS
 import Testing
+
+@testable import TLS
 
 @Suite
 struct HandshakeTests {
@@ -90,7 +91,9 @@ struct HandshakeTests {
 
     @Test("a chain with an intermediate authority is accepted, from either end of it")
     func intermediate() throws {
-        let middle = Pair.authority.issueAuthority(commonName: "Intermediate")
+        let middle = CertificateAuthority(
+            commonName: "Intermediate", notBefore: Pair.now,
+            notAfter: WallTime(milliseconds: Pair.now.milliseconds + 86_400_000), issuer: Pair.authority)
         let issued = middle.issue(names: ["server.example"], usage: .server)
         let chain = issued.certificatePEM + middle.certificatePEM
         let server = try Pair.server(identity: .pemText(certificates: chain, privateKey: issued.privateKeyPEM))

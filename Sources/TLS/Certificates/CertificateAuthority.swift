@@ -25,7 +25,8 @@ package struct CertificateAuthority: Sendable {
             notAfter: WallTime(milliseconds: now.milliseconds + lifetime.nanoseconds / 1_000_000), issuer: nil)
     }
 
-    private init(commonName: String, notBefore: WallTime, notAfter: WallTime, issuer: CertificateAuthority?) {
+    /// - Parameter issuer: the authority that signs this one's certificate; `nil` for a root.
+    init(commonName: String, notBefore: WallTime, notAfter: WallTime, issuer: CertificateAuthority?) {
         let key = ES256.generate()
         var builder = CertificateBuilder(key: key, notBefore: notBefore, notAfter: notAfter)
         builder.addToSubject(NID_commonName, commonName)
@@ -36,11 +37,6 @@ package struct CertificateAuthority: Sendable {
         privateKeyPEM = PEM.pkcs8(key)
         self.notBefore = notBefore
         self.notAfter = notAfter
-    }
-
-    /// An intermediate authority with the same validity.
-    package func issueAuthority(commonName: String) -> CertificateAuthority {
-        CertificateAuthority(commonName: commonName, notBefore: notBefore, notAfter: notAfter, issuer: self)
     }
 
     /// Issues a certificate with a new key.
@@ -66,20 +62,6 @@ package struct CertificateAuthority: Sendable {
         builder.addAlternativeNames(names: names, addresses: addresses)
         builder.addExtensions(extensions)
         return (builder.signed(by: self), PEM.pkcs8(key))
-    }
-
-    /// A self-signed server certificate, valid for a year.
-    package static func selfSigned(
-        names: [String], addresses: [String] = [], now: WallTime
-    ) -> (certificatePEM: String, privateKeyPEM: String) {
-        let key = ES256.generate()
-        var builder = CertificateBuilder(
-            key: key, notBefore: WallTime(milliseconds: now.milliseconds - 86_400_000),
-            notAfter: WallTime(milliseconds: now.milliseconds + 365 * 86_400_000))
-        if let name = names.first ?? addresses.first { builder.addToSubject(NID_commonName, name) }
-        builder.addExtension(NID_ext_key_usage, Usage.server.rawValue)
-        builder.addAlternativeNames(names: names, addresses: addresses)
-        return (builder.signed(by: key), PEM.pkcs8(key))
     }
 
     /// Passes the authority's certificate and key to `body`.
