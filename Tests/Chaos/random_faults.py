@@ -25,6 +25,9 @@ SCRIPTS = [
 # Prefixes of device tokens with an outcome built into the simulator; each is used for one in so many requests. The last three have
 # that outcome at each attempt, and one of them ends the other requests on the connection.
 TOKENS = {"dead": 1000, "1a7e": 1001, "c105e": 1003, "dec1": 20000, "cede": 20001, "cab1e": 20003}
+# The script of the end: also the device tokens with the same outcome at each attempt are accepted. A request that never
+# succeeds can otherwise outlast the run, and disturbs the workers' last drain.
+LAST_SCRIPT = CALM + "".join(f"token {token}*: delay 5ms..50ms\n" for token in ("dec1", "cede", "cab1e"))
 # Seconds between the beginnings of two faults, and the last ones without a new fault.
 INTERVAL = (2, 20)
 CALM_END = 30
@@ -98,7 +101,7 @@ class RandomFaults:
             thread.join()
         with self._apns:
             self._run.bridge.simulator.kill()
-            self._run.bridge.simulator.start()
+            self._run.bridge.simulator.start(LAST_SCRIPT)
         self._pause(max(0.0, self._begun + self._seconds - time.monotonic()))
 
     def end(self):
