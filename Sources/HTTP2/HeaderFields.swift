@@ -18,6 +18,8 @@ struct HeaderFields: ~Copyable {
     private var textCount = 0
     /// The size, in bytes, counted as for SETTINGS_MAX_HEADER_LIST_SIZE.
     private(set) var size = 0
+    /// The extent of the fields that ``removeAdded()`` keeps.
+    private var kept = (fields: 0, text: 0, size: 0)
 
     init() {
         unsafe fields = .allocate(capacity: fieldCapacity)
@@ -30,9 +32,32 @@ struct HeaderFields: ~Copyable {
     }
 
     mutating func removeAll() {
-        fieldCount = 0
-        textCount = 0
-        size = 0
+        kept = (0, 0, 0)
+        removeAdded()
+    }
+
+    /// Keeps the present fields for the next messages, too.
+    mutating func keep() {
+        kept = (fieldCount, textCount, size)
+    }
+
+    /// Removes the fields that were added after those to keep.
+    mutating func removeAdded() {
+        fieldCount = kept.fields
+        textCount = kept.text
+        size = kept.size
+    }
+
+    /// Changes the value of a kept field, for this message.
+    mutating func replaceValue(at index: Int, _ value: Span<UInt8>, _ indexing: HTTP2ClientSession.Indexing) {
+        precondition(index < kept.fields, "only the value of a kept field can change")
+        let start = unsafe copy(value)
+        let growth = unsafe value.count - fields[index].valuelen
+        unsafe fields[index].value = start
+        unsafe fields[index].valuelen = value.count
+        unsafe fields[index].flags = (fields[index].flags & Self.keepsName) | indexing.flag
+        size += growth
+        kept.size += growth
     }
 
     mutating func add(_ name: StaticString, _ value: Span<UInt8>, _ indexing: HTTP2ClientSession.Indexing) {

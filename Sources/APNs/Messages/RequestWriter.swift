@@ -10,8 +10,21 @@ import HTTP2
 ///
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
 /// APNs"; for channels "Sending channel management requests to APNs".
+///
+/// Most notifications of a connection have the same topic, type, priority and provider token. Their fields are prepared
+/// once and kept; only the path, the id, the expiration and the collapse id are written for each notification.
 struct RequestWriter {
+    /// What the kept fields depend on.
+    private struct Prepared {
+        let topic: [UInt8]
+        let pushType: PushType
+        let priority: Priority?
+        let expires: Bool
+        let tokenGeneration: UInt32?
+    }
+
     private let authority: [UInt8]
+    private var prepared: Prepared?
     private var scratch: [UInt8] = []
     private var knowsID = false
     private var knowsRequestID = false
@@ -25,46 +38,102 @@ struct RequestWriter {
     }
 
     mutating func write(_ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: HTTP2ClientSession) {
-        http2.beginRequest()
-        http2.add(":method", request.method)
-        http2.add(":scheme", "https")
-        scratch.removeAll(keepingCapacity: true)
-        request.appendPath(to: &scratch)
-        http2.add(":path", scratch.span)
-        http2.add(":authority", authority.span)
-        if let authorization { http2.add("authorization", authorization.headerValue.span) }
-        scratch.removeAll(keepingCapacity: true)
-        request.id.append(to: &scratch)
         switch request.target {
-        case .device:
-            let indexing = Self.onlyOnce(&knowsID)
-            http2.add("apns-id", scratch.span, indexing: indexing)
-        case .channel(let channelID):
-            http2.add("apns-channel-id", channelID.span)
-            addRequestID(to: http2)
-        case .management(let operation):
-            if let channelID = operation.channelID { http2.add("apns-channel-id", channelID.span) }
-            return addRequestID(to: http2)
-        }
-        http2.add("apns-push-type", request.pushType.name)
-        if let expiration = request.expiration {
+        case .device(let token):
+            prepare(request, authorization: authorization, in: http2)
+            let idIndex = authorization == nil ? 4 : 5
             scratch.removeAll(keepingCapacity: true)
-            scratch.append(decimal: Int(expiration))
-            let indexing = Self.onlyOnce(&knowsExpiration)
-            http2.add("apns-expiration", scratch.span, indexing: indexing)
-        }
-        if let priority = request.priority { http2.add("apns-priority", priority.name) }
-        guard case .device = request.target else { return }
-        http2.add("apns-topic", request.topic.span)
-        if let collapseID = request.collapseID {
-            http2.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
+            scratch.append("/3/device/")
+            scratch.append(contentsOf: token.hex)
+            http2.replaceValue(at: 2, scratch.span)
+            let idIndexing = Self.onlyOnce(&knowsID)
+            format(request.id)
+            http2.replaceValue(at: idIndex, scratch.span, indexing: idIndexing)
+            if let expiration = request.expiration {
+                let indexing = Self.onlyOnce(&knowsExpiration)
+                format(expiration)
+                http2.replaceValue(at: idIndex + 2, scratch.span, indexing: indexing)
+            }
+            if let collapseID = request.collapseID {
+                http2.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
+            }
+        case .channel(let channelID):
+            begin("POST", path: "/4/broadcasts/apps/", request.topic, "", authorization, in: http2)
+            http2.add("apns-channel-id", channelID.span)
+            addRequestID(request.id, to: http2)
+            http2.add("apns-push-type", request.pushType.name)
+            if let expiration = request.expiration {
+                let indexing = Self.onlyOnce(&knowsExpiration)
+                format(expiration)
+                http2.add("apns-expiration", scratch.span, indexing: indexing)
+            }
+            if let priority = request.priority { http2.add("apns-priority", priority.name) }
+        case .management(let operation):
+            let collection: StaticString = operation == .list ? "/all-channels" : "/channels"
+            begin(operation.method, path: "/1/apps/", request.topic, collection, authorization, in: http2)
+            if let channelID = operation.channelID { http2.add("apns-channel-id", channelID.span) }
+            addRequestID(request.id, to: http2)
         }
     }
 
-    /// Adds the UUID in ``scratch``.
-    private mutating func addRequestID(to http2: HTTP2ClientSession) {
+    /// Starts a notification with the kept fields, or prepares them, in the order of Apple's example. The values of
+    /// `:path`, `apns-id` and `apns-expiration` are empty.
+    private mutating func prepare(
+        _ request: borrowing APNsRequest, authorization: ProviderToken?, in http2: HTTP2ClientSession
+    ) {
+        if let prepared, prepared.pushType == request.pushType, prepared.priority == request.priority,
+            prepared.expires == (request.expiration != nil), prepared.tokenGeneration == authorization?.generation,
+            request.topic.elementsEqual(prepared.topic)
+        {
+            return http2.beginSimilarRequest()
+        }
+        begin("POST", path: "", [], "", authorization, in: http2)
+        http2.add("apns-id", "")
+        http2.add("apns-push-type", request.pushType.name)
+        if request.expiration != nil { http2.add("apns-expiration", "") }
+        if let priority = request.priority { http2.add("apns-priority", priority.name) }
+        http2.add("apns-topic", request.topic.span)
+        http2.keepFields()
+        prepared = Prepared(
+            topic: Array(request.topic), pushType: request.pushType, priority: request.priority,
+            expires: request.expiration != nil, tokenGeneration: authorization?.generation)
+    }
+
+    /// Starts a request whose path is `path`, `bundleID` and `collection`.
+    private mutating func begin(
+        _ method: StaticString, path: StaticString, _ bundleID: ArraySlice<UInt8>, _ collection: StaticString,
+        _ authorization: ProviderToken?, in http2: HTTP2ClientSession
+    ) {
+        prepared = nil
+        http2.beginRequest()
+        http2.add(":method", method)
+        http2.add(":scheme", "https")
+        scratch.removeAll(keepingCapacity: true)
+        scratch.append(path)
+        scratch.append(contentsOf: bundleID)
+        scratch.append(collection)
+        http2.add(":path", scratch.span)
+        http2.add(":authority", authority.span)
+        if let authorization { http2.add("authorization", authorization.headerValue.span) }
+    }
+
+    /// Adds the id of a request without a device.
+    private mutating func addRequestID(_ id: NotificationID, to http2: HTTP2ClientSession) {
         let indexing = Self.onlyOnce(&knowsRequestID)
+        format(id)
         http2.add("apns-request-id", scratch.span, indexing: indexing)
+    }
+
+    /// Writes the UUID into ``scratch``.
+    private mutating func format(_ id: NotificationID) {
+        scratch.removeAll(keepingCapacity: true)
+        id.append(to: &scratch)
+    }
+
+    /// Writes the seconds into ``scratch``.
+    private mutating func format(_ expiration: Int64) {
+        scratch.removeAll(keepingCapacity: true)
+        scratch.append(decimal: Int(expiration))
     }
 
     private static func onlyOnce(_ isKnown: inout Bool) -> HTTP2ClientSession.Indexing {
@@ -73,27 +142,12 @@ struct RequestWriter {
     }
 }
 
-extension APNsRequest {
+extension ChannelOperation {
     fileprivate var method: StaticString {
-        switch target {
-        case .device, .channel, .management(.create): "POST"
-        case .management(.read), .management(.list): "GET"
-        case .management(.delete): "DELETE"
-        }
-    }
-
-    fileprivate func appendPath(to path: inout [UInt8]) {
-        switch target {
-        case .device(let token):
-            path.append("/3/device/")
-            path.append(contentsOf: token.hex)
-        case .channel:
-            path.append("/4/broadcasts/apps/")
-            path.append(contentsOf: topic)
-        case .management(let operation):
-            path.append("/1/apps/")
-            path.append(contentsOf: topic)
-            path.append(operation == .list ? "/all-channels" : "/channels")
+        switch self {
+        case .create: "POST"
+        case .read, .list: "GET"
+        case .delete: "DELETE"
         }
     }
 }

@@ -35,6 +35,43 @@ struct EngineRequestTests {
         #expect(!received.request.hasPriority && link.server.priorityFrames == 0)
     }
 
+    @Test("Each request has the fields of its own topic, type, priority and expiration, whatever the previous one had")
+    func preparedFields() throws {
+        let link = try Link(usesProviderToken: true)
+        link.open()
+        var expected: [[String]] = []
+        var random = SplitMix64(seed: 20)
+        for number in Handle(1)...200 {
+            let isBroadcast = Int.random(in: 0..<10, using: &random) == 0
+            let topic = Bool.random(using: &random) ? "com.example.app" : "com.example.app-with-a-longer-name"
+            let priority = try #require([nil, Priority.immediate, .considerate].randomElement(using: &random))
+            let expiration: Int64? = try #require([nil, 0, 1_795_300_000].randomElement(using: &random))
+            let collapseID = !isBroadcast && Bool.random(using: &random) ? "score-\(number.value)" : nil
+            var request = Fixture.request(
+                number, expiration: expiration, collapseID: collapseID, priority: priority)
+            request.topic = ArraySlice(topic.utf8)
+            request.pushType = Bool.random(using: &random) ? .alert : .background
+            if isBroadcast { request.target = .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)) }
+            let fields: [String?] = [
+                "apns-push-type: \(request.pushType.name)", expiration.map { "apns-expiration: \($0)" },
+                priority.map { "apns-priority: \($0.name)" }, isBroadcast ? nil : "apns-topic: \(topic)",
+                collapseID.map { "apns-collapse-id: \($0)" },
+            ]
+            expected.append(fields.compactMap(\.self))
+            try link.submit(request, as: number)
+            link.pump()
+        }
+        #expect(link.server.received.count == expected.count)
+        for (index, (received, fields)) in zip(link.server.received, expected).enumerated() {
+            let isBroadcast = received.header("apns-channel-id") != nil
+            let id =
+                "00000000-0000-1234-0000-" + String(String(UInt64(1) << 48 | UInt64(index + 1), radix: 16).dropFirst())
+            #expect(received.header(isBroadcast ? "apns-request-id" : "apns-id") == id)
+            let text = received.request.headers.map { "\($0.nameText): \(String(decoding: $0.value, as: UTF8.self))" }
+            #expect(Array(text.dropFirst(isBroadcast ? 7 : 6)) == fields)
+        }
+    }
+
     @Test("A broadcast uses the bundle ID's path, with channel and request id, without topic and apns-id")
     func broadcast() throws {
         let link = try Link { $0.endpoint = Endpoint(host: "api.push.apple.com", port: 2197) }
