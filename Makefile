@@ -11,6 +11,11 @@ build:
 # memory.
 RELEASE_OPTIONS := -c release --static-swift-stdlib
 
+# The binary does not depend on where and when it is built: see "Identical builds" in docs/internals/testing.md.
+RELEASE_OPTIONS += -Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
+	-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs \
+	-Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
+
 # Package.swift takes from here what `harebell --version` says of the commit.
 release benchmarks: export HAREBELL_REVISION ?= $(shell ./deploy/revision)
 
