@@ -75,7 +75,7 @@ final class ClientRun: LoopOwner {
             case .lost(_, let loss, _): fail("a request was lost: \(loss.detail)")
             case .disconnected(let error?): fail("\(error)")
             case .expired: preconditionFailure("no request expires")
-            case .connected, .disconnected(nil), .goaway, .alarm: break
+            case .connected, .disconnected(nil), .goaway, .alarm, .resent: break
             }
         }
         if warm == nil, answered >= count / 10 { warm = (answered, now.instant, Self.processorTime()) }

@@ -128,7 +128,8 @@ extension APNsEngine {
         let goaway = ending.goaway
         if let goaway { detail += "; GOAWAY said \(goaway.description)" }
         let loss = Loss(
-            processed: isUntouched ? .no : .unknown, detail: detail, goawayReason: goaway?.reason)
+            processed: isUntouched ? .no : .unknown, detail: detail, goawayReason: goaway?.reason,
+            isRefused: isUntouched && ending.lossDetail.isEmpty)
         events.append(.lost(handle: handle, loss))
     }
 

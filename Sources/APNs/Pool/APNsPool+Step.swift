@@ -53,7 +53,8 @@ extension APNsPool {
         case .replied(let handle, let reply): replied(handle, reply, on: connection, at: now)
         case .lost(let handle, let loss):
             noteSilence(of: connection, entry(handle), at: now.instant)
-            if loss.processed == .no { resend(handle, loss) } else { lose(handle, loss) }
+            if loss.processed == .no, resends(handle, after: .lost(loss), at: now.instant) { return }
+            lose(handle, loss)
         case .goaway(let reason):
             counters.count(goaway: reason)
             lastGoaway = PoolPicture.Goaway(reason: reason, at: now.instant)
@@ -71,12 +72,14 @@ extension APNsPool {
         noteServerErrors(reply, on: connection, at: now.instant)
         if connection.brake?.answered(reply.status, at: now.instant) == true { brake(connection, at: now.instant) }
         if let refusal {
-            if recover(handle, from: refusal, on: connection, at: now) { return }
+            if recover(handle, from: refusal, on: connection, at: now) {
+                return attemptFailed(handle, .replied(reply), at: now.instant)
+            }
             counters[.recoveryLimitHits] += 1
         } else if !reply.isSuccess {
             let rule = reply.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .resend, resends(handle) { return }
+            if rule.action == .resend, resends(handle, after: .replied(reply), at: now.instant) { return }
         }
         let entry = end(handle)
         if reply.status == 429 { space(entry.request.target, reply, at: now.instant) }
@@ -153,12 +156,8 @@ extension APNsPool {
         connection.limiter.change(perSecond: rate, at: now)
     }
 
-    private func resend(_ handle: Handle, _ loss: Loss) {
-        if !resends(handle) { lose(handle, loss) }
-    }
-
     /// - Returns: Whether a request that was certainly not processed is sent again.
-    private func resends(_ handle: Handle) -> Bool {
+    private func resends(_ handle: Handle, after end: AttemptEnd, at now: Instant) -> Bool {
         let entry = entry(handle)
         guard !isDraining else { return false }
         guard entry.resends < configuration.maximumResends else {
@@ -167,8 +166,15 @@ extension APNsPool {
         }
         entry.resends += 1
         counters[.resends] += 1
+        attemptFailed(handle, end, at: now)
         lineUpAgain(handle)
         return true
+    }
+
+    /// The request of an attempt that failed waits again.
+    private func attemptFailed(_ handle: Handle, _ end: AttemptEnd, at now: Instant) {
+        guard let sentAt = entry(handle).sentAt.take() else { return }
+        events.append(.resent(handle: handle, end, sentAt: sentAt, endedAt: now))
     }
 
     /// The notification has expired: sending it would only waste a permit.

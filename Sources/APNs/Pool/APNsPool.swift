@@ -57,6 +57,8 @@ package final class APNsPool {
     package enum Event: Sendable {
         case replied(handle: Handle, APNsReply, sentAt: Instant)
         case lost(handle: Handle, Loss, sentAt: Instant?)
+        /// An attempt failed, and the request is sent again: for traces.
+        case resent(handle: Handle, AttemptEnd, sentAt: Instant, endedAt: Instant)
         /// Its `apns-expiration` passed while it waited.
         case expired(handle: Handle)
         case connected
@@ -65,6 +67,12 @@ package final class APNsPool {
         case goaway(reason: String)
         /// A condition for operators, reported once and not per request.
         case alarm(Alarm)
+    }
+
+    /// How one attempt of a request ended.
+    package enum AttemptEnd: Equatable, Sendable {
+        case replied(APNsReply)
+        case lost(Loss)
     }
 
     package enum Alarm: Equatable, Sendable {
@@ -91,6 +99,7 @@ package final class APNsPool {
     /// A request that has not ended. A class, because requests are large and each is looked up several times.
     final class Entry {
         let request: APNsRequest
+        /// `nil` while it waits.
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
         var resends = 0
@@ -211,6 +220,8 @@ package final class APNsPool {
     package func cancel(_ handle: Handle) -> Bool {
         guard let entry = entries[handle], leaveLine(handle, entry) else { return false }
         entries[handle] = nil
+        // The owner may use the handle for another request at once.
+        events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
         counters[.finished] += 1
         return true
     }

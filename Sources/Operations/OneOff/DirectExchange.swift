@@ -75,7 +75,7 @@ package final class DirectExchange: Run {
             case .connected: failedConnects = 0
             case .disconnected(let error): disconnected(error, at: now.instant)
             case .alarm(let alarm): if !alarms.contains(alarm) { alarms.append(alarm) }
-            case .goaway: break
+            case .goaway, .resent: break
             }
         }
         if now.instant >= deadline {

@@ -1,5 +1,5 @@
 import AMQP
-import APNs
+package import APNs
 package import Core
 
 /// The spans of one traced request.
@@ -48,15 +48,13 @@ package final class RequestTrace {
     // MARK: Steps
 
     /// An attempt at APNs ended: adds its span, and one for the time that the notification had waited.
-    ///
-    /// - Parameter status: `nil` without a response.
     func attempted(
-        _ entry: InFlightNotification, on endpoint: Endpoint, sentAt: Instant, status: UInt16?, error: String?,
-        at now: Instant
+        _ entry: InFlightNotification, _ end: APNsPool.AttemptEnd, on endpoint: Endpoint, sentAt: Instant,
+        endedAt: Instant
     ) {
         let position = entry.position ?? 0
         let waitedSince = attemptEnds[position] ?? arrived.instant
-        attemptEnds[position] = now
+        attemptEnds[position] = endedAt
         if waitedSince < sentAt { add("harebell wait", .internal, from: waitedSince, to: sentAt) }
         var attributes: [TraceSpan.Attribute] = [
             ("http.request.method", .text("POST")), ("server.address", .text(endpoint.host)),
@@ -67,9 +65,18 @@ package final class RequestTrace {
         if case .device(let token) = entry.notification.target {
             attributes.append(("harebell.device_token", .text(token.description)))
         }
-        if let status { attributes.append(("http.response.status_code", .integer(Int(status)))) }
-        if let error { attributes.append(("error.type", .text(error))) }
-        add("harebell attempt", .client, from: sentAt, to: now, attributes)
+        switch end {
+        case .replied(let reply):
+            attributes.append(("http.response.status_code", .integer(Int(reply.status))))
+            if !reply.isSuccess {
+                attributes.append(("error.type", .text(reply.reason?.rawValue ?? "\(reply.status)")))
+            }
+        case .lost(let loss):
+            let error = loss.goawayReason?.rawValue ?? (loss.isRefused ? "REFUSED_STREAM" : "lost")
+            attributes.append(("error.type", .text(error)))
+            attributes.append(("harebell.processed", .text(loss.processed.name.description)))
+        }
+        add("harebell attempt", .client, from: sentAt, to: endedAt, attributes)
     }
 
     /// A notification has its outcome.
@@ -136,12 +143,11 @@ package final class RequestTrace {
 }
 
 extension Dispatch {
-    /// An attempt at APNs ended; see ``RequestTrace/attempted(_:on:sentAt:status:error:at:)``.
+    /// An attempt at APNs ended; see ``RequestTrace/attempted(_:_:on:sentAt:endedAt:)``.
     package func traceAttempt(
-        _ handle: Handle, on endpoint: Endpoint, sentAt: Instant, status: UInt16?, error: String?, at now: Moment
+        _ handle: Handle, _ end: APNsPool.AttemptEnd, on endpoint: Endpoint, sentAt: Instant, endedAt: Instant
     ) {
         let entry = notifications[handle]
-        entry.request.trace?.attempted(
-            entry, on: endpoint, sentAt: sentAt, status: status, error: error, at: now.instant)
+        entry.request.trace?.attempted(entry, end, on: endpoint, sentAt: sentAt, endedAt: endedAt)
     }
 }

@@ -40,16 +40,13 @@ extension Worker {
         switch event {
         case .replied(let handle, let reply, let sentAt):
             dispatch.timed(handle, sentAt: sentAt, at: now)
-            if tracer != nil {
-                let error = reply.isSuccess ? nil : reply.reason?.rawValue ?? "\(reply.status)"
-                traceAttempt(handle, on: pool, sentAt: sentAt, status: reply.status, error: error)
-            }
+            traceAttempt(handle, .replied(reply), on: pool, sentAt: sentAt, endedAt: now.instant)
             dispatch.replied(handle, reply, at: now)
         case .lost(let handle, let loss, let sentAt):
-            if tracer != nil, let sentAt {
-                traceAttempt(handle, on: pool, sentAt: sentAt, error: loss.goawayReason?.rawValue ?? "lost")
-            }
+            if let sentAt { traceAttempt(handle, .lost(loss), on: pool, sentAt: sentAt, endedAt: now.instant) }
             dispatch.lost(handle, loss, at: now)
+        case .resent(let handle, let end, let sentAt, let endedAt):
+            traceAttempt(handle, end, on: pool, sentAt: sentAt, endedAt: endedAt)
         case .expired(let handle): dispatch.expired(handle, at: now)
         case .connected:
             pools.roster.connected(number)
@@ -80,10 +77,11 @@ extension Worker {
     }
 
     private func traceAttempt(
-        _ handle: Handle, on pool: APNsPool, sentAt: Instant, status: UInt16? = nil, error: String?
+        _ handle: Handle, _ end: APNsPool.AttemptEnd, on pool: APNsPool, sentAt: Instant, endedAt: Instant
     ) {
+        guard tracer != nil else { return }
         dispatch.traceAttempt(
-            handle, on: pool.configuration.engine.endpoint, sentAt: sentAt, status: status, error: error, at: now)
+            handle, end, on: pool.configuration.engine.endpoint, sentAt: sentAt, endedAt: endedAt)
     }
 
     private func metadata(_ pool: APNsPool) -> Logger.Metadata {

@@ -46,6 +46,10 @@ struct PoolRefusalTests {
         #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
         #expect(seen.count == 2 && world.servers.count == 1 && world.alarms.isEmpty)
         #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 200)
+        let attempts = world.resends.values.flatMap(\.self)
+        #expect(attempts.count == 200)
+        let reply = APNsReply(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken"))
+        #expect(attempts.allSatisfy { $0.end == .replied(reply) })
     }
 
     @Test("A probe whose token has expired is resent with a new one, and stays on its fresh connection")

@@ -145,6 +145,11 @@ struct PoolTests {
         world.pass(.seconds(1))
         #expect(world.replies.count == 20 && world.endings == 20)
         #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 5)
+        let attempts = world.resends.values.flatMap(\.self)
+        #expect(attempts.count == 5 && world.resends.count == 5)
+        let detail = "APNs did not take the request"
+        #expect(attempts.allSatisfy { $0.end == .lost(Loss(processed: .no, detail: detail, isRefused: true)) })
+        #expect(attempts.allSatisfy { $0.endedAt - $0.sentAt == world.latency * 2 })
     }
 
     @Test("A request that is always refused is returned as not processed")
@@ -173,6 +178,10 @@ struct PoolTests {
         for stream in [Int32(1), 3, 5] { old.reply(stream) }
         world.pass(.seconds(1))
         #expect(world.replies.count == 10 && world.losses.isEmpty)
+        #expect(world.resends.keys.sorted() == [3, 4, 5])
+        for case .lost(let loss) in world.resends.values.flatMap(\.self).map(\.end) {
+            #expect(loss.processed == .no && loss.isRefused && loss.goawayReason?.rawValue == "Shutdown")
+        }
         let statistics = world.pool.statistics(at: world.now.instant)
         #expect(statistics.draining == 0 && statistics.ready == 1)
         #expect(statistics.counters.goaways == ["Shutdown": 1] && statistics.counters[.resends] == 3)
@@ -192,6 +201,10 @@ struct PoolTests {
         #expect(world.losses.keys.sorted() == [0, 1, 2, 3])
         #expect(world.losses.values.allSatisfy { $0.processed == .unknown })
         #expect(world.replies.keys.sorted() == [4, 5])
+        #expect(world.resends.keys.sorted() == [4, 5])
+        for case .lost(let loss) in world.resends.values.flatMap(\.self).map(\.end) {
+            #expect(loss.processed == .no && !loss.isRefused)
+        }
     }
 
     @Test("A response that makes a connection useless replaces it, and is reported as it is")
@@ -278,6 +291,23 @@ struct PoolTests {
         world.servers[0].reply(1)
         world.pass(.seconds(1))
         #expect(world.servers[0].received.count == 2 && world.pool.inFlight == 1)
+    }
+
+    @Test("The failed attempt of a cancelled request has no event: its handle may name another request")
+    func cancelAfterResend() throws {
+        let world = try World()
+        world.onRequest = { _, _ in }
+        world.submit(0..<2)
+        world.pass(.seconds(1))
+        world.refusesConnects = true
+        world.takesEvents = false
+        world.servers[0].goaway(last: 1)
+        world.pass(.milliseconds(100))
+        #expect(world.pool.waitingCount == 1 && world.pool.cancel(1))
+        world.submit(1..<2)
+        world.takesEvents = true
+        world.pass(.milliseconds(100))
+        #expect(world.resends.isEmpty && world.pool.waitingCount == 1)
     }
 
     @Test("Draining returns the queued requests, lets open streams end, and closes in order")

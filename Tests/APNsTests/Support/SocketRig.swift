@@ -106,7 +106,7 @@ final class SocketRig: LoopOwner {
             case .lost(let handle, let loss, _): losses[handle] = loss
             case .connected: connects += 1
             case .disconnected(let error): disconnects.append(error)
-            case .expired, .goaway, .alarm: break
+            case .expired, .goaway, .alarm, .resent: break
             }
         }
         if condition() || now.instant >= deadline { loop.stop() }

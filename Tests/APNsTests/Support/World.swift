@@ -22,6 +22,13 @@ final class World {
         }
     }
 
+    /// A failed attempt whose request was sent again.
+    struct Resend {
+        let end: APNsPool.AttemptEnd
+        let sentAt: Instant
+        let endedAt: Instant
+    }
+
     /// The pool's network: the world owns the pool, so the pool must not own the world.
     private final class Line: Network {
         private unowned let world: World
@@ -62,10 +69,13 @@ final class World {
     /// The pool's events.
     private(set) var replies: [Handle: APNsReply] = [:]
     private(set) var losses: [Handle: Loss] = [:]
+    private(set) var resends: [Handle: [Resend]] = [:]
     private(set) var expired: [Handle] = []
     private(set) var endings = 0
     private(set) var disconnects: [APNsError?] = []
     private(set) var alarms: [APNsPool.Alarm] = []
+    /// Whether the owner takes the pool's events.
+    var takesEvents = true
     /// Called after every step.
     var check: () -> Void = {}
 
@@ -221,7 +231,7 @@ final class World {
     }
 
     private func listen() {
-        while let event = pool.nextEvent() {
+        while takesEvents, let event = pool.nextEvent() {
             switch event {
             case .replied(let handle, let reply, _):
                 endings += 1
@@ -234,6 +244,8 @@ final class World {
                 losses[handle] = loss
             case .disconnected(let error): disconnects.append(error)
             case .alarm(let alarm): alarms.append(alarm)
+            case .resent(let handle, let end, let sentAt, let endedAt):
+                resends[handle, default: []].append(Resend(end: end, sentAt: sentAt, endedAt: endedAt))
             case .connected, .goaway: break
             }
         }

@@ -65,6 +65,7 @@ struct TraceTests {
         #expect(spans[1].start == spans[0].end && spans[1].end == spans[2].start && spans[1].start < spans[1].end)
         #expect(spans.map(\.hasFailed) == [true, false, false, false, false])
         #expect(spans[0]["error.type"] == .text("lost") && spans[0]["http.response.status_code"] == nil)
+        #expect(spans[0]["harebell.processed"] == .text("unknown"))
         #expect(spans[2]["http.response.status_code"] == .integer(200))
         #expect(spans[2]["server.address"] == .text("apns.test") && spans[2]["server.port"] == .integer(443))
         #expect(spans[2]["harebell.device_token"] == .text("77777777…"))
@@ -78,6 +79,35 @@ struct TraceTests {
         }
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.headers["traceparent"] == "00-\(Self.traceID)-\(Self.hex(process.span))-01")
+    }
+
+    @Test(
+        "An attempt that the connection pool repeats has its own span",
+        arguments: [
+            ("rst REFUSED_STREAM", "REFUSED_STREAM", nil, "no"),
+            ("delay 10s, goaway Shutdown last=before close=now", "Shutdown", nil, "no"),
+            ("delay 10s, goaway last=before close=now", "REFUSED_STREAM", nil, "no"),
+            ("403 ExpiredProviderToken", "ExpiredProviderToken", 403, nil),
+        ] as [(String, String, Int?, String?)])
+    func resent(action: String, error: String, status: Int?, processed: String?) throws {
+        let world = try Self.world("attempt 1: \(action)")
+        try Self.request(world, Self.traceparent)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let spans = Self.spans(world)
+        let process = try #require(spans.last)
+        let attempts = spans.filter { "\($0.name)" == "harebell attempt" }
+        try #require(attempts.count == 2)
+        #expect(attempts.allSatisfy { $0.parent == process.span })
+        #expect(attempts.map(\.hasFailed) == [true, false])
+        #expect(attempts[0]["error.type"] == .text(error))
+        #expect(attempts[0]["http.response.status_code"] == status.map { .integer($0) })
+        #expect(attempts[0]["harebell.processed"] == processed.map { .text($0) })
+        #expect(attempts[1]["http.response.status_code"] == .integer(200))
+        #expect(attempts[1]["harebell.processed"] == nil)
+        #expect(attempts[0].start <= attempts[0].end && attempts[0].end <= attempts[1].start)
+        let waits = spans.filter { "\($0.name)" == "harebell wait" && $0.start == attempts[0].end }
+        #expect(waits.map(\.end) == (attempts[0].end < attempts[1].start ? [attempts[1].start] : []))
+        #expect(process["harebell.outcome"] == .text("accepted") && !process.hasFailed)
     }
 
     @Test("A request that waits in a retry queue continues its trace")
