@@ -9,14 +9,10 @@ package struct ProxyTunnel: ~Copyable {
     /// The number of characters of a proxy's reason phrase in an error.
     static let maximumPhrase = 60
 
-    private static let greeting = Array("HTTP/1.".utf8)
-
     package let proxy: ProxyAddress
     /// The target of the tunnel; the proxy resolves its name.
     package let target: Endpoint
-    private var header: [UInt8] = []
-    /// The start of the current response in ``header``.
-    private var start = 0
+    private var reader = ResponseHeadReader(limit: maximumHeader)
 
     package init(to target: Endpoint, through proxy: ProxyAddress) {
         self.target = target
@@ -38,22 +34,18 @@ package struct ProxyTunnel: ~Copyable {
     ///   incomplete.
     /// - Throws: when the proxy refuses the tunnel.
     package mutating func receive(_ bytes: Span<UInt8>) throws(TransportError) -> Int? {
-        for index in 0..<bytes.count {
-            header.append(bytes[index])
-            guard header.count <= Self.maximumHeader else { throw endlessHeader }
-            try checkStart()
-            guard isComplete else { continue }
-            let status = try status()
-            // Interim responses may precede the final one (RFC 9110, section 15.2).
-            if 100..<200 ~= status {
-                start = header.count
-            } else if 200..<300 ~= status {
-                return index + 1
-            } else {
-                throw refusal(status)
+        let found: (head: ResponseHead, count: Int)?
+        do throws(ResponseHeadReader.Failure) {
+            found = try reader.receive(bytes)
+        } catch {
+            switch error {
+            case .notHTTP: throw notHTTP
+            case .tooLong: throw endlessHeader
             }
         }
-        return nil
+        guard let (head, count) = found else { return nil }
+        guard 200..<300 ~= head.status else { throw refusal(head) }
+        return count
     }
 
     /// The error for a proxy that closes before its response is complete.
@@ -66,41 +58,10 @@ package struct ProxyTunnel: ~Copyable {
         error("ETIMEDOUT", "the proxy \(proxy) did not open the way to \(target) within \(time)")
     }
 
-    // MARK: Reading
-
-    /// Rejects bytes that are not HTTP immediately, such as TLS or another protocol's greeting: a complete header may
-    /// never arrive.
-    private func checkStart() throws(TransportError) {
-        let position = header.count - 1 - start
-        guard position < Self.greeting.count, header[start + position] != Self.greeting[position] else { return }
-        throw notHTTP
-    }
-
-    /// Whether an empty line has ended the header; a bare line feed also ends a line (RFC 9112, section 2.2).
-    private var isComplete: Bool {
-        let lineFeed = UInt8(ascii: "\n")
-        guard header.last == lineFeed else { return false }
-        let tail = header[start...].dropLast()
-        return tail.last == lineFeed || (tail.last == UInt8(ascii: "\r") && tail.dropLast().last == lineFeed)
-    }
-
-    /// The status line after the version: three digits and the reason phrase.
-    private var statusLine: (status: ArraySlice<UInt8>, phrase: ArraySlice<UInt8>) {
-        let line = header[start...].prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
-        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
-        return (words.count > 1 ? words[1] : [], words.count > 2 ? words[2] : [])
-    }
-
-    private func status() throws(TransportError) -> Int {
-        let digits = statusLine.status
-        let isNumber = digits.count == 3 && digits.allSatisfy { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-        guard isNumber else { throw notHTTP }
-        return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-    }
-
     // MARK: Errors
 
-    private func refusal(_ status: Int) -> TransportError {
+    private func refusal(_ head: ResponseHead) -> TransportError {
+        let status = head.status
         let what =
             switch status {
             case 407 where proxy.authorization == nil: "the proxy \(proxy) wants a user and a password"
@@ -111,7 +72,7 @@ package struct ProxyTunnel: ~Copyable {
             default: "the proxy \(proxy) does not open a way to \(target)"
             }
         let phrase = String(
-            decoding: statusLine.phrase.filter { 0x20...0x7E ~= $0 }.prefix(Self.maximumPhrase), as: UTF8.self)
+            decoding: head.phrase.utf8.filter { 0x20...0x7E ~= $0 }.prefix(Self.maximumPhrase), as: UTF8.self)
         return error("HTTP \(status)", "\(what) (HTTP \(status)\(phrase.isEmpty ? "" : " \(phrase)"))")
     }
 

@@ -12,12 +12,15 @@ package final class CollectorRequest: Engine {
 
     /// OpenTelemetry's default timeout of an export (`OTEL_EXPORTER_OTLP_TIMEOUT`).
     package static let timeout = Duration.seconds(10)
-    /// Bytes of a response that are read.
-    static let maximumResponse = 64 * 1024
+    /// Bytes of a response's body that are read.
+    static let maximumBody = 64 * 1024
 
     package private(set) var end: End?
     private var output = ByteQueue()
-    private var response: [UInt8] = []
+    private var reader = ResponseHeadReader()
+    /// `nil` until it is complete.
+    private var head: ResponseHead?
+    private var body: [UInt8] = []
     private let tls: TLSSession?
     private var plaintext = ByteQueue()
     private let deadline: Instant
@@ -65,9 +68,19 @@ package final class CollectorRequest: Engine {
     }
 
     private func read(_ bytes: Span<UInt8>) {
-        for index in 0..<min(bytes.count, Self.maximumResponse - response.count) { response.append(bytes[index]) }
-        if let length = contentLength, let body = head?.body, body.count >= length { finish() }
-        if response.count == Self.maximumResponse { finish() }
+        var start = 0
+        if head == nil {
+            do throws(ResponseHeadReader.Failure) {
+                guard let (head, count) = try reader.receive(bytes) else { return }
+                self.head = head
+                start = count
+            } catch {
+                return finish(.failed(Self.noHTTP))
+            }
+        }
+        let rest = bytes.extracting(start...)
+        body.append(rest.extracting(first: Self.maximumBody - body.count))
+        if body.count >= min(head?.bodyLength ?? .max, Self.maximumBody) { finish() }
     }
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
@@ -96,35 +109,21 @@ package final class CollectorRequest: Engine {
 
     // MARK: The response
 
+    private static let noHTTP =
+        "the response is not HTTP/1.1, or not complete: check that tracing.endpoint takes OTLP over HTTP (port 4318)"
+
     /// Ends with what was received.
     private func finish() {
-        guard let head else { return finish(.failed("the response is not HTTP, or not complete")) }
+        guard let head else { return finish(.failed(Self.noHTTP)) }
         // A body in chunks has their sizes around its JSON.
-        let start = head.body.firstIndex(of: UInt8(ascii: "{")) ?? head.body.endIndex
-        let last = head.body.lastIndex(of: UInt8(ascii: "}")) ?? start
-        let json = last > start ? head.body[start...last] : []
+        let start = body.firstIndex(of: UInt8(ascii: "{")) ?? body.endIndex
+        let last = body.lastIndex(of: UInt8(ascii: "}")) ?? start
+        let json = last > start ? body[start...last] : []
         finish(.response(status: head.status, rejectedSpans: OTLPEncoder.rejectedSpans(in: json)))
     }
 
     private func finish(_ end: End) {
         if self.end == nil { self.end = end }
         output.removeAll()
-    }
-
-    /// `nil` until the header is complete.
-    private var head: (status: Int, header: String, body: ArraySlice<UInt8>)? {
-        let separator = Array("\r\n\r\n".utf8)
-        guard let end = response.firstRange(of: separator) else { return nil }
-        let header = String(decoding: response[..<end.lowerBound], as: UTF8.self)
-        let words = header.prefix { $0 != "\r\n" }.split(separator: " ")
-        guard words.count > 1, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]) else { return nil }
-        return (status, header, response[end.upperBound...])
-    }
-
-    private var contentLength: Int? {
-        for line in head?.header.split(separator: "\r\n") ?? [] where line.lowercased().hasPrefix("content-length:") {
-            return Int(line.drop { $0 != ":" }.dropFirst().filter { $0 != " " })
-        }
-        return nil
     }
 }

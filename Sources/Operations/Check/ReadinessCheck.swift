@@ -7,9 +7,8 @@ package import Core
 package final class ReadinessCheck: Engine, Run {
     /// Health checks commonly allow 5 s.
     private static let patience = Duration.seconds(4)
-    /// Bytes of a response: about 1,000 for each app.
-    private static let maximumSize = 4 * 1024 * 1024
-    private static let statusStart = "HTTP/1.1 ".utf8.count
+    /// Bytes of a body: about 1,000 for each app.
+    private static let maximumBody = 4 * 1024 * 1024
 
     package struct Failure: Error {
         package let message: String
@@ -18,7 +17,10 @@ package final class ReadinessCheck: Engine, Run {
     private let endpoint: Endpoint
     private let deadline: Instant
     private var request: [UInt8]
-    private var response = ByteQueue()
+    private var reader = ResponseHeadReader()
+    /// `nil` until the head of the response is complete.
+    private var status: Int?
+    private var body: [UInt8] = []
     /// The status and the body.
     package private(set) var result: Result<(status: Int, body: String), Failure>?
 
@@ -52,20 +54,26 @@ package final class ReadinessCheck: Engine, Run {
     }
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        guard response.count + bytes.count <= Self.maximumSize else { return fail("\(endpoint) sends too much") }
-        response.append(bytes)
+        guard !isFinished else { return }
+        var start = 0
+        if status == nil {
+            do throws(ResponseHeadReader.Failure) {
+                guard let (head, count) = try reader.receive(bytes) else { return }
+                status = head.status
+                start = count
+            } catch {
+                return fail(error == .tooLong ? tooMuch : notAdmin)
+            }
+        }
+        let rest = bytes.extracting(start...)
+        guard body.count + rest.count <= Self.maximumBody else { return fail(tooMuch) }
+        body.append(rest)
     }
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         if let failure { return fail(failure.message) }
-        let response = response.copy()
-        let end = Array("\r\n\r\n".utf8)
-        guard let head = response.indices.first(where: { response[$0...].starts(with: end) }),
-            response.starts(with: "HTTP/1.".utf8),
-            let status = Int(String(decoding: response.dropFirst(Self.statusStart).prefix(3), as: UTF8.self))
-        else { return fail("\(endpoint) does not respond as the admin server of a worker: check admin.listen") }
-        let body = String(decoding: response[(head + end.count)...], as: UTF8.self)
-        result = result ?? .success((status, body))
+        guard let status else { return fail(notAdmin) }
+        result = result ?? .success((status, String(decoding: body, as: UTF8.self)))
     }
 
     package var wantsDisconnect: Bool { isFinished }
@@ -73,6 +81,12 @@ package final class ReadinessCheck: Engine, Run {
     package func expire(at now: Instant) {
         if now >= deadline { fail("\(endpoint) did not respond within \(Self.patience)") }
     }
+
+    private var notAdmin: String {
+        "\(endpoint) does not respond as the admin server of a worker: check admin.listen"
+    }
+
+    private var tooMuch: String { "\(endpoint) sends too much" }
 
     private func fail(_ message: String) {
         result = result ?? .failure(Failure(message: message))

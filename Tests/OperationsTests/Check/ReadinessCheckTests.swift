@@ -84,7 +84,9 @@ struct ReadinessCheckTests {
         #expect(try message(nil) == "127.0.0.1:9464 refused")
         let silent = Peer("HTTP/1.1 200 OK\r\n\r\n", closes: false)
         #expect(try message(silent).contains("did not respond within 4.0 seconds"))
-        let endless = String(repeating: "a", count: 4 * 1024 * 1024 + 1)
-        #expect(try message(Peer(endless, closes: false)) == "127.0.0.1:9464 sends too much")
+        for (head, size) in [("HTTP/1.1 200 OK\r\n\r\n", 4 * 1024 * 1024), ("HTTP/1.1 200 OK\r\nA: ", 16 * 1024)] {
+            let endless = head + String(repeating: "a", count: size + 1)
+            #expect(try message(Peer(endless, closes: false)) == "127.0.0.1:9464 sends too much")
+        }
     }
 }

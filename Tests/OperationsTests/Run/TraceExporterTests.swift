@@ -166,6 +166,8 @@ struct TraceExporterTests {
         #expect(stage.exporter.isIdle)
         #expect(stage.network.links.isEmpty)
         #expect((1...8).contains(stage.lines.all.count))
+        let reason = stage.lines.all.first?.metadata["error.message"]?.description ?? ""
+        #expect(reason.contains("check that tracing.endpoint takes OTLP over HTTP (port 4318)") == (kind == 2))
         // It recovers.
         stage.isAbsent = false
         stage.responses = [Self.response("200 OK")]
