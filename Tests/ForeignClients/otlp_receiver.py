@@ -1,12 +1,15 @@
 """Receives OTLP over HTTP in JSON, decodes it with OpenTelemetry's own messages and prints each span as a line of JSON.
 
-    otlp_receiver.py          prints "listening PORT" first
+    otlp_receiver.py                       prints "listening PORT" first
+    otlp_receiver.py CERTIFICATE KEY       the same over TLS
 
 Source: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding
 """
 
 import base64
 import json
+import ssl
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from google.protobuf import json_format
@@ -64,5 +67,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+if len(sys.argv) > 1:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(sys.argv[1], sys.argv[2])
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 print(f"listening {server.server_port}", flush=True)
 server.serve_forever()

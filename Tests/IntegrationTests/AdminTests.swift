@@ -15,13 +15,6 @@ extension ProcessTests {
         /// For curl, when the token is `open-sesame`.
         private static let authorization = ["--header", "Authorization: Bearer open-sesame"]
 
-        /// The address that a worker logs.
-        private static func address(of worker: ChildProcess) throws -> String {
-            let line = try worker.waitForLine(.errors) { $0.contains("the admin server listens") }
-            let field = try #require(line.split(separator: " ").first { $0.hasPrefix("address=") })
-            return String(field.dropFirst("address=".count))
-        }
-
         private struct Page {
             let status: Int
             let body: String
@@ -31,7 +24,7 @@ extension ProcessTests {
             let text = try ChildProcess.run(
                 "/usr/bin/curl",
                 ["--silent", "--show-error", "--max-time", "20", "--write-out", "\n%{http_code}"] + arguments
-                    + ["http://\(try address(of: worker))\(path)"])
+                    + ["http://\(try worker.adminAddress())\(path)"])
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             return Page(
                 status: Int(lines.last ?? "") ?? 0, body: lines.dropLast().map { "\($0)\n" }.joined())
@@ -207,8 +200,8 @@ extension ProcessTests {
             var settings = Stage.Settings()
             settings.admin = "{ listen: \"0.0.0.0:0\", token_file: \(file) }"
             let worker = try stage.start(settings)
-            let port = try #require(try Self.address(of: worker).split(separator: ":").last)
-            #expect(try Self.address(of: worker) == "0.0.0.0:\(port)")
+            let port = try #require(try worker.adminAddress().split(separator: ":").last)
+            #expect(try worker.adminAddress() == "0.0.0.0:\(port)")
             // A started worker may not be connected to APNs yet.
             _ = try Self.readiness(worker, status: 200, Self.authorization)
             for path in ["/metrics", "/readyz", "/state", "/nothing"] {
@@ -402,7 +395,7 @@ extension ProcessTests {
             var settings = Stage.Settings()
             settings.admin = Self.anyPort
             let worker = try stage.start(settings)
-            settings.admin = "{ listen: \"\(try Self.address(of: worker))\" }"
+            settings.admin = "{ listen: \"\(try worker.adminAddress())\" }"
             let second = try stage.start(settings)
             #expect(second.text(.errors).contains("Address already in use"))
             #expect(second.text(.errors).contains("an address of its own (admin.listen)"))

@@ -30,13 +30,11 @@ extension ProcessTests {
         }()
 
         private static func page(_ path: String, of worker: ChildProcess) throws -> String {
-            let line = try worker.waitForLine(.errors) { $0.contains("the admin server listens") }
-            let field = try #require(line.split(separator: " ").first { $0.hasPrefix("address=") })
-            return try ChildProcess.run(
+            try ChildProcess.run(
                 "/usr/bin/curl",
                 [
                     "--silent", "--show-error", "--max-time", "20", "--header", "Authorization: Bearer \(adminToken)",
-                    "http://\(field.dropFirst("address=".count))\(path)",
+                    "http://\(worker.adminAddress())\(path)",
                 ])
         }
 

@@ -1,6 +1,8 @@
 import AMQP
 import Core
 import Foundation
+import System
+import TLS
 import TestSupport
 import Testing
 
@@ -18,10 +20,16 @@ extension ProcessTests {
             let attributes: [String: String]
         }
 
-        private func settings(_ stage: Stage, port: String) -> Stage.Settings {
+        private func settings(_ stage: Stage, port: some CustomStringConvertible, scheme: String = "http")
+            -> Stage.Settings
+        {
             var settings = Stage.Settings(queues: [stage.quorumQueue])
-            settings.more = "tracing: { endpoint: \"http://127.0.0.1:\(port)\" }"
+            settings.more = "tracing: { endpoint: \"\(scheme)://127.0.0.1:\(port)\" }"
             return settings
+        }
+
+        private func port(of receiver: ChildProcess) throws -> Substring {
+            try receiver.waitForLine { $0.hasPrefix("listening ") }.dropFirst("listening ".count)
         }
 
         private func request(_ stage: Stage) throws -> Delivery {
@@ -48,9 +56,8 @@ extension ProcessTests {
                 if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): opentelemetry-proto"))
         func tree() throws {
             let receiver = try ForeignClient.start("otlp_receiver.py")
-            let port = try receiver.waitForLine { $0.hasPrefix("listening ") }.dropFirst("listening ".count)
             let stage = try Stage(script: "attempt 1: 503 ServiceUnavailable")
-            let worker = try stage.start(settings(stage, port: String(port)))
+            let worker = try stage.start(settings(stage, port: port(of: receiver)))
             let result = try request(stage)
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
@@ -82,10 +89,55 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
+        @Test(
+            "A collector with TLS gets spans if SSL_CERT_FILE has its authority; otherwise they are dropped",
+            .enabled(
+                if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): opentelemetry-proto"),
+            arguments: [true, false])
+        func tls(isTrusted: Bool) throws {
+            let stage = try Stage()
+            let authority = CertificateAuthority(commonName: "Collectors", now: SystemClock.now().wall)
+            let issued = authority.issue(addresses: ["127.0.0.1"], usage: .server)
+            let receiver = try ForeignClient.start(
+                "otlp_receiver.py",
+                [
+                    stage.directory.write(issued.certificatePEM, to: "collector.pem"),
+                    stage.directory.write(issued.privateKeyPEM, to: "collector.key"),
+                ])
+            let authorityFile = try stage.directory.write(authority.certificatePEM, to: "authority.pem")
+            var settings = settings(stage, port: try port(of: receiver), scheme: "https")
+            settings.admin = "{ listen: \"127.0.0.1:0\" }"
+            let worker = try stage.launch(settings, environment: isTrusted ? ["SSL_CERT_FILE": authorityFile] : [:])
+            try worker.waitForLine("ready", within: .seconds(60))
+            _ = try request(stage)
+            let result = isTrusted ? "exported" : "dropped"
+            try eventually("spans are \(result)", within: .seconds(30)) {
+                let text = try ChildProcess.run(
+                    "/usr/bin/curl", ["--silent", "--show-error", "http://\(worker.adminAddress())/metrics"])
+                let spans = try PrometheusPage(text).sum("harebell_spans_total", ["result": result]) ?? 0
+                return spans > 0 ? spans : nil
+            }
+            if isTrusted {
+                try receiver.waitForLine { $0.contains("\"name\": \"harebell process\"") }
+            } else {
+                let line = try worker.waitForLine(.errors) { $0.contains("spans cannot be exported") }
+                for part in [
+                    "comes from \\\"Collectors\\\", an authority that is not trusted here",
+                    "add the authority's certificate to a CA file, the file in SSL_CERT_FILE or the system's store",
+                ] {
+                    #expect(line.contains(part), "\(line)")
+                }
+                #expect(!receiver.text().contains("harebell"))
+            }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try stage.removeQueues()
+        }
+
         @Test("Without a collector, results arrive, and the worker ends in time")
         func absent() throws {
             let stage = try Stage()
-            var settings = settings(stage, port: "\(try freePort())")
+            var settings = settings(stage, port: try freePort())
             settings.admin = "{ listen: \"127.0.0.1:0\" }"
             let worker = try stage.start(settings)
             _ = try request(stage)

@@ -75,6 +75,8 @@ struct RefusalTests {
     func systemTrust() throws {
         let failure = try connect(client: Pair.client(trust: .system), server: Pair.server()).client
         #expect(failure?.code == .unknownAuthority)
+        let place = "to a CA file, the file in SSL_CERT_FILE or the system's store if it is right"
+        #expect(failure?.message.hasSuffix("not trusted here: add the authority's certificate \(place)") == true)
     }
 
     @Test("a self-signed certificate is reported as such, and accepted once it is trusted")

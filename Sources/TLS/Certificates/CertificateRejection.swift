@@ -20,7 +20,8 @@ struct CertificateRejection {
     /// - Parameters:
     ///   - peer: `the server example.com`, `the client`.
     ///   - serverName: the expected name.
-    func error(peer: String, serverName: String?) -> TLSError {
+    ///   - trustPlace: where an operator adds a trusted certificate.
+    func error(peer: String, serverName: String?, trustPlace: String) -> TLSError {
         let subject =
             depth == 0
             ? "the certificate of \(peer)"
@@ -44,7 +45,8 @@ struct CertificateRejection {
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
             return TLSError(
                 .unknownAuthority,
-                "the certificate of \(peer) is self-signed and not trusted here: add it to the CA file if it is right",
+                "the certificate of \(peer) is self-signed and not trusted here: add it to \(trustPlace) if it is "
+                    + "right",
                 blame: .remote)
         case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE,
@@ -52,8 +54,8 @@ struct CertificateRejection {
             return TLSError(
                 .unknownAuthority,
                 "the certificate of \(peer) comes from \(quoted(certificate?.issuerCommonName)), an authority that "
-                    + "is not "
-                    + "trusted here: add the authority's certificate to the CA file if it is right", blame: .remote)
+                    + "is not trusted here: add the authority's certificate to \(trustPlace) if it is right",
+                blame: .remote)
         case X509_V_ERR_INVALID_PURPOSE:
             return TLSError(
                 .wrongCertificateUsage, "\(subject) is not meant for this use: its extended key usage says otherwise",

@@ -7,6 +7,8 @@ struct FailedSession {
     var serverName: String?
     var protocols: [String]
     var rejection: CertificateRejection?
+    /// Where an operator adds a trusted certificate.
+    var trustPlace: String
     var wasAskedForCertificate: Bool
     var hasIdentity: Bool
     var isEstablished: Bool
@@ -43,7 +45,7 @@ struct FailedSession {
         }
         switch entry.reason {
         case SSL_R_CERTIFICATE_VERIFY_FAILED:
-            if let rejection { return rejection.error(peer: peer, serverName: serverName) }
+            if let rejection { return rejection.error(peer: peer, serverName: serverName, trustPlace: trustPlace) }
         case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
             return TLSError(.clientCertificateMissing, "the client sent no certificate", blame: .remote)
         case SSL_R_NO_APPLICATION_PROTOCOL:

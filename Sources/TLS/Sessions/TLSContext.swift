@@ -28,6 +28,9 @@ package final class TLSContext {
 
     let hasIdentity: Bool
 
+    /// Where an operator adds a trusted certificate.
+    let trustPlace: String
+
     /// Whether every certificate of the peer is accepted.
     let acceptsAnyCertificate: Bool
 
@@ -66,6 +69,7 @@ package final class TLSContext {
         unsafe protocolList = .allocate(capacity: list.count)
         _ = unsafe protocolList.initialize(from: list)
         hasIdentity = identity != nil
+        trustPlace = trust.place
         let isRequired = role == .server && requiresPeerCertificate == true
         acceptsAnyCertificate = isRequired && !trust.checksPeer
 

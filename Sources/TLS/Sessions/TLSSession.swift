@@ -215,8 +215,8 @@ package final class TLSSession {
     private func failed() -> FailedSession {
         FailedSession(
             role: context.role, serverName: serverName, protocols: context.protocols, rejection: rejection,
-            wasAskedForCertificate: wasAskedForCertificate, hasIdentity: context.hasIdentity,
-            isEstablished: isEstablished)
+            trustPlace: context.trustPlace, wasAskedForCertificate: wasAskedForCertificate,
+            hasIdentity: context.hasIdentity, isEstablished: isEstablished)
     }
 
     /// Stores and returns the failure in `status` (from `SSL_get_error`) and the error queue.

@@ -18,6 +18,12 @@ extension TLSContext {
             if case .none = self { false } else { true }
         }
 
+        /// Where an operator adds a certificate. OpenSSL reads `SSL_CERT_FILE`.
+        var place: String {
+            if case .system = self { return "a CA file, the file in SSL_CERT_FILE or the system's store" }
+            return "the CA file"
+        }
+
         /// Sets the authorities of an `SSL_CTX`; a server also sends their names to its clients (RFC 8446 section
         /// 4.2.4).
         func install(in context: OpaquePointer, role: Role) throws(TLSError) {

@@ -4,6 +4,7 @@ import Simulator
 import System
 import TLS
 import TestSupport
+import Testing
 
 /// The environment of one test's worker: private queues on a broker, a simulator in this process, a signing key, a
 /// folder for configurations.
@@ -192,5 +193,13 @@ final class Stage {
         let worker = try launch(settings)
         try worker.waitForLine("ready", within: .seconds(60))
         return worker
+    }
+}
+
+extension ChildProcess {
+    /// The address that the log of `harebell run` has.
+    func adminAddress() throws -> Substring {
+        let line = try waitForLine(.errors) { $0.contains("the admin server listens") }
+        return try #require(line.split(separator: " ").first { $0.hasPrefix("address=") }).dropFirst("address=".count)
     }
 }

@@ -12,9 +12,9 @@ package enum ForeignClient {
     }
 
     /// Starts one of them.
-    package static func start(_ script: String) throws -> ChildProcess {
+    package static func start(_ script: String, _ arguments: [String] = []) throws -> ChildProcess {
         let (python, path) = try program(script)
-        return try ChildProcess(python, [path])
+        return try ChildProcess(python, [path] + arguments)
     }
 
     private static func program(_ script: String) throws -> (python: String, path: String) {
