@@ -49,7 +49,7 @@ extension Dispatch {
             let notification = all[index]
             // The notifications of a fan-out share one payload: it is checked once.
             if checked.map({ !notification.isForPayload(of: all[$0]) }) ?? true {
-                finding = self.finding(in: notification, at: now)
+                finding = self.finding(in: notification, of: request, at: now)
             }
             checked = index
             let id = notificationID(notification.id, position: position, of: request, key: decoded.key)

@@ -6,7 +6,7 @@ import Logging
 /// Validates payloads against Apple's tables if the configuration enables it.
 extension Dispatch {
     /// The violations of Apple's tables in a payload; `nil` if there are none or validation is off.
-    mutating func finding(in notification: Notification, at now: Moment) -> String? {
+    mutating func finding(in notification: Notification, of request: InFlightRequest, at now: Moment) -> String? {
         guard settings.validation != .off, let isBroadcast = notification.isBroadcast else { return nil }
         let findings = PayloadCheck.findings(
             in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
@@ -16,10 +16,11 @@ extension Dispatch {
             let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
             log.warning(
                 "a payload does not keep to Apple's tables; it is sent all the same",
-                metadata: [
-                    "topic": "\(topic)", "finding": "\(findings.detailForLog)",
-                    "held_back": .stringConvertible(heldBack),
-                ])
+                metadata: request.delivery.traced(
+                    [
+                        "topic": "\(topic)", "finding": "\(findings.detailForLog)",
+                        "held_back": .stringConvertible(heldBack),
+                    ]))
         }
         return findings.detail
     }

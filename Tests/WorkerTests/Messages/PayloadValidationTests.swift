@@ -125,6 +125,7 @@ struct PayloadValidationTests {
             pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
         var dispatch = Dispatch(
             settings, apps: AppTable([app]), ActionQueue(), log: Logger(label: "test") { _ in lines }, seed: 1)
+        let trace = "0af7651916cd43dd8448eb211c80319c"
         var tag: UInt64 = 0
         func receive(at seconds: Int) {
             tag += 1
@@ -134,6 +135,7 @@ struct PayloadValidationTests {
             let now = Moment(
                 instant: Instant(nanoseconds: Int64(seconds) * 1_000_000_000), wall: WallTime(milliseconds: 0))
             let delivery = Delivery(epoch: 1, tag: tag, redelivered: false, queue: 0, storage: body, layout: layout)
+                .settingHeader("traceparent", to: Array("00-\(trace)-b7ad6b7169203331-01".utf8))
             guard case .request(let decoded) = settings.queues[0].decoder.decode(delivery, at: now.wall) else {
                 Issue.record("it is a request")
                 return
@@ -146,7 +148,8 @@ struct PayloadValidationTests {
         for line in lines.all {
             #expect(line.metadata["finding"]?.description == Self.finding)
             #expect(line.metadata["topic"]?.description == "com.example.app")
-            #expect(line.metadata.count == 3)
+            #expect(line.metadata["trace_id"]?.description == trace)
+            #expect(line.metadata.count == 4)
         }
         #expect(dispatch.counters[.payloadFindings] == 6)
     }
