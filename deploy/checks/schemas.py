@@ -1,11 +1,13 @@
 """Holds the schemas of docs/reference/schemas and the worker together, in both directions.
 
-schemas.py BROKER ASYNCAPI    BROKER has a worker with the queues push.requests and push.dead and an app com.example.app;
-                              ASYNCAPI is the document that the binary prints
-schemas.py --types            writes the types of the producers' examples
+schemas.py --worker BROKER KIND    BROKER has a worker with the queues push.requests and push.dead and an app
+                                   com.example.app; KIND says what a message holds: result, or results where the worker
+                                   has results.per: request
+schemas.py --interface ASYNCAPI    ASYNCAPI is the document that the binary prints
+schemas.py --types                 writes the types of the producers' examples
 
 - Requests, generated and damaged at random: a worker accepts exactly those that the schema accepts.
-- Each result and the headers of each dead letter are valid.
+- Each result, each array of results and the headers of each dead letter are valid.
 - The AsyncAPI document is valid, its references lead somewhere, and its examples are valid.
 - The types of the producers' examples are those of the schemas.
 """
@@ -27,10 +29,11 @@ TOKEN = "00fc13adff785122b4ad28809a342098"
 ABSENT = object()
 
 
-def load(name):
+def load(name, part=None):
+    """The schema of a file, or of one of its definitions."""
     schema = json.loads((FOLDER / f"{name}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema.Draft202012Validator({**schema["$defs"][part], "$defs": schema["$defs"]} if part else schema)
 
 
 def check(validator, instance, what):
@@ -128,8 +131,9 @@ def generated(source):
 
 
 def ask(broker, requests):
-    """Publishes the requests and returns the results of each, and the dead letters' headers."""
-    results = [[] for _ in requests]
+    """Publishes the requests and returns the bodies of each one's result messages, and the dead letters' headers."""
+    bodies = [[] for _ in requests]
+    counts = [0 for _ in requests]
     with pika.BlockingConnection(pika.URLParameters(broker)) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
@@ -145,10 +149,11 @@ def ask(broker, requests):
             if properties is None:
                 sys.exit(f"schemas: no result within 60 s for {[requests[index] for index in sorted(missing)][:3]}")
             index = int(properties.correlation_id)
-            results[index].append(json.loads(body))
+            bodies[index].append(json.loads(body))
+            counts[index] += properties.headers.get("harebell-results", 1)
             # The results of a fan-out have the position in their message ID.
             is_part = len(properties.message_id or "") > 36
-            if not is_part or len(results[index]) == len(requests[index]["device-tokens"]):
+            if not is_part or counts[index] == len(requests[index]["device-tokens"]):
                 missing.discard(index)
             if not missing:
                 break
@@ -157,36 +162,47 @@ def ask(broker, requests):
         while True:
             method, properties, _ = channel.basic_get("push.dead", auto_ack=True)
             if method is None:
-                return results, headers
+                return bodies, headers
             headers.append(properties.headers)
 
 
-def check_requests(broker):
+def check_requests(broker, kind):
     seed = random.randrange(2**32)
     source = random.Random(seed)
-    validator, result_schema, dead_letter_schema = load("request"), load("result"), load("dead-letter")
+    validator, dead_letter_schema = load("request"), load("dead-letter")
+    body_schemas = [load("result"), load("result", kind)]
     for example in validator.schema["examples"]:
         check(validator, example, "an example")
     requests = validator.schema["examples"] + [generated(source) for _ in range(REQUESTS)]
-    results, dead_letters = ask(broker, requests)
+    bodies, dead_letters = ask(broker, requests)
     counts = {True: 0, False: 0}
-    for request, answers in zip(requests, results):
+    outcomes = set()
+    lengths = set()
+    for request, answers in zip(requests, bodies):
         for answer in answers:
-            check(result_schema, answer, "a result")
+            for schema in body_schemas:
+                check(schema, answer, f"seed {seed}: the body of a message")
+        results = answers if kind == "result" else [result for answer in answers for result in answer]
         is_valid = validator.is_valid(request)
         counts[is_valid] += 1
-        is_accepted = all(answer["outcome"] != "invalid" for answer in answers)
+        is_accepted = all(result["outcome"] != "invalid" for result in results)
         if is_valid != is_accepted:
             sys.exit(
                 f"schemas: seed {seed}: the schema {'accepts' if is_valid else 'refuses'} and the worker does not: "
-                f"{json.dumps(request)[:2000]}: {[answer['detail'] for answer in answers]}")
+                f"{json.dumps(request)[:2000]}: {[result['detail'] for result in results]}")
+        # Nothing is retried here: an array has all results, in the order of the device tokens.
+        if kind == "results" and len(results) > 1:
+            pairs = zip(results, request["device-tokens"], strict=True)
+            if any(result["device-token"] not in (None, str(token).lower()) for result, token in pairs):
+                sys.exit(f"schemas: seed {seed}: not in the order of the request: {json.dumps(results)[:2000]}")
+        lengths.add(len(results))
+        outcomes.update(result["outcome"] for result in results)
     for headers in dead_letters:
         check(dead_letter_schema, headers, "the headers of a dead letter")
-    if min(counts.values()) < REQUESTS / 10 or not dead_letters:
+    if min(counts.values()) < REQUESTS / 10 or not dead_letters or max(lengths) < 5:
         sys.exit(f"schemas: seed {seed}: the requests are too much alike: {counts}, {len(dead_letters)} dead letters")
-    outcomes = {answer["outcome"] for answers in results for answer in answers}
-    print(f"schemas: {counts[True]} valid and {counts[False]} invalid requests, outcomes {', '.join(sorted(outcomes))}, "
-          f"{len(dead_letters)} dead letters")
+    print(f"schemas: a message has the {kind}: {counts[True]} valid and {counts[False]} invalid requests, "
+          f"outcomes {', '.join(sorted(outcomes))}, {len(dead_letters)} dead letters")
 
 
 # The interface
@@ -255,17 +271,29 @@ def structure(kind, schema, root, indent):
 
 def types():
     text = "// Made from docs/reference/schemas by deploy/checks/schemas.py --types.\n"
-    for name in ("request", "result"):
-        schema = load(name).schema
-        text += f"\n/** {schema['description']} */\nexport interface {schema['title']} {structure('object', schema, schema, '')}\n"
+    for validator in (load("request"), load("result", "result"), load("result", "results")):
+        schema = validator.schema
+        text += f"\n/** {schema['description']} */\n"
+        if schema["type"] == "object":
+            text += f"export interface {schema['title']} {structure('object', schema, schema, '')}\n"
+        else:
+            # Of the elements only the name, as they are an interface of their own.
+            element = schema["$defs"][schema["items"]["$ref"].split("/")[-1]]["title"]
+            text += f"export type {schema['title']} = Array<{element}>\n"
     return text
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--types"]:
-        TYPES.write_text(types())
-        sys.exit()
-    if TYPES.read_text() != types():
-        sys.exit(f"schemas: {TYPES} is not what the schemas say: python3 deploy/checks/schemas.py --types")
-    check_asyncapi(sys.argv[2])
-    check_requests(sys.argv[1])
+    match sys.argv[1:]:
+        case ["--types"]:
+            TYPES.write_text(types())
+        case ["--interface", document]:
+            for example in load("result").schema["examples"]:
+                check(load("result"), example, "an example of results")
+            if TYPES.read_text() != types():
+                sys.exit(f"schemas: {TYPES} is not what the schemas say: python3 deploy/checks/schemas.py --types")
+            check_asyncapi(document)
+        case ["--worker", broker, kind]:
+            check_requests(broker, kind)
+        case _:
+            sys.exit(__doc__)

@@ -26,6 +26,7 @@ struct SchemaCommand: ParsableCommand {
                 let name = document.rawValue
                 let place = "#/components/schemas/\(name)/schema"
                 text = text.replacing("\"\(name).schema.json\"", with: "\"\(place)\"")
+                    .replacing("\"\(name).schema.json#/", with: "\"\(place)/")
                 // References within an inlined schema are relative to the enclosing document.
                 let schema = document.text.replacing("\"#/$defs/", with: "\"\(place)/$defs/")
                     .replacing(#/ *"\$(id|schema)": "[^"]*",\n/#, with: "")

@@ -30,7 +30,7 @@ export interface HarebellRequest {
   'channel'?: Record<string, unknown> | null
 }
 
-/** The body of a result: one for each notification of a request. */
+/** A result: one for each notification of a request. */
 export interface HarebellResult {
   /** Stays the same through redeliveries, retries and replays. null where the request could not be read so far. */
   'apns-id': string | null
@@ -69,3 +69,6 @@ export interface HarebellResult {
     'channels': unknown
   }
 }
+
+/** The results of a request in one message (results.per: request), in the order of device-tokens; after a retry the new ones only. */
+export type HarebellResults = Array<HarebellResult>
