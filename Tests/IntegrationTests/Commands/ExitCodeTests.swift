@@ -15,14 +15,16 @@ extension ProcessTests {
 
         /// A configuration whose broker has no listener.
         private func configuration(
-            scheme: String = "amqp", host: String = "127.0.0.1", admin: String = "null", _ broker: String = ""
+            scheme: String = "amqp", host: String = "127.0.0.1", admin: String = "null", queue: String = "",
+            more: String = "", _ broker: String = ""
         ) throws -> String {
             let key = try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
             return try directory.write(
                 """
                 broker: { endpoints: ["\(scheme)://\(host):1/%2f"], \(broker) }
-                queues: [{ name: none }]
+                queues: [{ name: none, \(queue) }]
                 admin: \(admin)
+                \(more)
                 apps:
                   - topic: com.example.app
                     token: { key_file: \(key), key_id: LEDGER1234, team_id: TEAM123456 }
@@ -51,6 +53,22 @@ extension ProcessTests {
                 #expect(try process.waitForExit() == .exited(78), "\(arguments): \(process.report)")
                 #expect(process.report.contains(nowhere), "\(arguments): \(process.report)")
                 #expect(process.report.contains("No such file or directory"), "\(arguments): \(process.report)")
+            }
+        }
+
+        @Test(
+            "a wrong pace or grouping of results is 78 and names its place",
+            arguments: [
+                ("rate_limit: { per_second: 0, burst: 1 }", "", ":2:50: queues[0].rate_limit.per_second: 0 is out of"),
+                ("rate_limit: { per_second: 5 }", "", ":2:36: queues[0].rate_limit.burst is missing"),
+                ("", "results: { per: batch }", ":4:17: results.per: \"batch\" is not one of notification, request"),
+            ])
+        func wrongSettings(queue: String, line: String, message: String) throws {
+            let file = try configuration(queue: queue, more: line)
+            for command in ["run", "check"] {
+                let process = try ChildProcess(binary, [command, "--config", file])
+                #expect(try process.waitForExit() == .exited(78), "\(command): \(process.report)")
+                #expect(process.report.contains(file + message), "\(command): \(process.report)")
             }
         }
 
