@@ -357,7 +357,7 @@ struct MetricsPageTests {
 }
 
 extension PrometheusPage {
-    fileprivate init(_ observation: Observation) throws {
+    init(_ observation: Observation) throws {
         try self.init(String(decoding: MetricsPage.render(observation), as: UTF8.self))
     }
 }
