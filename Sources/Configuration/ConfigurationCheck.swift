@@ -57,7 +57,30 @@ private struct ConfigurationCheck {
         if let certificate = path("broker.tls.certificate_file"), let key = path("broker.tls.private_key_file") {
             _ = checkPair(certificate, key, at: "broker.tls")
         }
+        checkAccessToken()
     }
+
+    /// Checks whether the broker's password is an access token that has expired, or expires before a worker is likely
+    /// to have started.
+    private mutating func checkAccessToken() {
+        let setting = "broker.password_file"
+        // An unreadable file is reported with the other secrets.
+        guard let path = path(setting), let content = try? ConfigurationFiles.read(path.path),
+            let expires = try? AccessToken(ConfigurationFiles.secret(content))?.expires
+        else { return }
+        let seconds = (expires.milliseconds - now.milliseconds) / 1000
+        let advice = "write a new token to \(values.shown(setting))"
+        if expires <= now {
+            report(.warning, setting, "the access token expired on \(expires.inUTC): \(advice)")
+        } else if seconds < Self.shortTokenTime {
+            report(
+                .warning, setting,
+                "the access token expires in \(seconds) s, on \(expires.inUTC): \(advice), and keep it renewed")
+        }
+    }
+
+    /// In seconds.
+    private static let shortTokenTime = 300
 
     /// Checks that the secret files outside of apps are readable.
     mutating func checkSecrets() {
