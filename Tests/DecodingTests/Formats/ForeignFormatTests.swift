@@ -61,6 +61,36 @@ struct ForeignFormatTests {
         #expect(failure == RequestFields.badCount(501) && failure.limit == .tokens)
     }
 
+    @Test("The header not-before is the time of a message in a format without one")
+    func notBefore() throws {
+        let formats: Set = ["fcm-v1", "gorush", "node-apn", "pushy", "rpush", "sns"]
+        var seen: Set<String> = []
+        for sample in ForeignSamples.all where formats.contains(sample.message.decoder) {
+            var message = sample.message
+            #expect(try message.request().notBefore == nil, "\(sample.name)")
+            message.headers.append(("not-before", .integer(1_790_000_060)))
+            #expect(try message.request().notBefore == 1_790_000_060, "\(sample.name)")
+            seen.insert(message.decoder)
+        }
+        #expect(seen == formats)
+    }
+
+    @Test("The time of a message with several entries is the latest of them", arguments: [[5, nil, 9, 7], [nil, 9]])
+    func latestOfSeveral(times: [Int64?]) throws {
+        var batch = RequestBatch("requests")
+        for time in times {
+            let member = time.map { ",\"not-before\":\($0)" } ?? ""
+            let entry = "{\"device-token\":\"\(Self.token)\",\"payload\":{\"aps\":{\"badge\":1}}\(member)}"
+            try batch.add { () throws(DecodingFailure) in try APNsJSONDecoder.request(ArraySlice(entry.utf8)) }
+        }
+        try batch.add { () throws(DecodingFailure) in throw DecodingFailure("wrong") }
+        guard case .request(let request) = batch.decoded(else: "none") else {
+            Issue.record("expected a request")
+            return
+        }
+        #expect(request.notBefore == 9 && request.count == times.count + 1)
+    }
+
     @Test("A wrong entry affects only itself, and a wrong token only itself in its entry")
     func entries() throws {
         let good = #"{"tokens":["\#(Self.token)","x"],"platform":1,"message":"a","notif_id":"one"}"#

@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Operations
 import Pipeline
 import SimulatedWorld
 import TestSupport
@@ -48,15 +49,19 @@ struct NotBeforeTests {
 
     @Test(
         "A request waits in the longest retry queues that end in time, and is sent on time as a first attempt",
-        arguments: [(3, 1), (7, 2), (1031, 5), (3 * 86_400 + 1, 73)] as [(after: Int64, hops: UInt64)])
+        arguments: [(3, 1), (7, 2), (1031, 5), (72 * 360 + 1, 73)] as [(after: Int64, hops: UInt64)])
     func waits(after: Int64, hops: UInt64) throws {
-        let world = try Self.world()
+        // A tenth of the default delays for the longest wait: each hour costs real time for heartbeats.
+        let isLong = after > 3600
+        let world = try Self.world {
+            if isLong { $0.retry.delays = [.seconds(90), .seconds(180), .seconds(360)] }
+        }
         try world.request(Self.body(after: after), id: "m1")
         #expect((0..<0.5).contains(try Self.sentAfter(world, atMost: after + 10) - Double(after)))
         let results = world.published(in: "push.results")
         #expect(results.map(\.outcome) == ["accepted"])
         #expect(results[0].body.contains("\"attempts\":1,"))
-        // A queue for each hour, then shorter ones; the last seconds pass in the worker.
+        // As often as possible in the longest queue, then shorter ones; the last seconds pass in the worker.
         #expect(world.worker?.counters[.deferred] == hops)
     }
 
@@ -83,6 +88,23 @@ struct NotBeforeTests {
     }
 
     @Test(
+        "The AMQP expiration counts from the timestamp, for a request that waits too",
+        arguments: [(-5, "14000", false), (-5, "16000", true), (0, "9000", false), (0, "11000", true)])
+    func expirationFromTimestamp(timestamp: Int64, expiration: String, isSent: Bool) throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: 10), id: "m1") {
+            $0.timestamp = UInt64(Self.start + timestamp)
+            $0.expiration = Array(expiration.utf8)
+        }
+        if isSent {
+            #expect((10..<10.9).contains(try Self.sentAfter(world, atMost: 20)))
+        } else {
+            #expect(world.isQuiet && world.sent == 0)
+        }
+        #expect(world.published(in: "push.results").map(\.outcome) == [isSent ? "accepted" : "expired"])
+    }
+
+    @Test(
         "A request that expires later, or permits one attempt, is sent at its time",
         arguments: [(11, nil), (0, nil), (nil, "11000"), (10, nil)] as [(apns: Int64?, amqp: String?)])
     func expiresLater(apns: Int64?, amqp: String?) throws {
@@ -105,7 +127,7 @@ struct NotBeforeTests {
         #expect(outcomes.sorted() == ["accepted", "accepted", "invalid"])
     }
 
-    @Test("A time in the past, as in a replay, causes no wait", arguments: [0, -1, -86_400])
+    @Test("A time in the past, as in a replay, causes no wait", arguments: [0, -1, -86_400, -start])
     func past(after: Int64) throws {
         let world = try Self.world()
         try world.request(Self.body(after: after), id: "m1")
@@ -123,17 +145,53 @@ struct NotBeforeTests {
         #expect(world.published(in: "push.results").count == 1 && world.parked.count == 1)
     }
 
+    @Test("The replay of a dead letter waits again if its time has not come")
+    func replay() throws {
+        let world = try Self.world()
+        try world.request(Self.body(after: 30 * 86_400 + 30), id: "m1")
+        #expect(world.published(in: "push.dead").count == 1 && world.parked.isEmpty)
+        world.pass(.seconds(60))
+        let address = BrokerAddress(endpoint: World.broker)
+        let run = DeadLetterRun(
+            .replay(to: .origin(among: ["push.requests"])), .init(queue: "push.dead"),
+            reader: RequestReader(world.configuration), id: "run", at: world.network.now
+        ) { role in
+            AMQPConnection(
+                configuration: AMQPConfiguration(address: address, role: role), addresses: [address],
+                network: world.network, random: SplitMix64(seed: 1))
+        }
+        #expect(world.finish(run) && run.end == .complete)
+        #expect(world.published(in: "push.dead").isEmpty && world.broker.messages(in: "push.requests").isEmpty)
+        #expect(world.parked.count == 1 && world.sent == 0)
+        // The result is that of the first time.
+        #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
+        world.pass(.seconds(3600))
+        #expect(world.parked.count == 1 && world.worker?.counters[.deferred] == 2)
+    }
+
+    @Test("A message of another format waits for the time in its header", arguments: [10, -1])
+    func otherFormat(after: Int64) throws {
+        let world = try Self.world { $0.queues[0].decoder = "gorush" }
+        let tokens = "\"tokens\":[\"\(Self.token("7"))\"]"
+        let entry = "{\(tokens),\"platform\":1,\"topic\":\"com.example.app\",\"message\":\"a\"}"
+        try world.request("{\"notifications\":[\(entry)]}", id: "m1") {
+            $0.headers = ["not-before": .int64(Self.start + after)]
+        }
+        #expect(world.sent == (after < 0 ? 1 : 0))
+        #expect((max(0, Double(after))..<10.5).contains(try Self.sentAfter(world, atMost: 20)))
+    }
+
     @Test("The worker's clock decides, even if it is set back after the request was taken")
     func clockSkew() throws {
         let world = try Self.world()
         world.clockError = .seconds(60)
         try world.request(Self.body(after: 100), id: "m1")
         #expect((40..<40.5).contains(try Self.sentAfter(world, atMost: 100)))
-        try world.request(Self.body(after: 86_400), id: "m2")
+        try world.request(Self.body(after: 8640), id: "m2")
         try world.request(Self.body(after: 30 * 86_400), id: "m3")
         // By less than the hour that APNs grants provider tokens.
         world.clockError = .seconds(-1800)
-        #expect(world.pass(atMost: .seconds(86_400 + 2000)) { world.sent == 2 })
+        #expect(world.pass(atMost: .seconds(8640 + 2000)) { world.sent == 2 })
         #expect(world.pass(atMost: .seconds(1)) { world.published(in: "push.results").count == 2 })
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
         // More than 30 days ahead by the new clock, which is not checked again.
