@@ -14,8 +14,8 @@ struct ChannelsCommand: ParsableCommand {
         commandName: "channels",
         abstract: "Creates, lists, shows and deletes an app's broadcast channels.",
         discussion: """
-            Exit code 0 if APNs did it, 65 if it refused, 69 if there is no answer. Channels belong to one app in one \
-            environment, which has at most 10000 of them.
+            Exit code 0 if APNs did it, 65 if APNs refused it, 69 without a response. Channels belong to one app in \
+            one environment, which has at most 10000 of them.
             """,
         subcommands: [Create.self, List.self, Show.self, Delete.self])
 
@@ -23,15 +23,14 @@ struct ChannelsCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Creates a channel and prints its ID.",
             discussion: """
-                It is asked for once: if the answer is lost, nobody knows whether there is a new channel. List the \
-                channels then.
+                The request is sent once. If the response is lost, the channel may exist: list the channels.
                 """)
 
         @OptionGroup var app: ChannelOptions
 
         @Option(
             help: ArgumentHelp(
-                "What it keeps for devices that are away: none (0) or the latest message (1). It stays so.",
+                "Messages stored for offline devices: none (0) or the latest one (1). Cannot be changed later.",
                 valueName: "policy"))
         var messageStoragePolicy: MessageStoragePolicy
 
@@ -58,7 +57,7 @@ struct ChannelsCommand: ParsableCommand {
     }
 
     struct Show: ConfiguredCommand {
-        static let configuration = CommandConfiguration(abstract: "Says what a channel keeps.")
+        static let configuration = CommandConfiguration(abstract: "Shows a channel's storage policy.")
 
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID
@@ -73,8 +72,8 @@ struct ChannelsCommand: ParsableCommand {
 
     struct Delete: ConfiguredCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Deletes a channel for good.",
-            discussion: "Its ID never comes back; what APNs keeps for it may still be delivered.")
+            abstract: "Deletes a channel permanently.",
+            discussion: "The ID is never used again. Messages that APNs stored may still be delivered.")
 
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID
@@ -114,7 +113,9 @@ struct ChannelOptions: ParsableArguments {
         }
         try runner.run(exchange)
         for alarm in exchange.alarms { complain("\(alarm)") }
-        guard let report = exchange.report(about: operation) else { preconditionFailure("what is finished has an end") }
+        guard let report = exchange.report(about: operation) else {
+            preconditionFailure("a finished operation has an end")
+        }
         return ChannelResult(operation: operation, id: id, report: report)
     }
 }

@@ -10,20 +10,19 @@ import System
 struct CheckCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Validates the configuration file, its keys and its certificates, and the way to broker and APNs.",
+        abstract: "Validates the configuration file, keys and certificates, and the connections to broker and APNs.",
         discussion: """
-            Every problem is told with file:line:column, all of them in one run; then what each app's key or \
-            certificate is good for. With --connect it also looks at every broker and every service of APNs that the \
-            file names, as a worker would meet them: nothing is changed there, no message is taken and nobody is \
-            notified.
+            Reports every problem with file:line:column in one run, and what each app's key or certificate permits. \
+            With --connect it also connects to every broker and every APNs service in the file, as a worker does. It \
+            changes nothing, consumes no message and notifies no device.
 
-            Exit code 78 if something has to be changed, 69 if all that is wrong may pass by itself: a peer that is \
-            down, or the way to it.
+            Exit code 78 if something has to be changed, 69 if every problem may be temporary: a peer that is down or \
+            cannot be reached.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Flag(help: "Look at the brokers and at APNs, too.")
+    @Flag(help: "Check the brokers and APNs, too.")
     var connect = false
 
     @Flag(help: "One JSON object instead of lines.")

@@ -4,9 +4,9 @@ import Decoding
 
 struct ConfigCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Shows what the configuration file may say.")
+        commandName: "config", abstract: "Shows the configuration file's keys.")
 
-    @Flag(help: "Print every key with its type, default, range and one sentence.")
+    @Flag(help: "Print every key with its type, default, range and description.")
     var reference = false
 
     @Flag(help: "With --reference: one JSON object instead of lines.")

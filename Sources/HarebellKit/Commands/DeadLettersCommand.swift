@@ -3,14 +3,13 @@ import ArgumentParser
 struct DeadLettersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead-letters",
-        abstract: "Looks at dead letters, sends them back, discards, saves and restores them.",
+        abstract: "Lists, shows, replays, discards, exports and imports dead letters.",
         discussion: """
-            Looking holds messages unacknowledged for a moment and gives them back in their order; on a quorum queue \
-            it counts as a delivery. Whatever takes messages out of the queue has it for itself: the lock is a queue \
-            named QUEUE.replay.lock.
+            Reading holds messages unacknowledged for a moment and returns them in order; on a quorum queue this \
+            counts as a delivery. Commands that remove messages hold a lock: a queue named QUEUE.replay.lock.
 
-            Exit code 65 if something was refused or the run ended early, 69 if the broker is not there or another \
-            run has the lock.
+            Exit code 65 if something was refused or the run ended early, 69 if the broker is not available or another \
+            run holds the lock.
             """,
         subcommands: [
             DeadLettersList.self, DeadLettersShow.self, DeadLettersReplay.self, DeadLettersDiscard.self,

@@ -10,16 +10,16 @@ import TLS
 struct DecodeCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "decode",
-        abstract: "Shows what a message would become. Nothing is sent.",
+        abstract: "Shows what a message decodes to, without sending it.",
         discussion: """
-            The file is the body of a message; its headers and properties are options. The decoder is a format's \
-            name, or the name of one in the configuration file. With a configuration it shows which app a worker \
-            would choose, with the whole topic.
+            The file is the body of a message; its headers and properties are options. The decoder is a format or an \
+            entry of the configuration file. With a configuration, the output has the app that a worker would choose, \
+            with the full topic.
 
-            Exit code 0 for what would be sent, ignored or put off, 65 for what would be refused.
+            Exit code 0 if the message would be sent, ignored or deferred, 65 if it would be refused.
             """)
 
-    @Option(help: "A format, such as gorush, or a name in the configuration's decoders; the queue's if missing.")
+    @Option(help: "A format, such as gorush, or a name in the configuration's decoders. Default: the queue's.")
     var decoder: String?
 
     @Option(help: ArgumentHelp("The message's body; - reads standard input.", valueName: "file"))
@@ -28,7 +28,7 @@ struct DecodeCommand: ConfiguredCommand {
     @Option(
         name: .customLong("header"),
         help: ArgumentHelp(
-            "An AMQP header with text, or with an integer, true or false as name:=value.", valueName: "name=value"))
+            "An AMQP header as name=text, or name:=value for an integer, true or false.", valueName: "name=value"))
     var headers: [String] = []
 
     @Option(
@@ -39,7 +39,7 @@ struct DecodeCommand: ConfiguredCommand {
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: "The queue that it would come from: the apns-id depends on its name. The first one if missing.")
+    @Option(help: "The message's queue: the apns-id depends on its name. Default: the first one.")
     var queue: String?
 
     @Flag(help: "One JSON object instead of lines.")

@@ -9,34 +9,34 @@ import Runtime
 struct LoadCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "load",
-        abstract: "Publishes a load, collects the replies, prints throughput, latencies, losses and duplicates.",
+        abstract: "Publishes test requests, collects the results, prints throughput, latencies, losses and duplicates.",
         discussion: """
-            Each message carries reply_to, a queue of this run's own. The run survives a restart of the broker and of \
-            the worker; what comes back twice is counted as a duplicate, and a reply to nothing that was published as \
-            a stranger. Exit code 65 if a message was not answered.
+            Each message has a reply_to queue of this run. The run survives restarts of the broker and of the worker. \
+            A second result for a message counts as a duplicate, a result for an unknown message as a stranger. Exit \
+            code 65 if a message has no result.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: "The queue to publish to; needed where several are configured.")
+    @Option(help: "The queue to publish to; required if several are configured.")
     var queue: String?
 
-    @Option(help: "How many messages.")
+    @Option(help: "The number of messages.")
     var count: Int
 
-    @Option(help: "Messages per second; as fast as the broker takes them if missing.")
+    @Option(help: "Messages per second. Default: as fast as the broker accepts them.")
     var rate: Int?
 
-    @Option(help: "The topic of the messages; the first app's if missing.")
+    @Option(help: "The topic of the messages. Default: the first app's.")
     var topic: String?
 
     @Option(help: "accepted, or varied: a mix with dead and bad tokens and broken messages.")
     var mix = "accepted"
 
-    @Option(help: "Bytes of filling in each alert.")
+    @Option(help: "Bytes of padding in each alert.")
     var bodySize = 32
 
-    @Option(help: "How many seconds without a reply end the run.")
+    @Option(help: "Seconds without a result that end the run.")
     var patience = 30
 
     @Flag(help: "One JSON object instead of a table.")

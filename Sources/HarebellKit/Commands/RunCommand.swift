@@ -11,10 +11,11 @@ struct RunCommand: ConfiguredCommand {
         commandName: "run",
         abstract: "Runs the worker.",
         discussion: """
-            Prints one line, ready, when every queue is being consumed. SIGTERM and SIGINT drain: consuming stops, \
-            what is in flight is finished, confirmed and acknowledged. A second signal stops at once; nothing is lost \
-            by that either, but more may be sent twice. SIGHUP reads the file again, with its keys and certificates: \
-            what changed gets new connections first, then the old ones drain; a file that is wrong changes nothing.
+            Prints one line, ready, when every queue is being consumed. On SIGTERM or SIGINT the worker drains: it \
+            stops consuming, then finishes, confirms and acknowledges the requests in flight. A second signal stops it \
+            at once: no request is lost, but more notifications may be sent twice. SIGHUP reloads the file, its keys \
+            and certificates: the worker opens new connections for what changed, then drains the old ones. An invalid \
+            file changes nothing.
             """)
 
     @OptionGroup var configuration: ConfigurationOption

@@ -12,22 +12,22 @@ import TLS
 struct SendCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Sends one notification straight to APNs, or through a queue, and prints its result.",
+        abstract: "Sends one notification directly to APNs, or through a queue, and prints its result.",
         discussion: """
             harebell send --device-token 00fc… --title Hello --body World
 
-            The result is the same JSON that a request from a queue is answered with; on a terminal it is laid out. \
-            What a worker would not send is not sent either, and says why.
+            Prints the JSON result that a worker would publish; on a terminal, as a table. An invalid notification is \
+            not sent, and the result gives the reason.
 
-            Exit code 0 if APNs accepted it, 65 if it was refused, for whatever reason, 69 if it was not delivered.
+            Exit code 0 if APNs accepted it, 65 if it was refused, 69 if it was not delivered.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: ArgumentHelp("Whom it is for, in hexadecimal digits.", valueName: "token"))
+    @Option(help: ArgumentHelp("The device token, in hexadecimal digits.", valueName: "token"))
     var deviceToken: String?
 
-    @Option(help: ArgumentHelp("A channel instead of a device: a broadcast.", valueName: "id"))
+    @Option(help: ArgumentHelp("The channel for a broadcast, in base64.", valueName: "id"))
     var channel: String?
 
     @Option(help: ArgumentHelp("The payload; - reads standard input.", valueName: "file"))
@@ -37,39 +37,39 @@ struct SendCommand: ConfiguredCommand {
 
     @OptionGroup var app: AppOption
 
-    @Option(help: "One of Apple's push types; told from the payload where that is certain.")
+    @Option(help: "One of Apple's push types. Default: derived from an unambiguous payload.")
     var pushType: String?
 
-    @Option(help: "10, 5 or 1.")
+    @Option(help: "The priority: 10, 5 or 1.")
     var priority: Int64?
 
     @Option(
-        help: ArgumentHelp("Until when it is worth delivering; 0 for now or never.", valueName: "seconds since 1970"))
+        help: ArgumentHelp("Expiration; 0 for a single delivery attempt.", valueName: "seconds since 1970"))
     var expiration: Int64?
 
-    @Option(help: "At most 64 bytes; the same again replaces what the device shows.")
+    @Option(help: "At most 64 bytes; replaces the earlier notification with this ID.")
     var collapseId: String?
 
-    @Option(help: ArgumentHelp("The apns-id; a new one if missing.", valueName: "UUID"))
+    @Option(help: ArgumentHelp("The apns-id. Default: a new one.", valueName: "UUID"))
     var id: String?
 
-    @Option(help: "Through this queue and a worker, instead of straight to APNs.")
+    @Option(help: "Send through this queue and a worker, not directly to APNs.")
     var queue: String?
 
     @Option(
-        help: "How many seconds to wait for the result: 60 with --queue, else what connecting and answering may take.")
+        help: "Seconds to wait for the result. Default: 60 with --queue, else the time limits of the configuration.")
     var timeout: Int?
 
-    @Flag(help: "The JSON, on a terminal too.")
+    @Flag(help: "Print JSON on a terminal, too.")
     var json = false
 
     func validate() throws {
         guard (deviceToken == nil) != (channel == nil) else {
-            throw ValidationError("one of --device-token and --channel is needed, and only one")
+            throw ValidationError("expected either --device-token or --channel")
         }
         guard (payload == nil) != (alert.payload == nil) else {
             throw ValidationError(
-                "either --payload or --title, --subtitle, --body, --badge and --sound say what to send")
+                "expected either --payload or --title, --subtitle, --body, --badge and --sound")
         }
         guard timeout.map((1...86400).contains) ?? true else { throw ValidationError("--timeout is 1 to 86400") }
     }
@@ -122,7 +122,7 @@ struct SendCommand: ConfiguredCommand {
         }
         try runner.run(notification)
         for alarm in notification.alarms { complain("\(alarm)") }
-        guard let result = notification.result else { preconditionFailure("what is over has a result") }
+        guard let result = notification.result else { preconditionFailure("a finished run has a result") }
         return result
     }
 
@@ -147,7 +147,7 @@ struct SendCommand: ConfiguredCommand {
         case .failed(let text):
             complain(text)
             throw Status.unavailable
-        case nil: preconditionFailure("what is over has an end")
+        case nil: preconditionFailure("a finished run has an end")
         }
     }
 }

@@ -13,26 +13,26 @@ import TLS
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Runs an APNs that validates as strictly as Apple's text and misbehaves on demand.",
+        abstract: "Runs a simulated APNs that validates as strictly as Apple documents and injects faults on demand.",
         discussion: """
-            Prints one line, ready, when it listens. Device tokens that begin with certain words (dead…, bad0…) have \
-            outcomes of their own without any script. SIGTERM and SIGINT end it and print what it has seen.
+            Prints one line, ready, when it listens. Device tokens with certain prefixes (dead…, bad0…) have fixed \
+            outcomes without a script. On SIGTERM or SIGINT it prints its statistics and exits.
             """)
 
     @Option(help: "The port to listen on; 0 takes a free one and prints it.")
     var port: UInt16
 
-    @Option(help: "A port for channel management alone, as Apple has it; without it --port manages channels, too.")
+    @Option(help: "A separate port for channel management, as Apple has; without it --port manages channels, too.")
     var managementPort: UInt16?
 
     @Option(help: "The numeric address to listen on.")
     var address = "127.0.0.1"
 
     @Option(
-        help: ArgumentHelp("Where to write the certificate authority that clients have to trust.", valueName: "file"))
+        help: ArgumentHelp("Where to write the certificate authority that clients must trust.", valueName: "file"))
     var caFile: String?
 
-    @Option(help: ArgumentHelp("A certificate of your own instead of one made for localhost.", valueName: "file"))
+    @Option(help: ArgumentHelp("A server certificate instead of one generated for localhost.", valueName: "file"))
     var certificate: String?
 
     @Option(help: ArgumentHelp("The private key of that certificate.", valueName: "file"))
@@ -49,11 +49,11 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The authority (PEM) of client certificates, which then may take the place of provider tokens.",
+            "The authority (PEM) of client certificates, which may then replace provider tokens.",
             valueName: "file"))
     var clientCa: String?
 
-    @Option(help: ArgumentHelp("How to misbehave, see docs/start/simulator.md.", valueName: "file"))
+    @Option(help: ArgumentHelp("A fault script, see docs/start/simulator.md.", valueName: "file"))
     var script: String?
 
     @Option(help: "production or development.")
@@ -71,7 +71,7 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "What is logged to standard error: requests, refusals or none.")
     var log = RequestLog.requests
 
-    @Flag(help: "What it has seen as one JSON object.")
+    @Flag(help: "Print the statistics as one JSON object.")
     var json = false
 
     enum RequestLog: String, ExpressibleByArgument {

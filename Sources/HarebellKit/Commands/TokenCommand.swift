@@ -12,7 +12,7 @@ struct TokenCommand: ConfiguredCommand {
         commandName: "token",
         abstract: "Prints a fresh provider token.",
         discussion: """
-            For trying out a request by hand: curl --http2 -H "authorization: bearer $(harebell token …)" …
+            To send a request by hand: curl --http2 -H "authorization: bearer $(harebell token …)" …
 
             APNs refuses a key whose tokens are renewed more often than every 20 minutes: do not call this in a loop.
             """)

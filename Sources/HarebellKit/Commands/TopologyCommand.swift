@@ -11,25 +11,25 @@ struct TopologyCommand: ConfiguredCommand {
         commandName: "topology",
         abstract: "Prints, declares or compares every queue and binding that the configuration needs.",
         discussion: """
-            Nothing else in Harebell declares a queue. Declaring what exists already with the same arguments changes \
-            nothing; with other arguments the broker refuses, says the difference, and the queue stays as it is.
+            No other command declares these queues. Declaring an existing queue with the same arguments changes \
+            nothing. With other arguments the broker refuses and reports the difference, and the queue stays as it is.
 
-            --probe sends a message through a likeness of each retry queue and waits until it comes out again: no \
-            request queue and no worker sees it.
+            --probe sends a message through a copy of each retry queue and waits until it returns. It does not use the \
+            request queues or a worker.
 
-            Exit code 65 if the broker refused a declaration, 69 if it cannot be used, and 78 if --compare found \
-            something missing or different, or --probe a message that did not come out in its time.
+            Exit code 65 if the broker refused a declaration, 69 if the broker is not available, 78 if --compare found \
+            something missing or different, or if a message of --probe did not return in time.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Flag(help: "Declare it on the broker.")
+    @Flag(help: "Declare the topology on the broker.")
     var apply = false
 
-    @Flag(help: "Compare it with what the broker has, and change nothing.")
+    @Flag(help: "Compare the topology with the broker, without changes.")
     var compare = false
 
-    @Flag(help: "Send a message through a likeness of each retry queue.")
+    @Flag(help: "Send a message through a copy of each retry queue.")
     var probe = false
 
     @Option(help: ArgumentHelp("The longest delay that --probe waits for.", valueName: "seconds"))

@@ -12,13 +12,13 @@ import System
 struct DeadLetterOptions: ParsableArguments {
     @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: "The dead-letter queue; the one that the configuration names if missing.")
+    @Option(help: "The dead-letter queue. Default: the configuration's.")
     var queue: String?
 
-    @Option(help: "APNs's reason or the broker's (rejected, expired, maxlen, delivery_limit); may be repeated.")
+    @Option(help: "The reason of APNs or the broker (rejected, expired, maxlen, delivery_limit); may be repeated.")
     var reason: [String] = []
 
-    @Option(help: "The outcome that its result had; may be repeated.")
+    @Option(help: "The outcome of the result; may be repeated.")
     var outcome: [String] = []
 
     @Option(help: ArgumentHelp("The app's topic.", valueName: "topic"))
@@ -33,10 +33,10 @@ struct DeadLetterOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Failed before this time.", valueName: "time"))
     var until: String?
 
-    @Option(help: ArgumentHelp("The queue that it was in before.", valueName: "queue"))
+    @Option(help: ArgumentHelp("The queue that it came from.", valueName: "queue"))
     var origin: String?
 
-    @Option(help: ArgumentHelp("At most so many, the oldest first.", valueName: "count"))
+    @Option(help: ArgumentHelp("The maximum number, the oldest first.", valueName: "count"))
     var limit: Int?
 
     @Flag(help: "One JSON object instead of a table.")

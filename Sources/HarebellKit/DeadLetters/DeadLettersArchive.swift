@@ -10,18 +10,18 @@ import System
 struct DeadLettersExport: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Writes dead letters into a file, one JSON object a line.",
+        abstract: "Writes dead letters to a file, one JSON object per line.",
         discussion: """
-            The file has everything, device tokens and payloads too; only its owner may read it. With --discard a \
-            message is removed from the queue when its line is on the disk.
+            The file contains device tokens and payloads; only its owner may read it. With --discard, each message is \
+            removed from the queue after its line is on the disk.
             """)
 
     @OptionGroup var options: DeadLetterOptions
 
-    @Option(help: ArgumentHelp("A file that does not exist yet.", valueName: "file"))
+    @Option(help: ArgumentHelp("The new file, which must not exist.", valueName: "file"))
     var file: String
 
-    @Flag(help: "Remove from the queue what is in the file.")
+    @Flag(help: "Remove the exported messages from the queue.")
     var discard = false
 
     func run(_ registry: DecoderRegistry) throws {
@@ -89,24 +89,24 @@ struct DeadLettersExport: ConfiguredCommand {
 struct DeadLettersImport: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Publishes what a file from export has, each message confirmed.",
+        abstract: "Publishes the messages of an exported file, with confirms.",
         discussion: """
-            The whole file is checked first. It all goes to one queue: the dead letters, from where replay sends each \
-            back, or another one.
+            The whole file is checked first. All messages go to one queue: the dead-letter queue, from which replay \
+            sends each back, or another one.
             """)
 
     @OptionGroup var configuration: ConfigurationOption
 
-    @Option(help: ArgumentHelp("A file from export.", valueName: "file"))
+    @Option(help: ArgumentHelp("The exported file.", valueName: "file"))
     var file: String
 
-    @Option(help: ArgumentHelp("The queue; the dead-letter queue if missing.", valueName: "queue"))
+    @Option(help: ArgumentHelp("The target. Default: the dead-letter queue.", valueName: "queue"))
     var to: String?
 
-    @Option(help: "Messages per second; as fast as the broker takes them if missing.")
+    @Option(help: "Messages per second. Default: as fast as the broker accepts them.")
     var rate: Int?
 
-    @Flag(help: "Check the file, and change nothing.")
+    @Flag(help: "Check the file without publishing.")
     var dryRun = false
 
     @Flag(help: "One JSON object instead of a table.")

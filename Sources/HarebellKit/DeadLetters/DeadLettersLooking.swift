@@ -22,16 +22,16 @@ struct DeadLettersShow: ConfiguredCommand {
         commandName: "show",
         abstract: "Shows dead letters one by one.",
         discussion:
-            "Device tokens are shortened and bodies left out, unless --show-payloads or log.show_payloads says so.")
+            "Without --show-payloads or log.show_payloads, device tokens are shortened and bodies left out.")
 
     static let defaultLimit = 10
 
     @OptionGroup var options: DeadLetterOptions
 
-    @Option(help: "Only those with this apns-id or message id.")
+    @Option(help: "Only messages with this apns-id or message id.")
     var id: String?
 
-    @Flag(help: "With bodies and whole device tokens.")
+    @Flag(help: "Show bodies and full device tokens.")
     var showPayloads = false
 
     func run(_ registry: DecoderRegistry) throws {

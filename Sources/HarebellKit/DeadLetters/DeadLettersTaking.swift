@@ -9,17 +9,17 @@ struct DeadLettersReplay: ConfiguredCommand {
         commandName: "replay",
         abstract: "Sends dead letters back to the queues that they came from.",
         discussion: """
-            Each is published and confirmed first, then acknowledged: whatever happens in between, it is there twice \
-            at worst. What comes back while this runs is not sent again.
+            Each message is published and confirmed before it is acknowledged: after a failure it may exist twice, but \
+            it is not lost. A message that returns during the run is not sent again.
 
-            Without --to, dead letters go only into the queues of the configuration. A dead letter that came from \
-            another queue, or that the broker does not take, is skipped and named; the others are sent, and the exit \
-            code is 65. On a terminal it asks first.
+            Without --to, dead letters go only into queues of the configuration. A dead letter from another queue, or \
+            one that the broker refuses, is skipped and reported, and the exit code is 65. On a terminal the command \
+            asks for confirmation.
             """)
 
     @OptionGroup var options: DeadLetterOptions
 
-    @Option(help: ArgumentHelp("Send all to this queue, which the configuration need not have.", valueName: "queue"))
+    @Option(help: ArgumentHelp("Send all to this queue, even if it is not configured.", valueName: "queue"))
     var to: String?
 
     @Option(help: "Messages per second.")
@@ -27,14 +27,14 @@ struct DeadLettersReplay: ConfiguredCommand {
 
     @Option(
         help: ArgumentHelp(
-            "End when more than this share of what was replayed has arrived in the dead letters again; 100 for never.",
+            "Abort when more than this share of the replayed messages became dead letters again; 100 for never.",
             valueName: "percent"))
     var abortAbove = 50
 
-    @Flag(help: "Say what would go where, and change nothing.")
+    @Flag(help: "Show where each would go, without changes.")
     var dryRun = false
 
-    @Flag(help: "Do not ask. Required without a filter where no terminal is attached.")
+    @Flag(help: "Do not ask. Required without a filter if no terminal is attached.")
     var yes = false
 
     func validate() throws {
@@ -51,7 +51,7 @@ struct DeadLettersReplay: ConfiguredCommand {
             throw ValidationError("there is no filter: --yes replays all dead letters, --dry-run shows them")
         }
         let desk = try DeadLetterDesk(options, registry, verb: "replay")
-        guard to != desk.queue else { throw ValidationError("--to is the dead-letter queue itself") }
+        guard to != desk.queue else { throw ValidationError("--to is the dead-letter queue: name another queue") }
         let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(desk.settings)
         if dryRun || asks {
             let table = try DeadLetterTable(desk, options) { target.queue(from: $0.queue) }
@@ -68,15 +68,15 @@ struct DeadLettersReplay: ConfiguredCommand {
 
 struct DeadLettersDiscard: ConfiguredCommand {
     static let configuration = CommandConfiguration(
-        commandName: "discard", abstract: "Removes dead letters for good.",
-        discussion: "It takes a filter or --all. Where nobody can be asked, it takes --yes as well.")
+        commandName: "discard", abstract: "Removes dead letters permanently.",
+        discussion: "Requires a filter or --all, and without a terminal also --yes.")
 
     @OptionGroup var options: DeadLetterOptions
 
-    @Flag(help: "All of them.")
+    @Flag(help: "Discard all.")
     var all = false
 
-    @Flag(help: "Say what would be removed, and change nothing.")
+    @Flag(help: "Show what would be removed, without changes.")
     var dryRun = false
 
     @Flag(help: "Do not ask.")
@@ -84,19 +84,19 @@ struct DeadLettersDiscard: ConfiguredCommand {
 
     func validate() throws {
         guard all != !options.filter.isEmpty else {
-            throw ValidationError("either a filter or --all says what is to be discarded")
+            throw ValidationError("expected a filter or --all")
         }
     }
 
     func run(_ registry: DecoderRegistry) throws {
         guard dryRun || yes || isatty(STDIN_FILENO) == 1 else {
-            throw ValidationError("nobody can be asked here: --yes discards without asking")
+            throw ValidationError("there is no terminal to ask for confirmation: add --yes")
         }
         let desk = try DeadLetterDesk(options, registry, verb: "discard")
         if dryRun || !yes {
             try DeadLetterTable(desk, options).show(asJSON: dryRun && options.json)
             if dryRun { return }
-            try desk.confirm("Discard them for good?", yes: yes)
+            try desk.confirm("Discard them permanently?", yes: yes)
         }
         try desk.report(try desk.run(.discard, desk.runSettings), "discarded")
     }

@@ -3,7 +3,7 @@ import Decoding
 
 /// A payload from options instead of a file.
 struct AlertOptions: ParsableArguments {
-    @Option(help: "The title of an alert, which takes the place of --payload.")
+    @Option(help: "The title of an alert, instead of --payload.")
     var title: String?
 
     @Option(help: "The subtitle of the alert.")

@@ -5,10 +5,10 @@ import Core
 
 /// `--topic T` and `--environment E`, for every command about one app.
 struct AppOption: ParsableArguments {
-    @Option(help: "The app's topic; needed where several apps are configured.")
+    @Option(help: "The app's topic; required if several apps are configured.")
     var topic: String?
 
-    @Option(help: "production or development; needed where a topic has both.")
+    @Option(help: "production or development; required if a topic has both.")
     var environment: String?
 
     func validate() throws {
