@@ -49,7 +49,7 @@ package struct Intake: ~Copyable {
         completed = CompletedRequests(prefetch: settings.prefetch)
     }
 
-    /// Deliveries without a settlement.
+    /// Unsettled deliveries.
     package var unsettled: Int { counters.unsettled }
 
     /// Whether more may be consumed in addition to what is held. A broker does not count the deliveries of a cancelled
