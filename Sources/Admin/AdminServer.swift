@@ -200,18 +200,18 @@ package final class AdminServer {
         guard access.knows(host) else {
             return answer(
                 connection, page,
-                .text(403, "403 only names of loopback are answered here; admin.token_file opens it for others"))
+                .text(403, "403 only loopback host names are allowed; set admin.token_file to allow others"))
         }
         guard access.allows(page, connection.header("Authorization")) else {
             guard access.token != nil else {
-                return answer(connection, page, .text(403, "403 nothing can be done here without admin.token_file"))
+                return answer(connection, page, .text(403, "403 operations require admin.token_file"))
             }
-            return answer(connection, page, .text(401, "401 a bearer token is needed"), ("WWW-Authenticate", "Bearer"))
+            return answer(connection, page, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
         }
-        guard let page else { return answer(connection, page, .text(404, "404 there is no such page")) }
+        guard let page else { return answer(connection, page, .text(404, "404 page not found")) }
         guard page.takes(method) else {
             let methods = candidates.map(\.methods).joined(separator: ", ")
-            return answer(connection, page, .text(405, "405 only \(methods) can be used here"), ("Allow", methods))
+            return answer(connection, page, .text(405, "405 expected \(methods)"), ("Allow", methods))
         }
         return page.method == .post ? begin(page, connection) : show(page, connection)
     }
@@ -221,7 +221,7 @@ package final class AdminServer {
         // A cross-site form cannot send this content type.
         let type = connection.header("Content-Type")?.prefix { $0 != ";" && $0 != " " }
         guard type?.lowercased() == "application/json" else {
-            return answer(connection, command, .text(415, "415 a command is application/json"))
+            return answer(connection, command, .text(415, "415 expected Content-Type: application/json"))
         }
         if let length = connection.header("Content-Length").flatMap({ Int($0) }), length > Self.maximumBody {
             return answer(connection, command, Self.tooLong)
@@ -230,7 +230,7 @@ package final class AdminServer {
         return true
     }
 
-    private static let tooLong = AdminAnswer.text(413, "413 a command has at most \(maximumBody) bytes")
+    private static let tooLong = AdminAnswer.text(413, "413 the body has more than \(maximumBody) bytes")
 
     private func received(_ part: [UInt8], on connection: DaemonConnection) {
         let state = state(of: connection)

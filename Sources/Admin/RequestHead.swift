@@ -19,7 +19,7 @@ struct RequestHead {
         if hosts.isEmpty, version == "HTTP/1.0" { return nil }
         guard hosts.count == 1 else { throw Failure(message: "expected one Host, found \(hosts.count)") }
         guard let host = HostName(hosts[0]) else {
-            throw Failure(message: "Host is a name or an address, and a port if there is one")
+            throw Failure(message: "Host: expected a name or an address, optionally with a port")
         }
         return host
     }
@@ -28,13 +28,13 @@ struct RequestHead {
     func checkLength() throws(Failure) {
         guard lengths.count < 2 else { throw Failure(message: "expected one Content-Length, found \(lengths.count)") }
         guard lengths.isEmpty || encodings.isEmpty else {
-            throw Failure(message: "Content-Length and Transfer-Encoding exclude each other")
+            throw Failure(message: "expected either Content-Length or Transfer-Encoding, found both")
         }
         guard lengths.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Self.isDigit) }) else {
-            throw Failure(message: "Content-Length is a number")
+            throw Failure(message: "Content-Length: expected a number")
         }
         guard encodings.isEmpty || encodings.map({ $0.lowercased() }) == ["chunked"] else {
-            throw Failure(message: "the only Transfer-Encoding here is chunked")
+            throw Failure(message: "Transfer-Encoding: expected chunked")
         }
     }
 

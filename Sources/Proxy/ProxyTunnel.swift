@@ -50,12 +50,12 @@ package struct ProxyTunnel: ~Copyable {
 
     /// The error for a proxy that closes before its response is complete.
     package var closedEarly: TransportError {
-        error("ECONNRESET", "the proxy \(proxy) closed the connection without opening the way to \(target)")
+        error("ECONNRESET", "the proxy \(proxy) closed the connection before the tunnel to \(target) was open")
     }
 
     /// The error for a response that did not arrive within `time`.
     package func timedOut(after time: Duration) -> TransportError {
-        error("ETIMEDOUT", "the proxy \(proxy) did not open the way to \(target) within \(time)")
+        error("ETIMEDOUT", "the proxy \(proxy) did not open a tunnel to \(target) within \(time)")
     }
 
     // MARK: Errors
@@ -64,12 +64,12 @@ package struct ProxyTunnel: ~Copyable {
         let status = head.status
         let what =
             switch status {
-            case 407 where proxy.authorization == nil: "the proxy \(proxy) wants a user and a password"
+            case 407 where proxy.authorization == nil: "the proxy \(proxy) requires a user and a password"
             // tinyproxy responds to unknown credentials with 401.
-            case 401, 407: "the proxy \(proxy) wants other credentials"
+            case 401, 407: "the proxy \(proxy) refuses the user or the password"
             case 403: "the proxy \(proxy) does not permit connections to \(target)"
             case 502, 503, 504: "the proxy \(proxy) cannot reach \(target)"
-            default: "the proxy \(proxy) does not open a way to \(target)"
+            default: "the proxy \(proxy) does not open a tunnel to \(target)"
             }
         let phrase = String(
             decoding: head.phrase.utf8.filter { 0x20...0x7E ~= $0 }.prefix(Self.maximumPhrase), as: UTF8.self)
@@ -77,11 +77,11 @@ package struct ProxyTunnel: ~Copyable {
     }
 
     private var notHTTP: TransportError {
-        error("EPROTO", "\(proxy) does not answer as an HTTP proxy does: check the proxy's host and port")
+        error("EPROTO", "\(proxy) does not respond as an HTTP proxy: check the proxy's host and port")
     }
 
     private var endlessHeader: TransportError {
-        error("EMSGSIZE", "the answer of the proxy \(proxy) has more than \(Self.maximumHeader) bytes of header")
+        error("EMSGSIZE", "the response of the proxy \(proxy) has more than \(Self.maximumHeader) bytes of header")
     }
 
     private func error(_ code: String, _ message: String) -> TransportError {

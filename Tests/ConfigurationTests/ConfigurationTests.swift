@@ -761,9 +761,9 @@ struct ConfigurationTests {
             "An invalid broker URI is an error that does not quote it",
             arguments: [
                 ("http://hunter2@a", "the scheme is neither amqp:// nor amqps://"),
-                ("amqp://hunter2%zz@a", "the user holds a % that two hexadecimal digits do not follow"),
+                ("amqp://hunter2%zz@a", "the user contains a % without two hexadecimal digits"),
                 ("amqp://a:hunter2@b:x", "the port is not a number between 1 and 65535"),
-                ("amqp://a:hunter2@b/c/d", "the virtual host holds a bare slash; write %2f"),
+                ("amqp://a:hunter2@b/c/d", "the virtual host contains a slash: write %2f"),
             ])
         func brokerURI(uri: String, reason: String) {
             #expect(

@@ -116,7 +116,7 @@ extension ProcessTests {
         func credentials() throws {
             let rig = try Rig()
             for (credentials, wanted) in [
-                ("", "wants a user and a password"), ("harebell:wrong7@", "other credentials"),
+                ("", "requires a user and a password"), ("harebell:wrong7@", "refuses the user or the password"),
             ] {
                 let (status, said) = try rig.list(proxy: "http://\(credentials)127.0.0.1:\(rig.proxyPort)")
                 #expect(status == .exited(69), "\(said)")

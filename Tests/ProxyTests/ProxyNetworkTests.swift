@@ -113,7 +113,8 @@ struct ProxyNetworkTests {
         rig.base.settle()
         #expect(
             rig.client.endings.map(\.?.message) == [
-                "the proxy proxy.example:3128 closed the connection without opening the way to api.push.apple.com:443"
+                "the proxy proxy.example:3128 closed the connection before the tunnel to api.push.apple.com:443 "
+                    + "was open"
             ])
         let alone = Rig(refuses: true)
         #expect(alone.client.endings.map(\.?.code.rawValue) == ["ECONNREFUSED"])

@@ -86,7 +86,7 @@ struct ProxyTunnelTests {
         arguments: [
             (
                 "HTTP/1.1 407 Proxy Authentication Required", "HTTP 407",
-                "the proxy 10.0.0.1:3128 wants a user and a password (HTTP 407 Proxy Authentication Required)"
+                "the proxy 10.0.0.1:3128 requires a user and a password (HTTP 407 Proxy Authentication Required)"
             ),
             (
                 "HTTP/1.1 403 Filtered", "HTTP 403",
@@ -100,11 +100,11 @@ struct ProxyTunnelTests {
             ("HTTP/1.0 504 ", "HTTP 504", "the proxy 10.0.0.1:3128 cannot reach api.push.apple.com:443 (HTTP 504)"),
             (
                 "HTTP/1.1 400 a\u{1B}[1mb", "HTTP 400",
-                "the proxy 10.0.0.1:3128 does not open a way to api.push.apple.com:443 (HTTP 400 a[1mb)"
+                "the proxy 10.0.0.1:3128 does not open a tunnel to api.push.apple.com:443 (HTTP 400 a[1mb)"
             ),
             (
                 "HTTP/1.1 301 Moved", "HTTP 301",
-                "the proxy 10.0.0.1:3128 does not open a way to api.push.apple.com:443 (HTTP 301 Moved)"
+                "the proxy 10.0.0.1:3128 does not open a tunnel to api.push.apple.com:443 (HTTP 301 Moved)"
             ),
         ])
     func refused(line: String, code: String, message: String) {
@@ -118,9 +118,9 @@ struct ProxyTunnelTests {
         let proxy = ProxyAddress(endpoint: Self.proxy.endpoint, user: "user", password: "password")
         #expect(
             failure("HTTP/1.1 407 Denied\r\n\r\n", from: proxy)?.message
-                == "the proxy 10.0.0.1:3128 wants other credentials (HTTP 407 Denied)")
+                == "the proxy 10.0.0.1:3128 refuses the user or the password (HTTP 407 Denied)")
         #expect(
-            failure("HTTP/1.1 401 Unauthorized\r\n\r\n", from: proxy)?.message.contains("other credentials") == true)
+            failure("HTTP/1.1 401 Unauthorized\r\n\r\n", from: proxy)?.message.contains("refuses the user") == true)
     }
 
     @Test(
@@ -133,7 +133,7 @@ struct ProxyTunnelTests {
         #expect(failure(answer)?.code.rawValue == "EPROTO")
         #expect(
             failure(answer)?.message
-                == "10.0.0.1:3128 does not answer as an HTTP proxy does: check the proxy's host and port")
+                == "10.0.0.1:3128 does not respond as an HTTP proxy: check the proxy's host and port")
     }
 
     @Test("An endless response is given up at its limit, interim responses included")
@@ -146,6 +146,6 @@ struct ProxyTunnelTests {
         let interim = String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: limit / 25 + 1)
         #expect(failure(interim)?.code.rawValue == "EMSGSIZE")
         #expect(
-            failure(interim)?.message == "the answer of the proxy 10.0.0.1:3128 has more than 16384 bytes of header")
+            failure(interim)?.message == "the response of the proxy 10.0.0.1:3128 has more than 16384 bytes of header")
     }
 }

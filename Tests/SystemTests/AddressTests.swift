@@ -219,7 +219,7 @@ struct AddressTests {
                 == "cannot connect to 127.0.0.1:1 from 192.0.2.1: Cannot assign requested address")
         #expect(
             try failure(from: "::1", to: "four.example")
-                == "cannot connect to four.example:1 from ::1: it has no address of that family")
+                == "cannot connect to four.example:1 from ::1: the host has no address of that family")
     }
 }
 

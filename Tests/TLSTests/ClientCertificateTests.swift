@@ -22,7 +22,7 @@ struct ClientCertificateTests {
         #expect(failures.client?.code == .clientCertificateMissing)
         #expect(
             failures.client?.message
-                == "the server server.example wants a client certificate, and none is configured")
+                == "the server server.example requires a client certificate, but none is configured")
         #expect(failures.client?.blame == .local)
         #expect(failures.server?.code == .clientCertificateMissing)
         #expect(failures.server?.message == "the client sent no certificate")
@@ -43,7 +43,7 @@ struct ClientCertificateTests {
         #expect(failures.server?.code == .certificateExpired)
         #expect(
             failures.server?.message
-                == "the certificate of the client expired on 2026-11-18T03:06:40Z: it has to be renewed, unless this "
+                == "the certificate of the client expired on 2026-11-18T03:06:40Z: renew it, unless this "
                 + "machine's clock is wrong")
     }
 

@@ -76,14 +76,14 @@ struct ContextTests {
     func badPEM() {
         let empty = failure(trust: .pem(""))
         #expect(empty.code == .badPEM)
-        #expect(empty.message == "the CA certificates: the text holds no PEM certificate, but no PEM block at all")
+        #expect(empty.message == "the CA certificates: expected a PEM certificate, found no PEM block")
         #expect(
             failure(trust: .pem(Self.issued.privateKeyPEM)).message
-                == "the CA certificates: the text holds no PEM certificate, but only PRIVATE KEY")
+                == "the CA certificates: expected a PEM certificate, found only PRIVATE KEY")
         #expect(
             failure(
                 identity: .pemText(certificates: Self.issued.privateKeyPEM, privateKey: Self.issued.privateKeyPEM)
-            ).message == "the certificate: the text holds no PEM certificate, but only PRIVATE KEY")
+            ).message == "the certificate: expected a PEM certificate, found only PRIVATE KEY")
     }
 
     @Test("the damaged second certificate of a bundle is named")
@@ -123,7 +123,7 @@ struct ContextTests {
         let text = FilePath(try directory.write(Self.issued.certificatePEM, to: "text.p12"))
         #expect(
             failure(identity: .pkcs12(file: text, password: "secret")).message
-                == "the PKCS #12 file \(text) is no PKCS #12 file, or a damaged one")
+                == "the PKCS #12 file \(text) is not a PKCS #12 file, or it is damaged")
     }
 
     private func failure(

@@ -91,8 +91,8 @@ struct KeyTests {
     @Test("the error for a file without a key names its content")
     func noKey() {
         let certificate = Pair.authority.certificatePEM
-        #expect(message(certificate) == "the signing key: the text holds no PEM key, but only CERTIFICATE")
-        #expect(message("") == "the signing key: the text holds no PEM key, but no PEM block at all")
+        #expect(message(certificate) == "the signing key: expected a PEM key, found only CERTIFICATE")
+        #expect(message("") == "the signing key: expected a PEM key, found no PEM block")
         let damaged = Keys.p384.replacing("MIG2", with: "MIG3")
         #expect(message(damaged).hasPrefix("the signing key: its PRIVATE KEY is damaged ("))
     }
@@ -101,7 +101,7 @@ struct KeyTests {
     func noPublicKey() {
         let failure = #expect(throws: TLSError.self) { try VerifyingKey(publicKeyPEM: "nothing") }
         #expect(failure?.code == .badPEM)
-        #expect(failure?.message == "the public key: the text holds no PEM key, but no PEM block at all")
+        #expect(failure?.message == "the public key: expected a PEM key, found no PEM block")
     }
 
     @Test("an unreadable key file is named")

@@ -15,8 +15,8 @@ struct RefusalTests {
         #expect(failures.client?.code == .certificateExpired)
         #expect(
             failures.client?.message
-                == "the certificate of the server server.example expired on 2026-11-18T03:06:40Z: it has to be "
-                + "renewed, unless this machine's clock is wrong")
+                == "the certificate of the server server.example expired on 2026-11-18T03:06:40Z: renew it, "
+                + "unless this machine's clock is wrong")
         #expect(failures.server?.code == .serverCertificateRefused)
         #expect(failures.server?.message == "the client refused this server's certificate (certificate expired)")
     }
@@ -41,7 +41,7 @@ struct RefusalTests {
         #expect(
             failure?.message
                 == "the certificate of the server other.example is not for other.example: it names server.example. "
-                + "Connect by a name that it has, or have one issued with this name as subject alternative name")
+                + "Use a name that it has, or have one issued with this name as subject alternative name")
     }
 
     @Test("a wrong address is not a host name")
@@ -118,7 +118,7 @@ struct RefusalTests {
         #expect(
             failures.client?.message
                 == "the server server.example agreed to no application protocol (offered: h2): check host and port, "
-                + "and that no proxy opens the connection on the way")
+                + "and that no proxy terminates TLS")
     }
 
     @Test("a server refuses a client that offers other protocols only", arguments: versions)
@@ -136,7 +136,7 @@ struct RefusalTests {
             client: Pair.client(versions: .tls13 ... .tls13), server: Pair.server(versions: .tls12 ... .tls12))
         #expect(failures.client?.code == .noCommonVersion)
         #expect(
-            failures.client?.message == "the server server.example and this side have no TLS version in common")
+            failures.client?.message == "the server server.example and Harebell have no TLS version in common")
         #expect(failures.server?.code == .noCommonVersion)
     }
 

@@ -107,7 +107,9 @@ final class FrameReader {
         if isFirst, unsafe bytes.first == UInt8(ascii: "A") { return Self.protocolHeaderSize }
         guard bytes.count >= Self.headerSize else { return nil }
         let size = unsafe Self.headerSize + Int(UInt32(bigEndian: bytes, at: 3)) + Self.endSize
-        guard size <= maximumSize else { throw Self.notAMQP("a frame of \(size) bytes; agreed are \(maximumSize)") }
+        guard size <= maximumSize else {
+            throw Self.notAMQP("a frame of \(size) bytes; the negotiated limit is \(maximumSize)")
+        }
         return size
     }
 
@@ -118,7 +120,7 @@ final class FrameReader {
         }
         isFirst = false
         guard unsafe frame[frame.count - 1] == UInt8(AMQP_FRAME_END) else {
-            throw Self.notAMQP("a frame has no end")
+            throw Self.notAMQP("a frame without an end octet")
         }
         let channel = unsafe UInt16(bigEndian: frame, at: 1)
         let content = unsafe UnsafeBufferPointer(
@@ -132,7 +134,7 @@ final class FrameReader {
     ) throws(AMQPError) -> Frame.Payload {
         switch Int32(type) {
         case AMQP_FRAME_METHOD:
-            guard content.count >= 4 else { throw Self.notAMQP("a method has no number") }
+            guard content.count >= 4 else { throw Self.notAMQP("a method frame without a method ID") }
             return unsafe .method(try method(UInt32(bigEndian: content, at: 0), content[4...]))
         case AMQP_FRAME_HEADER:
             guard content.count >= 12 else { throw Self.notAMQP("a content header is cut off") }

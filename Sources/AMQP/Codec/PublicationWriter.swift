@@ -19,7 +19,7 @@ struct PublicationWriter {
         let size = publication.encodedProperties.size
         guard size <= limit else {
             throw AMQPError(
-                .propertiesTooLarge, "the properties have \(size) bytes; one frame takes \(limit)",
+                .propertiesTooLarge, "the properties have \(size) bytes; one frame holds \(limit)",
                 blame: .local, isTransient: false)
         }
     }

@@ -15,7 +15,7 @@ enum SecretUpdate {
         let size = 4 + 4 + secret.count + 1 + reason.count
         guard size + PublicationWriter.frameOverhead <= frameMax else {
             throw AMQPError(
-                .secretRefused, "the new password has \(secret.count) bytes; a frame takes \(frameMax)",
+                .secretRefused, "the new password has \(secret.count) bytes; a frame holds \(frameMax)",
                 blame: .local, isTransient: true)
         }
         unsafe output.append(upTo: size + PublicationWriter.frameOverhead) { buffer in

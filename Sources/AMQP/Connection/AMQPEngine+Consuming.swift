@@ -186,7 +186,7 @@ extension AMQPEngine {
         }
         switch consumers[index].watch?.expire(at: now) {
         case .ask?: consumers[index].watch?.asked(at: now)
-        case .giveUp?: return fail(stalled(index, "does not say how many messages it has"))
+        case .giveUp?: return fail(stalled(index, "does not report its number of messages"))
         case .wait?, nil: return
         }
         inspectQueue(of: index, for: .watch)
@@ -229,8 +229,8 @@ extension AMQPEngine {
     private func stalled(_ index: Int, _ what: String) -> AMQPError {
         AMQPError(
             .stalled,
-            "queue \(consumers[index].queue.name) \(what), and its consumer has got none for "
-                + "\(configuration.stallTimeout.components.seconds) s: connecting anew",
+            "queue \(consumers[index].queue.name) \(what), but its consumer has received none for "
+                + "\(configuration.stallTimeout.components.seconds) s: reconnecting",
             blame: .remote, isTransient: true)
     }
 

@@ -38,7 +38,7 @@ extension AMQPEngine {
 
     func replyReceived(_ reply: ControlReply) {
         guard requests.isAwaitingReply else {
-            if machine.isOpen { unexpected("an answer to nothing") }
+            if machine.isOpen { unexpected("a response without a request") }
             return
         }
         requests.isAwaitingReply = false

@@ -99,7 +99,7 @@ extension AMQPEngine {
     func unexpected(_ what: String) {
         fail(
             AMQPError(
-                .unexpectedFrame, "the broker sent what does not belong here: \(what)", blame: .remote,
+                .unexpectedFrame, "the broker sent an unexpected frame: \(what)", blame: .remote,
                 isTransient: true))
     }
 }

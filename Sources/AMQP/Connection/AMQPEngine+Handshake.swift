@@ -56,7 +56,9 @@ extension AMQPEngine {
             machine.unblockedReceived()
             events.append(.unblocked)
         case .secretUpdated:
-            guard channel == 0, handshake.secretsUnderWay > 0 else { return unexpected("an answer to no new password") }
+            guard channel == 0, handshake.secretsUnderWay > 0 else {
+                return unexpected("a response to an update-secret that was not sent")
+            }
             handshake.secretsUnderWay -= 1
             events.append(.secretUpdated)
         case .channelOpenOk:
@@ -131,7 +133,8 @@ extension AMQPEngine {
                 AMQPError(
                     .notAllowed,
                     "the broker allows \(channelMax) channels on a connection (channel_max), and each of "
-                        + "\(channels.count) queues needs one", blame: .remote, isTransient: false))
+                        + "\(channels.count) queues needs one: raise channel_max or lower the number of queues",
+                    blame: .remote, isTransient: false))
         }
         guard offered == 0 || offered >= AMQPConfiguration.frameMin else {
             return unexpected("a frame size of \(offered)")
@@ -202,14 +205,14 @@ extension AMQPEngine {
     func mismatch(underlying: AMQPError?) -> AMQPError {
         AMQPError(
             .protocolMismatch,
-            "the peer does not speak AMQP 0-9-1: check host and port, and whether it expects amqps", blame: .remote,
-            isTransient: false, underlying: underlying)
+            "the peer does not speak AMQP 0-9-1: check the host and port, and whether the port expects amqps",
+            blame: .remote, isTransient: false, underlying: underlying)
     }
 
     /// - Parameter mechanisms: the broker's offer; `nil` if it speaks another version of AMQP.
     private func missing(_ mechanisms: [Substring]?) -> AMQPError {
         let wanted = configuration.address.mechanism
-        let advice = wanted == .external ? " (its plug-in rabbitmq_auth_mechanism_ssl does that)" : ""
+        let advice = wanted == .external ? " (enable its plug-in rabbitmq_auth_mechanism_ssl)" : ""
         let message =
             mechanisms.map {
                 "the broker does not offer \(wanted.rawValue)\(advice), but \($0.joined(separator: ", "))"
@@ -232,7 +235,7 @@ extension AMQPEngine {
         switch machine.state {
         case .connecting where wasOpened:
             return AMQPError(
-                .tls, "the broker hung up during the TLS handshake: check that it expects amqps at this port",
+                .tls, "the broker closed the connection during the TLS handshake: check that this port expects amqps",
                 blame: .remote, isTransient: true, underlying: failure)
         case .connecting:
             return AMQPError(
@@ -240,15 +243,16 @@ extension AMQPEngine {
                 underlying: failure)
         case .awaitingTune:
             return AMQPError(
-                .accessRefused, "the broker hung up at the login: it is stopping, or does not take user and password",
+                .accessRefused, "the broker closed the connection at the login: it is stopping, or it refuses the user",
                 blame: .remote, isTransient: true, underlying: failure)
         case .awaitingOpen:
             return AMQPError(
                 .notAllowed,
-                "the broker hung up when the virtual host was opened: it is stopping, or the user may not open it",
+                "the broker closed the connection when the virtual host was opened: "
+                    + "it is stopping, or it refuses the user",
                 blame: .remote, isTransient: true, underlying: failure)
         default:
-            let text = failure == nil ? "the broker hung up" : "the connection with the broker was lost"
+            let text = failure == nil ? "the broker closed the connection" : "the connection with the broker was lost"
             return AMQPError(.transport, text, blame: .remote, isTransient: true, underlying: failure)
         }
     }

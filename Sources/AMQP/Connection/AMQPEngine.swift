@@ -180,7 +180,7 @@ package final class AMQPEngine: Engine {
         } catch {
             fail(
                 AMQPError(
-                    .tls, "no secure connection with \(configuration.address.endpoint)", blame: error.blame,
+                    .tls, "cannot open a TLS connection with \(configuration.address.endpoint)", blame: error.blame,
                     isTransient: error.isTransient, underlying: error))
         }
     }
@@ -214,7 +214,7 @@ package final class AMQPEngine: Engine {
             } catch {
                 fail(
                     AMQPError(
-                        .tls, "the secure connection broke", blame: error.blame, isTransient: error.isTransient,
+                        .tls, "the TLS connection failed", blame: error.blame, isTransient: error.isTransient,
                         underlying: error))
             }
         }
@@ -247,7 +247,8 @@ package final class AMQPEngine: Engine {
         if timers.isSilent(at: now) {
             return fail(
                 AMQPError(
-                    .heartbeatTimeout, "the broker was silent for two heartbeats", blame: .remote, isTransient: true))
+                    .heartbeatTimeout, "no traffic from the broker for two heartbeats",
+                    blame: .remote, isTransient: true))
         }
         if timers.takeHeartbeat(at: now) { writeHeartbeat() }
         expireConsumers()

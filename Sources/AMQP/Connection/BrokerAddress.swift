@@ -54,7 +54,7 @@ package struct BrokerAddress: Sendable, Equatable {
         if let slash {
             let path = rest[rest.index(after: slash)...]
             if path.contains(UInt8(ascii: "/")) {
-                throw Self.bad("the virtual host holds a bare slash; write %2f")
+                throw Self.bad("the virtual host contains a slash: write %2f")
             }
             virtualHost = try Self.decoded(path, "virtual host")
         }
@@ -83,8 +83,8 @@ package struct BrokerAddress: Sendable, Equatable {
 
     private static var unsupported: AMQPError {
         bad(
-            "no query parameter but auth_mechanism=plain or auth_mechanism=external, and no fragment, is supported; "
-                + "reserved characters are percent-encoded")
+            "the only query parameter is auth_mechanism=plain or auth_mechanism=external, without a fragment; "
+                + "percent-encode reserved characters")
     }
 
     private static func endpoint(_ authority: Substring.UTF8View, defaultPort: UInt16) throws(AMQPError) -> Endpoint {
@@ -92,7 +92,7 @@ package struct BrokerAddress: Sendable, Equatable {
         var portText: Substring.UTF8View?
         if authority.first == UInt8(ascii: "[") {
             guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else {
-                throw bad("the IPv6 address has no closing bracket")
+                throw bad("the IPv6 address lacks its closing bracket")
             }
             host = authority[authority.index(after: authority.startIndex)..<end]
             let tail = authority[authority.index(after: end)...]
@@ -125,7 +125,7 @@ package struct BrokerAddress: Sendable, Equatable {
                 continue
             }
             guard let high = rest.popFirst()?.hexDigit, let low = rest.popFirst()?.hexDigit else {
-                throw bad("the \(part) holds a % that two hexadecimal digits do not follow")
+                throw bad("the \(part) contains a % without two hexadecimal digits")
             }
             bytes.append(high << 4 | low)
         }

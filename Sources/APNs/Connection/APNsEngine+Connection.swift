@@ -116,14 +116,14 @@ extension APNsEngine {
         let isUntouched = code == .refusedStream && status == nil
         if isUntouched {
             let cause = ending.lossDetail
-            detail = cause.isEmpty ? "APNs did not take the request" : "\(cause), before it was sent"
+            detail = cause.isEmpty ? "APNs did not process the request" : "\(cause), before it was sent"
         } else if !ending.lossDetail.isEmpty {
             detail = ending.lossDetail
         } else {
-            detail = "APNs ended the stream without an answer (\(code))"
+            detail = "APNs reset the stream without a response (\(code))"
         }
         if !isUntouched {
-            detail += status.map { ", after status \($0) had come without its body" } ?? ", after it was sent"
+            detail += status.map { ", after status \($0) without a body" } ?? ", after it was sent"
         }
         let goaway = ending.goaway
         if let goaway { detail += "; GOAWAY said \(goaway.description)" }
@@ -144,7 +144,7 @@ extension APNsEngine {
             do throws(HTTP2Error) {
                 // A request that was never written counts as refused.
                 let isWritten = http2.isWritten(oldest.stream)
-                ending.lossDetail = "no reply in time"
+                ending.lossDetail = "no response in time"
                 encounters.requestTimeouts += 1
                 defer { ending.lossDetail = "" }
                 try http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
@@ -187,7 +187,8 @@ extension APNsEngine {
         case .giveUpDraining:
             close(
                 APNsError(
-                    .drainDeadline, "\(configuration.endpoint) did not answer every request before the drain deadline"))
+                    .drainDeadline,
+                    "\(configuration.endpoint) did not respond to all requests before the drain deadline"))
         }
     }
 
@@ -258,7 +259,7 @@ extension APNsReply {
 
 extension APNsError {
     static func noHTTP2Message(_ endpoint: Endpoint) -> String {
-        "\(endpoint) does not speak HTTP/2 (ALPN): it is not APNs, or a proxy is in the way"
+        "\(endpoint) does not speak HTTP/2 (ALPN): check that it is APNs, and that no proxy terminates TLS"
     }
 
     init(http2 error: HTTP2Error) {

@@ -315,7 +315,7 @@ package final class APNsEngine: Engine {
             if isBusy { encounters.stallPings += 1 } else { encounters.idlePings += 1 }
             ping()
         case .giveUp:
-            fail(APNsError(.stalled, "\(configuration.endpoint) is silent: it did not answer a PING in time"))
+            fail(APNsError(.stalled, "\(configuration.endpoint) did not respond to a PING in time"))
         }
     }
 }

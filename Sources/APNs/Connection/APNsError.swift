@@ -43,7 +43,7 @@ extension ErrorCode<APNsError> {
     package static var http2: Self { Self(rawValue: "http2") }
     /// TLS or the first SETTINGS took too long.
     package static var handshakeTimeout: Self { Self(rawValue: "handshakeTimeout") }
-    /// The peer sent nothing and did not answer a PING.
+    /// The peer sent nothing and did not respond to a PING.
     package static var stalled: Self { Self(rawValue: "stalled") }
     /// Streams were still open when the drain deadline passed.
     package static var drainDeadline: Self { Self(rawValue: "drainDeadline") }

@@ -159,18 +159,18 @@ extension APNsPool.Alarm: CustomStringConvertible {
     package var description: String {
         switch self {
         case .clockSkew:
-            "APNs calls a provider token expired that was just signed: check this machine's clock"
+            "APNs reports a new provider token as expired: check this machine's clock"
         case .tooManyTokenUpdates(let keepsOlder):
-            "APNs sees too many new provider tokens: another process signs with the same key"
-                + (keepsOlder ? "; the token before is sent instead" : "")
+            "APNs reports too many new provider tokens: another process signs with the same key"
+                + (keepsOlder ? "; the previous token is sent instead" : "")
         case .unreachable(let failures):
-            "\(failures) connects to APNs in a row have failed: attempts become rare until one succeeds"
-        case .reachable: "APNs can be reached again"
+            "\(failures) consecutive connects to APNs failed: the attempts become less frequent"
+        case .reachable: "connected to APNs again"
         case .streamsCut(let from, let to):
-            "APNs cut a connection from \(from) streams to \(to): too much is refused, or it is overloaded"
-        case .missingToken: "APNs misses the provider token of a request that had one: this is a defect"
-        case .serverErrors: "APNs answers nothing but InternalServerError on a connection: another one is opened"
-        case .silent: "APNs answers no request on a connection that is alive: another one is opened"
+            "APNs reduced a connection from \(from) streams to \(to): it refuses too much, or it is overloaded"
+        case .missingToken: "APNs reports a missing provider token, but the request had one: please report this defect"
+        case .serverErrors: "APNs responds with InternalServerError only: the connection is replaced"
+        case .silent: "APNs does not respond on a live connection: the connection is replaced"
         }
     }
 }

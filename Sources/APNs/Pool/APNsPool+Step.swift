@@ -3,7 +3,7 @@ package import Core
 /// One turn of a pool: process the connections' events, place waiting requests, dial missing connections.
 extension APNsPool {
     private static let crowdedDetail =
-        "APNs was asked for this device too often (TooManyRequests), and enough requests wait for it already"
+        "APNs throttles this device (TooManyRequests), and too many requests wait for it already"
     /// The interval between wake-ups for permits. A wake-up for each permit would cost more than it gains.
     private static let permitInterval = Duration.milliseconds(1)
     /// The interval between expiry checks of a queue that does not advance.

@@ -20,7 +20,7 @@ extension TransportError {
         TransportError(
             code: Code(rawValue: "EAFNOSUPPORT"),
             message: "cannot connect to \(endpoint) from \(options.localAddress ?? "here"): "
-                + "it has no address of that family")
+                + "the host has no address of that family")
     }
 
     /// A connect timed out.
@@ -55,7 +55,7 @@ extension TransportError {
     static func noTimeToConnect(_ endpoint: Endpoint, after time: Duration) -> TransportError {
         TransportError(
             code: Code(rawValue: "ETIMEDOUT"),
-            message: "cannot connect to \(endpoint): resolving its name took the whole \(time)")
+            message: "cannot connect to \(endpoint): resolving its name took the whole time limit of \(time)")
     }
 
     /// getaddrinfo failed.
@@ -82,7 +82,7 @@ extension TransportError {
     static func resolverFull(_ endpoint: Endpoint, waiting: Int) -> TransportError {
         TransportError(
             code: Code(rawValue: "EAI_AGAIN"),
-            message: "cannot resolve \(endpoint.host): \(waiting) other look-ups are waiting")
+            message: "cannot resolve \(endpoint.host): \(waiting) other lookups are waiting")
     }
 
     private static func name(_ endpoint: Endpoint, at address: SocketAddress) -> String {

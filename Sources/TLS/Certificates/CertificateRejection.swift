@@ -30,7 +30,7 @@ struct CertificateRejection {
         case X509_V_ERR_CERT_HAS_EXPIRED:
             return TLSError(
                 .certificateExpired,
-                "\(subject) expired on \(certificate?.notAfter.inUTC ?? "an unknown date"): it has to be renewed, "
+                "\(subject) expired on \(certificate?.notAfter.inUTC ?? "an unknown date"): renew it, "
                     + "unless this machine's clock is wrong", blame: .remote)
         case X509_V_ERR_CERT_NOT_YET_VALID:
             return TLSError(
@@ -40,7 +40,7 @@ struct CertificateRejection {
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
             return TLSError(
                 .hostnameMismatch,
-                "\(subject) is not for \(serverName ?? "this host"): it names \(names). Connect by a name that it "
+                "\(subject) is not for \(serverName ?? "this host"): it names \(names). Use a name that it "
                     + "has, or have one issued with this name as subject alternative name", blame: .remote)
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
             return TLSError(

@@ -35,7 +35,7 @@ package struct X509Extension: Sendable, Equatable {
 
     private static func object(_ identifier: String) -> Owned {
         guard let object = unsafe Owned(OBJ_txt2obj(identifier, 1), { unsafe ASN1_OBJECT_free($0) }) else {
-            preconditionFailure("\(identifier) is no object identifier")
+            preconditionFailure("\(identifier) is not an object identifier")
         }
         return object
     }

@@ -26,14 +26,14 @@ enum PEM {
         }
         guard count > 0 else {
             throw TLSError(
-                .badPEM, "\(what): the text holds no PEM certificate, but \(contents(of: text))", blame: .local)
+                .badPEM, "\(what): expected a PEM certificate, found \(contents(of: text))", blame: .local)
         }
     }
 
     /// The first private key in `text`: PKCS#8 (RFC 5958), or the older forms of RSA and EC keys.
     static func privateKey(in text: String, _ what: String) throws(TLSError) -> Owned {
         guard let label = labels(in: text).first(where: { $0.hasSuffix("PRIVATE KEY") }) else {
-            throw TLSError(.badPEM, "\(what): the text holds no PEM key, but \(contents(of: text))", blame: .local)
+            throw TLSError(.badPEM, "\(what): expected a PEM key, found \(contents(of: text))", blame: .local)
         }
         let bytes = Array(text.utf8)
         let source = reader(of: bytes)
@@ -100,6 +100,6 @@ enum PEM {
 
     private static func contents(of text: String) -> String {
         let labels = labels(in: text)
-        return labels.isEmpty ? "no PEM block at all" : "only \(labels.joined(separator: ", "))"
+        return labels.isEmpty ? "no PEM block" : "only \(labels.joined(separator: ", "))"
     }
 }

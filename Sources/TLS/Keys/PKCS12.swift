@@ -43,7 +43,7 @@ enum PKCS12 {
         let isRead = unsafe d2i_PKCS12_bio(source.pointer, &parsed) != nil
         // Whether OpenSSL has freed the object after a failure depends on how far it got.
         guard let store = unsafe Owned(parsed, { unsafe PKCS12_free($0) }), isRead else {
-            throw TLSError(.badPKCS12, "\(what) is no PKCS #12 file, or a damaged one", blame: .local)
+            throw TLSError(.badPKCS12, "\(what) is not a PKCS #12 file, or it is damaged", blame: .local)
         }
 
         var keyPointer: OpaquePointer?

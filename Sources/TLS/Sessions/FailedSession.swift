@@ -24,7 +24,7 @@ struct FailedSession {
             ? TLSError(
                 .noProtocol,
                 "\(peer) agreed to no application protocol (offered: \(names)): check host and port, and that no proxy "
-                    + "opens the connection on the way", blame: .remote)
+                    + "terminates TLS", blame: .remote)
             : TLSError(.noProtocol, "\(peer) offered no application protocol of \(names)", blame: .remote)
     }
 
@@ -67,7 +67,7 @@ struct FailedSession {
     }
 
     private var noCommonVersion: TLSError {
-        TLSError(.noCommonVersion, "\(peer) and this side have no TLS version in common", blame: .remote)
+        TLSError(.noCommonVersion, "\(peer) and Harebell have no TLS version in common", blame: .remote)
     }
 
     /// The peer's alert (RFC 8446 section 6).
@@ -95,7 +95,7 @@ struct FailedSession {
 
     private var certificateMissing: TLSError {
         TLSError(
-            .clientCertificateMissing, "\(peer) wants a client certificate, and none is configured", blame: .local)
+            .clientCertificateMissing, "\(peer) requires a client certificate, but none is configured", blame: .local)
     }
 
     private func certificateRefused(alert: String) -> TLSError {

@@ -41,8 +41,8 @@ struct EngineLossTests {
         link.cut()
         #expect(
             link.losses.map(\.detail).sorted() == [
-                "APNs did not take the request",
-                "APNs ended the stream without an answer (INTERNAL_ERROR), after it was sent",
+                "APNs did not process the request",
+                "APNs reset the stream without a response (INTERNAL_ERROR), after it was sent",
                 "the connection was lost: the connection was reset (ECONNRESET), after it was sent; "
                     + "GOAWAY said NO_ERROR Shutdown",
                 "the connection was lost: the connection was reset (ECONNRESET), after it was sent; "
@@ -78,7 +78,7 @@ struct EngineLossTests {
                 }
             ),
             (
-                "is silent: it did not answer a PING in time",
+                "did not respond to a PING in time",
                 { link in
                     link.server.isDeaf = true
                     link.pass(.seconds(16))
@@ -153,7 +153,7 @@ struct EngineLossTests {
                 end(link)
                 link.pump()
                 #expect(link.news().first == "lost 1: unknown", "\(status), \(name)")
-                #expect(link.losses[0].detail.contains(", after status \(status) had come without its body"))
+                #expect(link.losses[0].detail.contains(", after status \(status) without a body"))
             }
         }
     }

@@ -70,7 +70,7 @@ struct PoolFaultTests {
         world.pass(.seconds(2))
         #expect(world.losses[0]?.processed == .unknown)
         let detail = world.losses[0]?.detail ?? ""
-        #expect(detail.hasSuffix(", after status 410 had come without its body"), "\(detail)")
+        #expect(detail.hasSuffix(", after status 410 without a body"), "\(detail)")
     }
 
     @Test("A stream that is reset after its response headers is lost with the status in the detail")
@@ -81,8 +81,8 @@ struct PoolFaultTests {
         #expect(
             world.losses.values.map(\.detail)
                 == Array(
-                    repeating: "APNs ended the stream without an answer (CANCEL), "
-                        + "after status 503 had come without its body", count: 2))
+                    repeating: "APNs reset the stream without a response (CANCEL), "
+                        + "after status 503 without a body", count: 2))
         #expect(world.dialledAt.count == 1)
     }
 
@@ -182,7 +182,8 @@ struct PoolFaultTests {
         world.submit(0..<3)
         world.pass(.seconds(35))
         #expect(world.losses.count >= 1 && world.replies.isEmpty)
-        #expect(world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("no reply in time") })
+        #expect(
+            world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("no response in time") })
         world.pass(.seconds(120))
         #expect(world.losses.count == 3 && world.pool.inFlight == 0)
     }
@@ -250,7 +251,9 @@ struct PoolFaultTests {
         world.pass(.seconds(30))
         #expect(world.endings == 30 && world.dialledAt.count == 2)
         #expect(
-            world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("did not answer a PING") })
+            world.losses.values.allSatisfy {
+                $0.processed == .unknown && $0.detail.contains("did not respond to a PING")
+            })
         #expect(world.losses.count + world.replies.count == 30 && world.replies.count >= 1)
     }
 

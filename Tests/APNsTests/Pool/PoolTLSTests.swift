@@ -49,7 +49,7 @@ struct PoolTLSTests {
             case .oldTLS: "have no TLS version in common"
             case .plainText: "does not speak TLS on this port"
             case .hangsUp: "closed the connection without GOAWAY"
-            case .wantsCertificate: "wants a client certificate, and none is configured"
+            case .wantsCertificate: "requires a client certificate, but none is configured"
             }
         }
     }

@@ -193,8 +193,8 @@ struct CredentialInspectionTests {
     func wrongKey() throws {
         #expect(
             try check(Self.token, files: ["AuthKey.p8": "hello"]) == [
-                "harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8: the text holds no PEM "
-                    + "key, but no PEM block at all"
+                "harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8: expected a PEM key, "
+                    + "found no PEM block"
             ])
         let ed25519 = """
             -----BEGIN PRIVATE KEY-----

@@ -176,7 +176,7 @@ struct DirectExchangeTests {
         let report = try #require(try end(world, try request("7777"))).report
         #expect(report.outcome == .undelivered && report.processed == .no)
         let detail = try #require(report.detail)
-        #expect(detail.contains("the proxy proxy.test:3128 wants other credentials (HTTP 407"), "\(detail)")
+        #expect(detail.contains("the proxy proxy.test:3128 refuses the user or the password (HTTP 407"), "\(detail)")
         #expect(!detail.contains("pass@") && !detail.contains("dXNlcjpwYXNz"))
     }
 
