@@ -131,7 +131,7 @@ extension Dispatch {
         gates.table.apps[entry.app.index].lanes[entry.lane.index].hasAnswered = true
         ended(handle, entry, showing: rule.proof, at: now)
         var report = report(outcome, entry, reply)
-        if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier try" }
+        if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier attempt" }
         finish(handle, report)
     }
 
@@ -262,7 +262,7 @@ extension Dispatch {
         if let alarm = rule.alarm {
             log.error("\(alarm)", metadata: metadata)
         } else {
-            log.warning("APNs gave a reason that is not documented: it is treated by its status", metadata: metadata)
+            log.warning("APNs gave an undocumented reason: the status decides the outcome", metadata: metadata)
         }
     }
 }

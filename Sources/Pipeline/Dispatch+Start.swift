@@ -18,7 +18,7 @@ extension Dispatch {
         if let text = request.history.done {
             done = DoneBitmap(text, notifications: decoded.count)
             guard done != nil else {
-                let failure = DecodingFailure("harebell-done: says nothing of \(decoded.count) notifications")
+                let failure = DecodingFailure("harebell-done: does not match \(decoded.count) notifications")
                 actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
                 return
             }

@@ -15,7 +15,7 @@ extension Dispatch {
         if settings.validation == .warn, let heldBack = findingLog.admit(at: now.instant) {
             let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
             log.warning(
-                "a payload does not keep to Apple's tables; it is sent all the same",
+                "a payload deviates from Apple's tables; it is sent anyway",
                 metadata: request.delivery.traced(
                     [
                         "topic": "\(topic)", "finding": "\(findings.detailForLog)",

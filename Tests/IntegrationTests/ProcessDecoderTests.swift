@@ -110,8 +110,9 @@ extension ProcessTests {
             #expect(good.exit == .exited(0) && good.text().contains("apns-topic: \(Requests.topic)"), "\(good.report)")
             let bad = try decode("crash", EchoDecoder.path)
             #expect(bad.exit == .exited(65), "\(bad.report)")
-            #expect(bad.text() == "reject: the decoder failed 2 times over it alone: it was ended by SIGABRT\n")
-            #expect(bad.text(.errors).contains("the decoder says: this body is too much"))
+            #expect(
+                bad.text() == "reject: the decoder failed 2 times with this message alone: it was ended by SIGABRT\n")
+            #expect(bad.text(.errors).contains("the decoder writes: this body is too much"))
             let none = try decode("{}", "/bin/true")
             #expect(none.exit == .exited(69) && none.text(.errors).contains("it ended with status 0"), "\(none.report)")
             let check = try ChildProcess(binary, ["check", "--config", try write("no-such-program")])

@@ -52,6 +52,6 @@ struct ServiceManagerTests {
         let manager = try #require(makeManager(["NOTIFY_SOCKET": "/nowhere/notify"]))
         let error = #expect(throws: EventLoopError.self) { try manager.tell(.ready) }
         #expect(error?.code.rawValue == "ENOENT")
-        #expect(error?.message == "cannot tell the service manager READY: No such file or directory")
+        #expect(error?.message == "cannot notify the service manager of READY: No such file or directory")
     }
 }

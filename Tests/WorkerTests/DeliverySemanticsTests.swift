@@ -119,7 +119,7 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("no answer in time: sent again at most twice within 30 s, and given up as unknown, with a dead letter")
+    @Test("no response in time: sent again at most twice within 30 s, and given up as unknown, with a dead letter")
     func noAnswer() throws {
         let world = try World(script: "token 7*: silence") {
             $0.apns.requestTimeout = .seconds(5)

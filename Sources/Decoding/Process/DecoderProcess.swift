@@ -120,7 +120,7 @@ package final class DecoderProcess {
         switch state {
         case .down(let until) where until <= now.instant: start(at: now.instant)
         case .starting(let deadline) where deadline <= now.instant:
-            fail("it said no hello within \(options.startTime)")
+            fail("it sent no hello within \(options.startTime)")
         case .working:
             if let deadline = line.deadline, deadline <= now.instant {
                 counters.timeouts += 1
@@ -162,7 +162,7 @@ package final class DecoderProcess {
         case .line(let text):
             if let heldBack = complaints.admit(at: now) {
                 log.notice(
-                    "the decoder says: \(text)",
+                    "the decoder writes: \(text)",
                     metadata: heldBack == 0 ? [:] : ["held_back": .stringConvertible(heldBack)])
             }
         case .ended(let failure): ended(failure, at: now)
@@ -187,21 +187,21 @@ package final class DecoderProcess {
         case (.working, .answers(let answers)):
             for (number, answer) in answers {
                 guard let handle = line.answered(number, at: now) else {
-                    throw ProcessAnswer.Violation(message: "an answer's id is that of no message, or came twice")
+                    throw ProcessAnswer.Violation(message: "a response has an unknown id, or came twice")
                 }
                 failures = 0
                 deliveries[handle] = nil
                 events.append(.decoded(handle, ProcessAnswer.decoded(answer)))
             }
         case (.starting, .answers), (.working, .hello):
-            throw ProcessAnswer.Violation(message: "hello is said first, and once")
+            throw ProcessAnswer.Violation(message: "expected hello first, and once")
         case (.down, _), (.failing, _), (.stopping, _), (.stopped, _): break
         }
     }
 
     private func violated(_ reason: String) {
         switch state {
-        case .starting, .working: fail("it broke the protocol: \(reason)")
+        case .starting, .working: fail("protocol error: \(reason)")
         case .down, .failing, .stopping, .stopped: break
         }
     }
@@ -233,16 +233,18 @@ package final class DecoderProcess {
             counters.quarantined += 1
             failures = 0
             deliveries[culprit] = nil
-            log.error("a message that the decoder fails over is put into quarantine", metadata: ["reason": "\(reason)"])
+            log.error("a message that makes the decoder fail is quarantined", metadata: ["reason": "\(reason)"])
             let times = DecodingLine.maximumStrikes
             events.append(
                 .decoded(
-                    culprit, .reject(DecodingFailure("the decoder failed \(times) times over it alone: \(reason)"))))
+                    culprit,
+                    .reject(
+                        DecodingFailure("the decoder failed \(times) times with this message alone: \(reason)"))))
         }
         let pause = pauseBeforeStart
         state = .down(until: now + pause)
         log.warning(
-            "the decoder's program failed, and is started again",
+            "the decoder's program failed and is restarted",
             metadata: ["reason": "\(reason)", "asked_again": .stringConvertible(held), "pause": "\(pause)"])
     }
 

@@ -21,20 +21,20 @@ enum ProcessAnswer {
         let members = JSONMembers(part)
         if let hello = members["hello"] {
             guard let version = JSONMembers(hello)["protocol"]?.integer else {
-                throw Violation(message: "hello has no protocol")
+                throw Violation(message: "hello without a protocol")
             }
             self = .hello(protocol: version)
         } else if let answers = members["answers"], answers.kind == .array {
             var found: [(UInt64, JSONPart)] = []
             for answer in answers.elements {
                 guard let number = answer["id".utf8]?.integer.flatMap({ UInt64(exactly: $0) }) else {
-                    throw Violation(message: "an answer has no id")
+                    throw Violation(message: "a response without an id")
                 }
                 found.append((number, answer))
             }
             self = .answers(found)
         } else {
-            throw Violation(message: "a frame is neither hello nor answers")
+            throw Violation(message: "a frame is neither hello nor responses")
         }
     }
 
@@ -58,13 +58,14 @@ enum ProcessAnswer {
             return .later(.seconds(seconds))
         }
         return .reject(
-            DecodingFailure("the decoder's answer: expected requests, ignore, reject, or later up to \(longestPause)"))
+            DecodingFailure(
+                "the decoder's response: expected requests, ignore, reject, or later up to \(longestPause)"))
     }
 
     private static func decoded(_ requests: JSONPart, key: JSONPart?) -> Decoded {
         let entries = requests.elements
         guard !entries.isEmpty else {
-            return .reject(DecodingFailure("the decoder's answer: expected at least one of requests"))
+            return .reject(DecodingFailure("the decoder's response: expected at least one request"))
         }
         do throws(DecodingFailure) {
             var batch = RequestBatch("requests")

@@ -87,7 +87,7 @@ struct TopologyCommand: ConfiguredCommand {
                 case .compared(let step, let finding): report = TopologyReport(step, finding)
                 case .failed(let error):
                     failed = true
-                    complain(error?.description ?? "the broker does not answer")
+                    complain(error?.description ?? "the broker does not respond")
                     continue
                 }
                 reports.append(report)
@@ -123,7 +123,7 @@ struct TopologyCommand: ConfiguredCommand {
                     if !json { say(lines: report.lines) }
                 } else if case .failed(let error) = event {
                     failed = true
-                    complain(error?.description ?? "the broker does not answer")
+                    complain(error?.description ?? "the broker does not respond")
                 }
             }
         }

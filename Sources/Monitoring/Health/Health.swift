@@ -110,10 +110,10 @@ package struct Health: Sendable, Equatable {
     private mutating func findMissing(_ observation: Observation) {
         for (index, worker) in observation.workers.enumerated() {
             if worker.hasEnded { missing.append("worker \(index) has ended") }
-            if !worker.isAlive { missing.append("worker \(index) does not answer") }
+            if !worker.isAlive { missing.append("worker \(index) does not respond") }
         }
         let snapshots = observation.snapshots
-        if snapshots.count < workers { missing.append("not every worker has begun") }
+        if snapshots.count < workers { missing.append("not every worker has started") }
         if snapshots.contains(where: \.isDraining) { missing.append("draining") }
         for queue in queues where queue.consumers < workers {
             missing.append("queue \(queue.name) is consumed by \(queue.consumers) of \(workers) workers")
@@ -170,7 +170,7 @@ extension PausedTopic {
         switch cause {
         case .credential: "APNs refuses the credential (\(cause.label))"
         case .topic: "APNs refuses the topic \(topic) (\(cause.label))"
-        case .deviceTokens: "\(cause): is the environment right?"
+        case .deviceTokens: "\(cause): check the environment"
         }
     }
 }

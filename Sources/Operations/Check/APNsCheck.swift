@@ -105,7 +105,7 @@ final class APNsCheck: PlaceCheck {
             findings.append(APNsJudge(target).failure(error))
         } else {
             findings.append(
-                ConnectionFinding(.warning, "answer", lossDetail ?? "the connection ended without an answer"))
+                ConnectionFinding(.warning, "answer", lossDetail ?? "the connection ended without a response"))
         }
     }
 }

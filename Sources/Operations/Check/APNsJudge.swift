@@ -27,7 +27,7 @@ struct APNsJudge {
     }
 
     var silence: ConnectionFinding {
-        softened(ConnectionFinding(.unreachable, "connection", "no answer in time", hint: hint))
+        softened(ConnectionFinding(.unreachable, "connection", "no response in time", hint: hint))
     }
 
     private var hint: String? {

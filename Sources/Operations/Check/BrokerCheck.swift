@@ -73,7 +73,7 @@ final class BrokerCheck: PlaceCheck {
             findings += judge.remarks
             end(at: now.instant)
         } else if now.instant >= deadline {
-            findings.append(ConnectionFinding(.unreachable, "connection", "the broker does not answer"))
+            findings.append(ConnectionFinding(.unreachable, "connection", "the broker does not respond"))
             end(at: now.instant)
         }
     }

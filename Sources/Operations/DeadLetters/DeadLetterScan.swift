@@ -171,7 +171,7 @@ package final class DeadLetterScan: Run {
             counted(Int(remaining) + 1)
         case (.emptiness, .refused(let error)) where error.code == .resourceLocked: finish(.complete)
         case (_, .refused(let error)): finish(.failed(error.message))
-        default: finish(.failed("the broker answers something else"))
+        default: finish(.failed("unexpected response from the broker"))
         }
     }
 

@@ -84,7 +84,7 @@ package final class LoadRun: Run {
         } else if now >= lastProgress + settings.patience {
             finish(
                 ledger.published > 0
-                    ? .impatient : .failed(replies.lastLoss?.description ?? "the broker does not answer"))
+                    ? .impatient : .failed(replies.lastLoss?.description ?? "the broker does not respond"))
         }
     }
 
@@ -166,7 +166,7 @@ package final class LoadRun: Run {
             again.append(index)
             if pausesUntil == nil { pausesUntil = now + backoff.next(using: &random) }
         case .returned(_, let text):
-            finish(.failed("queue \"\(settings.queue)\" takes no messages (\(text)); does it exist?"))
+            finish(.failed("queue \"\(settings.queue)\" does not receive messages (\(text)): check that it exists"))
         }
     }
 

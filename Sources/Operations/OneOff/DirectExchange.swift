@@ -79,7 +79,7 @@ package final class DirectExchange: Run {
             }
         }
         if now.instant >= deadline {
-            if end == nil { giveUp("no answer in time", at: now.instant) } else { isFinished = true }
+            if end == nil { giveUp("no response in time", at: now.instant) } else { isFinished = true }
         }
         if end != nil, pool.isDrained { isFinished = true }
     }

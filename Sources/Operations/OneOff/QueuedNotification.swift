@@ -48,7 +48,7 @@ package final class QueuedNotification: Run {
             case .confirmed(_, .acked): isQueued = true
             case .confirmed(_, .lost), .confirmed(_, .nacked): sequence = nil
             case .confirmed(_, .returned(_, let text)):
-                finish(.failed("queue \"\(queue)\" takes no messages (\(text)); does it exist?"), at: now)
+                finish(.failed("queue \"\(queue)\" does not receive messages (\(text)): check that it exists"), at: now)
             case .failed(let error): finish(.failed(error.description), at: now)
             }
         }
@@ -84,7 +84,7 @@ package final class QueuedNotification: Run {
         guard !isQueued else {
             return "no result came in time: the request is in queue \"\(queue)\" or with a worker, and will be sent"
         }
-        return "the request was not queued in time: " + (replies.lastLoss?.description ?? "the broker does not answer")
+        return "the request was not queued in time: " + (replies.lastLoss?.description ?? "the broker does not respond")
     }
 
     package func stop(at now: Moment) {

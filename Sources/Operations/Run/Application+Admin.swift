@@ -23,7 +23,7 @@ extension Application {
         } catch  where error.code.rawValue == "EADDRINUSE" {
             log.error(
                 """
-                admin.listen: \(error): there is no admin server; each process of a host needs an address of its own \
+                admin.listen: \(error): there is no admin server; give each process of a host its own address \
                 (admin.listen), or none (admin: null)
                 """)
             return nil

@@ -22,7 +22,7 @@ extension Application {
         case "/dead-letters/stop":
             if deadLetters.isBusy {
                 log.notice(
-                    "an order about dead letters is being stopped, as asked for over HTTP",
+                    "a dead-letter operation is being stopped by an HTTP request",
                     metadata: ["from": "\(request.peer)"])
             }
             deadLetters.obeyStop()
@@ -38,7 +38,7 @@ extension Application {
 
     private func order(_ request: AdminRequest, replays: Bool, at now: Moment) -> AdminAnswer {
         guard !shutdown.isDraining, let resolver else { return .text(503, "503 the process is draining") }
-        guard !deadLetters.isBusy else { return .text(409, "409 another order is under way") }
+        guard !deadLetters.isBusy else { return .text(409, "409 another operation is running") }
         let order: DeadLetterOrder
         do throws(ArchiveFailure) {
             order = try DeadLetterOrder(request.body, replays: replays, at: now.wall)
@@ -53,7 +53,7 @@ extension Application {
         if order.verb == .replay {
             var metadata = order.metadata
             metadata["from"] = "\(request.peer)"
-            log.notice("dead letters are being replayed, as asked for over HTTP", metadata: metadata)
+            log.notice("dead letters are being replayed by an HTTP request", metadata: metadata)
         }
         return progressAnswer(202)
     }
@@ -71,7 +71,7 @@ extension Application {
             log.log(level: isAsPlanned ? .notice : .warning, "dead letters were replayed", metadata: metadata)
         } else if progress.tally.renewed > 0 {
             log.notice(
-                "dead letters that were delivered often went to the end of their queue",
+                "dead letters near their delivery limit were moved to the end of their queue",
                 metadata: ["messages": .stringConvertible(progress.tally.renewed)])
         }
         stopWhenEnded()

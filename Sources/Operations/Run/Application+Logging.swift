@@ -26,7 +26,9 @@ extension Application {
     /// Logs a summary of each minute with work.
     func logWork(at now: Instant) {
         let snapshots = workers.watch.seen(at: now).compactMap(\.snapshot)
-        if let work = workers.summary.take(snapshots, at: now) { log.info("work of the last minute", metadata: work) }
+        if let work = workers.summary.take(snapshots, at: now) {
+            log.info("throughput of the last minute", metadata: work)
+        }
     }
 
     func logTotals() {

@@ -18,7 +18,7 @@ extension Application {
         guard !shutdown.isDraining, let look = file.watch.nextLook, look <= now.instant else { return }
         let paths = plan.configuration.files(file.path)
         guard file.watch.looked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
-        log.notice("a file has changed: the configuration is read again")
+        log.notice("a file has changed: reloading the configuration")
         reload(at: now)
     }
 
@@ -35,18 +35,18 @@ extension Application {
         case .renewed?:
             plan.renew(watch.secret)
             workers.post(.renewPassword(watch.secret))
-            log.notice("the broker's password is another one: connections use it from now on", metadata: fields)
+            log.notice("the broker's password has changed: connections use the new one", metadata: fields)
         case .unreadable(let reason)?:
-            log.error("broker.password_file: cannot read \(watch.file): \(reason). The password before stays in use")
+            log.error("broker.password_file: cannot read \(watch.file): \(reason). The previous password stays in use")
         case .expiresSoon?:
-            log.warning("broker.password_file: the token expires, and the file holds no other one", metadata: fields)
+            log.warning("broker.password_file: the token expires, and the file contains no newer one", metadata: fields)
         case nil: break
         }
     }
 
     /// Reads the configuration file and all files that it names again.
     func reload(at now: Moment) {
-        guard !shutdown.isDraining else { return log.warning("draining: the configuration is not read again") }
+        guard !shutdown.isDraining else { return log.warning("draining: the configuration is not reloaded") }
         lookAtPassword(isComplete: true, at: now)
         // Files that change during the reload are read once more.
         let before = Self.stamps(plan.configuration.files(file.path))
@@ -83,7 +83,7 @@ extension Application {
         var contexts: [AppPlan.Contexts] = []
         for _ in workers.commands { contexts.append(try next.makeContexts(after: plan)) }
         for key in reload.needsRestart {
-            log.warning("a change needs a restart: the old value stays in force", metadata: ["key": "\(key)"])
+            log.warning("a change requires a restart: the old value stays in force", metadata: ["key": "\(key)"])
         }
         for (mailbox, contexts) in zip(workers.commands, contexts) { mailbox.post(.reload(next, contexts)) }
         threshold.level = next.configuration.log.level
@@ -95,7 +95,7 @@ extension Application {
     }
 
     private func refuse(_ problems: [String]) {
-        for problem in problems { log.error("the configuration stays as it is: \(problem)") }
+        for problem in problems { log.error("the configuration was not changed: \(problem)") }
     }
 }
 

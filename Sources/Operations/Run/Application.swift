@@ -144,9 +144,9 @@ package final class Application: LoopOwner {
     private func joinWorkers() {
         let latest = max(shutdown.deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
         let stuck = workers.join(until: latest)
-        if !deadLetters.end(until: latest) { log.warning("an order about dead letters does not end: it is given up") }
+        if !deadLetters.end(until: latest) { log.warning("a dead-letter operation does not end: it is abandoned") }
         guard !stuck.isEmpty else { return }
-        log.critical("workers do not end: they are given up", metadata: ["workers": "\(stuck)"])
+        log.critical("workers do not end: they are abandoned", metadata: ["workers": "\(stuck)"])
         if shutdown.end == .drained { shutdown.end = .cutShort }
     }
 
@@ -156,7 +156,7 @@ package final class Application: LoopOwner {
         if signal == SIGHUP {
             reload(at: loop.now)
         } else if shutdown.isDraining {
-            log.warning("stopping at once: what is in flight goes back to its queue")
+            log.warning("stopping at once: requests in flight return to their queue")
             shutdown.deadline = loop.now.instant + Self.endTimeout
             workers.post(.stop)
         } else {

@@ -34,6 +34,6 @@ struct ProgressTimeout {
 
     /// - Returns: Why the run fails now; `nil` before the deadline.
     func failure(at now: Instant) -> String? {
-        now >= deadline ? lastLoss?.description ?? "the broker does not answer" : nil
+        now >= deadline ? lastLoss?.description ?? "the broker does not respond" : nil
     }
 }

@@ -166,7 +166,7 @@ extension Dispatch {
         let entry = notifications[handle]
         let report = Report(
             outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,
-            detail: "it waited for its app, or for APNs, for too long")
+            detail: "it waited too long for its app or for APNs")
         park(handle, report, nil, givesBack: givesBack)
     }
 

@@ -129,7 +129,7 @@ extension Dispatch {
     /// The result for an unknown device token, with a hint at the possible cause.
     private func doubt(_ entry: InFlightNotification, _ reply: APNsReply, _ cause: AppGate.Cause) -> Report {
         var report = report(.unregistered, entry, reply)
-        if settings.tokenRefusals != nil { report.detail = "may be the wrong environment: \(cause) by this topic" }
+        if settings.tokenRefusals != nil { report.detail = "the environment may be wrong: \(cause) for this topic" }
         return report
     }
 

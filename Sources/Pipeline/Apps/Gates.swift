@@ -143,8 +143,8 @@ package struct Gates {
         let refused =
             switch cause {
             case .credential: "the credential of this app: the app"
-            case .topic: "a topic of this app: it"
-            case .deviceTokens: "device tokens of this topic (are they of the other environment?): it"
+            case .topic: "a topic of this app: the topic"
+            case .deviceTokens: "device tokens of this topic (check the environment): the topic"
             }
         log.error(
             "APNs refuses \(refused) is paused, its requests wait, and one probe at a time is sent",
@@ -152,7 +152,7 @@ package struct Gates {
     }
 
     private mutating func resume(_ app: AppID, _ lane: LaneID, at now: Instant) {
-        log.notice("APNs answers this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
+        log.notice("APNs accepts this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
         table.apps[app.index].lanes[lane.index].refusals.reset()
         release(Place(app: app, lane: lane), at: now)
     }

@@ -130,7 +130,7 @@ package struct Intake: ~Copyable {
     private mutating func giveUp(_ request: InFlightRequest, after count: Int64) {
         request.open = 1
         log.error(
-            "a message was delivered too often: it becomes a dead letter unread",
+            "a message was delivered too often: it becomes a dead letter without decoding",
             metadata: request.delivery.traced(
                 [
                     "messaging.destination.name": "\(settings.queues[request.delivery.queue.index].name)",
@@ -290,7 +290,7 @@ package struct Intake: ~Copyable {
     package mutating func suspend() {
         counters[.suspensions] += 1
         log.error(
-            "no app can send: nothing is consumed until one can, and what was not sent goes back to its queue",
+            "no app can send: consuming stops, and unsent requests return to their queue",
             metadata: ["hold_seconds": .stringConvertible(settings.hold.components.seconds)])
         isSuspended = true
         isProbing = false
@@ -298,7 +298,7 @@ package struct Intake: ~Copyable {
     }
 
     package mutating func resume() {
-        log.notice("an app can send again: requests are consumed")
+        log.notice("an app can send again: consuming resumes")
         isSuspended = false
         isProbing = false
         actions.append(.take(.full))

@@ -22,7 +22,7 @@ extension Outbox {
                 taken(reply, at: now)
             } else {
                 counters[.returned] += 1
-                returned(reply, "its requester has gone", at: now)
+                returned(reply, "the requester has disconnected", at: now)
             }
         }
     }

@@ -15,7 +15,7 @@ extension Outbox {
         let pending = PendingPublication(
             request: request, publication: publication, kind: kind, lane: lane ?? .unprovenReplies)
         guard lane != nil else {
-            return returned(pending, "reply_to is not the name of a direct reply that a broker made", at: now)
+            return returned(pending, "reply_to is not a direct reply-to name of the broker", at: now)
         }
         publish(pending, at: now)
     }
@@ -210,8 +210,8 @@ extension Outbox {
         }
         for result in results {
             divert(
-                result, because: "its reply queue refuses it",
-                "a reply queue refuses results: they go to the configured results, else to the dead letters", at: now)
+                result, because: "the reply queue refuses it",
+                "a reply queue refuses results: they go to the results target or the dead letters", at: now)
         }
     }
 
@@ -219,7 +219,7 @@ extension Outbox {
         for reply in replies {
             divert(
                 reply, because: "direct replies cannot be published now",
-                "direct replies cannot be published: they go to the configured results, else to the dead letters",
+                "direct replies cannot be published: they go to the results target or the dead letters",
                 at: now)
         }
     }
@@ -261,7 +261,7 @@ extension Outbox {
         guard wasAlone, let suspect = outlets[index].suspects.candidate else {
             if !lost.isEmpty {
                 log.warning(
-                    "the broker closed the connection over a publish: each that is unconfirmed goes again alone",
+                    "a publish made the broker close the connection: the unconfirmed ones are repeated one at a time",
                     metadata: ["error.message": "\(error)", "unconfirmed": .stringConvertible(lost.count)])
             }
             for pending in lost { outlets[index].suspects.append(pending) }
@@ -273,7 +273,7 @@ extension Outbox {
         outlets[index].suspects.dropCandidate()
         outlets[index].suspects.refused(suspect.publication, error, until: now.instant + settings.quarantine)
         log.error(
-            "the broker closes the connection over one publish: it is taken out",
+            "one publish makes the broker close the connection: it is isolated",
             metadata: suspect.request.delivery.traced(
                 [
                     "error.message": "\(error)", "exchange": "\(suspect.exchange)",
@@ -301,7 +301,7 @@ extension Outbox {
         forgetRefusal(of: pending)
         guard case .deadLetter = pending.kind else { return returned(pending, reply, at: now) }
         log.error(
-            "the broker does not take a dead letter: the request is held, and it is tried again",
+            "the broker refuses a dead letter: the request is held, and the publish is retried",
             metadata: pending.request.delivery.traced(
                 [
                     "error.message": "\(reply)",
@@ -338,7 +338,7 @@ extension Outbox {
             pending.refusals += 1
             log.error(
                 """
-                no queue takes dead letters: the request is held until one does ('harebell topology --apply' \
+                no queue receives dead letters: the request is held until one does ('harebell topology --apply' \
                 makes it)
                 """,
                 metadata: pending.request.delivery.traced(["reply": "\(reply)"]))

@@ -13,9 +13,9 @@ extension Report {
         self.channel = channel
         guard outcome == .accepted else { return }
         switch operation {
-        case .create where channel.channelID == nil: detail = "APNs did not say the new channel's ID"
+        case .create where channel.channelID == nil: detail = "the response of APNs lacks the new channel's ID"
         case .read where channel.storagePolicy == nil, .list where channel.channels == nil:
-            detail = "APNs' answer cannot be read (\(body.count) bytes)"
+            detail = "the response of APNs cannot be read (\(body.count) bytes)"
         case .create, .read, .delete, .list: break
         }
     }

@@ -43,7 +43,7 @@ extension Outbox {
             request.delivery, note(on: request), queue: queue, firstSeen: request.arrived.wall, delay: delay)
         guard let copy else {
             return endParked(request, at: now) { parked in
-                parked.report.ended("its headers leave no room for those of a retry")
+                parked.report.ended("its headers leave no space for those of a retry")
             }
         }
         counters[.parked] += UInt64(request.parked.count)
@@ -88,7 +88,7 @@ extension Outbox {
         if missingRetryQueues.insert(queue).inserted {
             log.error(
                 """
-                a retry queue takes nothing: what was tried is undelivered, other requests wait here ('harebell \
+                no retry queue receives requests: attempted ones are undelivered, others wait here ('harebell \
                 topology --apply' makes it)
                 """,
                 metadata: ["messaging.destination.name": "\(queue)", "reply": "\(reply)"])
@@ -108,7 +108,7 @@ extension Outbox {
         // The publish keeps the request open until all its notifications have ended.
         endParked(pending.request, at: now) { parked in
             parked.report.ended(
-                "the retry queue \(queue) took nothing (\(reply)); 'harebell topology --apply' makes it")
+                "the retry queue \(queue) received nothing (\(reply)); declare it with 'harebell topology --apply'")
         }
         closeOne(of: pending.request, at: now)
     }

@@ -117,7 +117,7 @@ extension Worker {
         longestHold = limit
         use(intake.settings)
         log.warning(
-            "a request was held for the broker's consumer_timeout: requests are held for less from now on",
+            "a request was held for the broker's consumer_timeout: the hold time is reduced",
             metadata: [
                 "consumer_timeout_seconds": "\(timeout.components.seconds)",
                 "hold_seconds": "\(limit.components.seconds)",

@@ -216,7 +216,7 @@ package final class Worker {
                 if byBroker {
                     queues[queue.index].suspicion.queueEnded()
                     log.warning(
-                        "the broker cancelled the consumer; it is registered again shortly",
+                        "the broker cancelled the consumer; it will be registered again",
                         metadata: ["messaging.destination.name": "\(intake.settings.queues[queue.index].name)"])
                 }
             case .engine(.channelClosed(let queue, let error)):
@@ -324,7 +324,7 @@ package final class Worker {
                 if lane == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
-            case .engine(.unblocked): log.notice("the broker takes publishes again")
+            case .engine(.unblocked): log.notice("the broker accepts publishes again")
             case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _):
                 if lane == .queues { readiness.isPublisherOpen = false }
@@ -358,7 +358,7 @@ package final class Worker {
     private func channelLost(_ queue: String, _ error: AMQPError) {
         if !error.isTransient, !readiness.wasReady { return events.append(.failed(error)) }
         log.error(
-            "the broker closed the channel of a queue, which is consumed again as soon as it can be; others go on",
+            "the broker closed the channel of a queue, which will be consumed again; other queues are not affected",
             metadata: ["messaging.destination.name": "\(queue)", "error.message": "\(error)"])
     }
 

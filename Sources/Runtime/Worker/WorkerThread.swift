@@ -115,7 +115,7 @@ package final class WorkerThread: LoopOwner {
                         .configuration,
                         message: """
                             queue \(queue) is a stream: streams neither redeliver requests nor remove finished ones. \
-                            Nothing of it was sent. Use a quorum queue
+                            Nothing was sent from it. Use a quorum queue
                             """))
             }
         }

@@ -48,7 +48,7 @@ package struct ServiceManager: Sendable {
         do throws(SystemError) {
             try send(Array(state.message.utf8))
         } catch {
-            throw EventLoopError("cannot tell the service manager \(state.message.prefix { $0 != "=" })", error)
+            throw EventLoopError("cannot notify the service manager of \(state.message.prefix { $0 != "=" })", error)
         }
     }
 

@@ -103,7 +103,7 @@ struct RealProcessTests {
         var bodies = Array(repeating: Self.envelope, count: 200)
         bodies[70] = how
         try rig.ask(bodies)
-        #expect(rig.kind(70).hasPrefix("the decoder failed 2 times over it alone: "), "\(rig.kind(70))")
+        #expect(rig.kind(70).hasPrefix("the decoder failed 2 times with this message alone: "), "\(rig.kind(70))")
         #expect(rig.answers.values.count { if case .request = $0 { true } else { false } } == 199)
         #expect(rig.process.counters.quarantined == 1 && rig.process.counters.restarts == 3)
         #expect(rig.process.counters.timeouts == (["hang", "silence"].contains(how) ? 3 : 0))

@@ -60,7 +60,7 @@ extension ProcessTests {
                 written = SystemClock.now().instant
                 try stage.directory.write(Self.token(key), to: "token")
             }
-            #expect(worker.text(.errors).split(separator: "\n").count { $0.contains("password is another one") } >= 3)
+            #expect(worker.text(.errors).split(separator: "\n").count { $0.contains("password has changed") } >= 3)
             #expect(!worker.text(.errors).contains("connection is lost"), "\(worker.report)")
 
             try stage.directory.write(Self.token(.generate()), to: "token")
@@ -77,7 +77,7 @@ extension ProcessTests {
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
 
             // Without a new token the broker permits no more publishes.
-            try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the file holds no other one") }
+            try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the file contains no newer one") }
             try eventually("the end of the token; \(worker.report)", within: .seconds(60)) {
                 number += 1
                 try stage.client.publish([stage.requests.message(number, to: stage.quorumQueue)])

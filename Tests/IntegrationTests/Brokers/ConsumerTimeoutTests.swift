@@ -74,7 +74,7 @@ extension ProcessTests {
             let stage = try Stage(broker: broker.url, script: "topic \(Self.refused): 403 TopicMismatch")
             let worker = try Self.start(stage, hold: 300)
             try worker.waitForLine(.errors, within: .seconds(60)) {
-                $0.contains("requests are held for less from now on")
+                $0.contains("the hold time is reduced")
             }
             // Twice: redelivered from the request queue, and again from the retry queue.
             for _ in 0..<2 {

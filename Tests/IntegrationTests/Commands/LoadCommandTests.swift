@@ -118,7 +118,8 @@ extension ProcessTests {
             #expect(missing.exit == .exited(69), "\(missing.report)")
             #expect(
                 missing.text(.errors).contains(
-                    "queue \"\(stage.name).none\" takes no messages (NO_ROUTE); does it exist?"), "\(missing.report)")
+                    "queue \"\(stage.name).none\" does not receive messages (NO_ROUTE): check that it exists"),
+                "\(missing.report)")
             var settings = Stage.Settings()
             settings.broker = "amqp://guest:guest@127.0.0.1:1/%2f"
             try stage.write(settings)

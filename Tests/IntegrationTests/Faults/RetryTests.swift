@@ -87,12 +87,14 @@ extension ProcessTests {
             let results = try Self.results(stage)
             for result in results {
                 #expect(result.outcome == "undelivered" && result.attempts == 1)
-                #expect(result.detail?.contains("the retry queue \(missing) took nothing") == true)
+                #expect(result.detail?.contains("the retry queue \(missing) received nothing") == true)
                 #expect(result.detail?.contains("topology --apply") == true)
             }
             try Self.end(worker)
             #expect(try stage.client.takeAll(stage.deadLetterQueue).count == Self.count)
-            let told = worker.text(.errors).split(separator: "\n").count { $0.contains("a retry queue takes nothing") }
+            let told = worker.text(.errors).split(separator: "\n").count {
+                $0.contains("no retry queue receives requests")
+            }
             #expect(told == 1, "\(worker.report)")
             try stage.client.declare(missing)
             try stage.removeQueues()

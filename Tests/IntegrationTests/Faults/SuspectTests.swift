@@ -76,7 +76,7 @@ extension ProcessTests {
             #expect(copies == bad.count, "copies of the requests, none of the dead letters")
             #expect(stage.simulator.ledger.statistics.accepted == Self.count - bad.count, "nothing is sent twice")
             #expect(
-                worker.text(.errors).contains("the broker closes the connection over one publish")
+                worker.text(.errors).contains("one publish makes the broker close the connection")
                     == TestEnvironment.closesOverDirectReplies, "\(worker.report)")
             print(
                 "ledger: refused publishes: \(Self.count) published, lost 0, duplicate results "

@@ -213,7 +213,7 @@ extension Fault {
             #expect(Set(end.deadLetters.keys) == Set((0..<end.count).filter { $0 % 400 == 5 }))
             let log = scene.run.worker.text(.errors)
             #expect(
-                log.contains("the broker closes the connection over one publish")
+                log.contains("one publish makes the broker close the connection")
                     == TestEnvironment.closesOverDirectReplies)
         }
         return [returned, closing]

@@ -112,8 +112,8 @@ struct HealthTests {
         let world = try World()
         try world.start()
         func missing(_ edit: (inout Observation) -> Void) -> [String] { health(world, edit).missing }
-        #expect(missing { $0.workers[0].isAlive = false } == ["worker 0 does not answer"])
-        #expect(missing { $0.workers[0].snapshot = nil }.contains("not every worker has begun"))
+        #expect(missing { $0.workers[0].isAlive = false } == ["worker 0 does not respond"])
+        #expect(missing { $0.workers[0].snapshot = nil }.contains("not every worker has started"))
         #expect(missing { $0.workers[0].hasEnded = true }.contains("worker 0 has ended"))
         try world.request(Self.body)
         let worker = try #require(world.worker)

@@ -137,7 +137,7 @@ struct DeadLetterRunTests {
         world.finish(run)
         #expect(run.end == .complete)
         #expect(run.tally.refused == 10)
-        #expect(run.tally.complaints == ["queue \"gone\" takes no messages (NO_ROUTE)"])
+        #expect(run.tally.complaints == ["queue \"gone\" does not receive messages (NO_ROUTE)"])
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<10).map { $0 * 4 })
         expectConserved(run, 40)
     }

@@ -130,7 +130,7 @@ struct LoadRunTests {
             Issue.record("\(String(describing: run.end))")
             return
         }
-        #expect(message.contains("queue \"none\" takes no messages"), "\(message)")
+        #expect(message.contains("queue \"none\" does not receive messages"), "\(message)")
     }
 
     @Test("An interrupted run reports its results so far")

@@ -100,7 +100,7 @@ struct DirectExchangeTests {
         world.isAPNsDown = false
         let start = world.network.now
         let silent = try #require(try end(world, try request("deaf"), patience: .seconds(3), closes: false)).report
-        #expect(silent.processed == .unknown && silent.detail == "no answer in time")
+        #expect(silent.processed == .unknown && silent.detail == "no response in time")
         #expect(world.network.now - start <= .seconds(4))
     }
 

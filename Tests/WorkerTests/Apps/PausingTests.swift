@@ -51,7 +51,7 @@ struct PausingTests {
         #expect(unregistered.count == 19)
         for (index, result) in unregistered.enumerated() {
             let refused = "\(index + 1) of the last \(index + 1) device tokens were refused"
-            #expect(result.body.contains("may be the wrong environment: \(refused)"))
+            #expect(result.body.contains("the environment may be wrong: \(refused)"))
         }
         #expect(world.published(in: "push.feedback").count == 19)
         #expect(world.broker.unsettledCount == 41)

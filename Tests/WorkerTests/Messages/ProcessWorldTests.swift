@@ -67,8 +67,8 @@ struct ProcessWorldTests {
         #expect(
             details == [
                 "1 of 2 notifications failed, first: requests[0].payload: missing, expected a JSON object",
-                #"no such\n user"#, "the decoder's answer: expected at least one of requests",
-                "the decoder's answer: expected requests, ignore, reject, or later up to 604800",
+                #"no such\n user"#, "the decoder's response: expected at least one request",
+                "the decoder's response: expected requests, ignore, reject, or later up to 604800",
             ])
         // A deferred message is asked about again.
         world.programs.conduct = { _ in .answer(#""ignore":"now""#) }
@@ -91,7 +91,8 @@ struct ProcessWorldTests {
             let dead = world.published(in: "push.dead")
             #expect(dead.map(\.messageID) == ["m4"] && dead.map(\.body) == ["poison"], "\(conduct)")
             #expect(
-                dead.first?.headers["harebell-detail"]?.hasPrefix("the decoder failed 2 times over it alone") == true)
+                dead.first?.headers["harebell-detail"]?.hasPrefix("the decoder failed 2 times with this message alone")
+                    == true)
             let counters = world.worker?.decoders[0].counters
             #expect(counters?.quarantined == 1, "\(conduct)")
             if case .hang = conduct { #expect(counters?.timeouts == 3) }

@@ -98,7 +98,7 @@ struct RefusedResultTests {
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         let letter = try #require(world.published(in: "push.dead").first)
         #expect(letter.outcome == "accepted")
-        #expect(letter.headers["harebell-detail"] == "the result could not be routed (its reply queue refuses it)")
+        #expect(letter.headers["harebell-detail"] == "the result could not be routed (the reply queue refuses it)")
         #expect(letter.headers["harebell-result"]?.contains("\"outcome\":\"accepted\"") == true)
         #expect(letter.body == Self.body(0))
         #expect(world.sent == 1)

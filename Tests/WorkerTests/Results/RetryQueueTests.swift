@@ -187,8 +187,8 @@ struct RetryQueueTests {
         for number in 0..<3 { try world.request(Self.body(), id: "m\(number)") }
         #expect(world.isQuiet)
         let detail =
-            "the retry queue push.requests.retry.900s took nothing (312 NO_ROUTE); "
-            + "'harebell topology --apply' makes it"
+            "the retry queue push.requests.retry.900s received nothing (312 NO_ROUTE); "
+            + "declare it with 'harebell topology --apply'"
         let results = world.published(in: "push.results")
         #expect(results.count == 3)
         for result in results {
@@ -351,7 +351,7 @@ struct RetryQueueTests {
         #expect(world.isQuiet && world.sent == 0)
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "invalid")
-        #expect(result.body.contains("harebell-done: says nothing of 3 notifications"))
+        #expect(result.body.contains("harebell-done: does not match 3 notifications"))
         #expect(world.published(in: "push.dead").count == 1)
     }
 

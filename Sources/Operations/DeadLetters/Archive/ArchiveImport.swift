@@ -122,7 +122,7 @@ package final class ArchiveImport: Run {
         case .acked: tally.confirmed += 1
         case .lost: tally.uncertain += 1
         case .nacked: tally.refuse("the broker refused it; the queue may be full")
-        case .returned(_, let text): tally.refuse("queue \"\(queue)\" takes no messages (\(text))")
+        case .returned(_, let text): tally.refuse("queue \"\(queue)\" does not receive messages (\(text))")
         }
     }
 

@@ -56,7 +56,7 @@ extension DeadLetterRun {
 
     private func refuseTarget(_ item: Item) {
         guard let queue = item.letter.queue else {
-            return refuse(item, "it does not say where it was before; name a queue to send it to")
+            return refuse(item, "its original queue is unknown; name a target queue")
         }
         refuse(
             item,
@@ -183,7 +183,7 @@ extension DeadLetterRun {
         case .lost: publishes.unconfirmed.append(item)
         case .nacked where item.isRenewal, .returned where item.isRenewal: retain(item)
         case .nacked: refuse(item, "the broker refused it; the queue may be full")
-        case .returned(_, let text): refuse(item, "queue \"\(target(of: item))\" takes no messages (\(text))")
+        case .returned(_, let text): refuse(item, "queue \"\(target(of: item))\" does not receive messages (\(text))")
         }
     }
 
@@ -206,7 +206,7 @@ extension DeadLetterRun {
         guard !item.isRenewal else { return retain(item) }
         refuse(
             item,
-            "the broker closes the connection over \(item.letter.name ?? "a message without an id") "
+            "the broker closes the connection because of \(item.letter.name ?? "a message without an id") "
                 + "to queue \"\(target(of: item))\": \(error.message)")
     }
 

@@ -19,7 +19,7 @@ extension DeadLetterRun {
     package var explanation: String {
         switch end {
         case .complete, nil: "complete"
-        case .stopped: "interrupted: what was not sent is still there"
+        case .stopped: "interrupted: messages that were not sent are still in the queue"
         case .aborted: "aborted: \(tally.arrivals) messages came into the queue while \(tally.done) were replayed"
         case .locked:
             "another run has the queue \(Self.lockName(of: settings.queue)); the name of its connection says which "

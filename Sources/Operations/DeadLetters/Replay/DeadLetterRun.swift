@@ -214,7 +214,7 @@ package final class DeadLetterRun: Run {
         case (.emptiness, .got(let delivery, let remaining, _)):
             connections.control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
             if isReading { inspection.lastDelivery = now } else { start(Int(remaining) + 1) }
-        default: finish(.failed("the broker answers something else"))
+        default: finish(.failed("unexpected response from the broker"))
         }
     }
 

@@ -26,7 +26,7 @@ struct DeadLetterOrder: Sendable {
         var filter = DeadLetterFilter()
         filter.outcomes = try members.takeAny("outcomes", Self.texts) ?? []
         for outcome in filter.outcomes where !Outcome.allCases.contains(where: { $0.name.description == outcome }) {
-            throw ArchiveFailure(description: "outcomes: there is no such outcome")
+            throw ArchiveFailure(description: "outcomes: unknown outcome")
         }
         filter.reasons = try members.takeAny("reasons", Self.texts) ?? []
         filter.topic = try members.takeAny("topic", Self.text)
