@@ -122,7 +122,7 @@ struct ConfigurationBuilder {
             let problem = ConfigurationProblem(
                 severity: .error, file: file, location: values.location(of: app),
                 message:
-                    "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none passes over it"
+                    "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none ignores it"
             )
             if !problems.contains(where: { $0.message == problem.message }) { problems.append(problem) }
             return .direct

@@ -130,7 +130,8 @@ private struct ConfigurationCheck {
             let file = values.shown(path)
             switch exposure {
             case .readable: report(.warning, path, "every user of this machine can read the file: chmod o= \(file)")
-            case .writable: report(.warning, path, "others than its owner can change the file: chmod go-w,o= \(file)")
+            case .writable:
+                report(.warning, path, "users other than its owner can change the file: chmod go-w,o= \(file)")
             }
         }
         checkInlinePasswords()
@@ -150,7 +151,7 @@ private struct ConfigurationCheck {
             case .writable:
                 report(
                     .warning, place,
-                    "others than its owner can change this file, which holds a password: chmod go-w,o= \(file)")
+                    "users other than its owner can change this file, which contains a password: chmod go-w,o= \(file)")
             }
         }
     }
@@ -174,7 +175,7 @@ private struct ConfigurationCheck {
             else { continue }
             report(
                 .error, "\(section).command[0]",
-                "no program that may be run: \(values.written("\(section).command[0]") ?? program)")
+                "not an executable program: \(values.written("\(section).command[0]") ?? program)")
         }
     }
 
@@ -265,7 +266,7 @@ private struct ConfigurationCheck {
             report(
                 .error, path,
                 names.isEmpty
-                    ? "the certificate names no topic: it is none of Apple's for push notifications"
+                    ? "the certificate names no topic: it is not a push certificate from Apple"
                     : "the certificate is for \(names), the app's topic is \"\(app.shownTopic)\"")
         }
         guard let environment = app.environment else { return }

@@ -71,7 +71,7 @@ struct ConfigurationRules {
                 if let other = places.updateValue(path, forKey: name) {
                     error(path, "\"\(values.shown(path))\" is \(other) already")
                 }
-                if name.hasPrefix("amq.") { error(path, "names that start with amq. belong to the broker") }
+                if name.hasPrefix("amq.") { error(path, "names that start with amq. are reserved") }
                 if name.utf8.count + suffix.utf8.count > Setting.shortString.upperBound {
                     let limit = Setting.shortString.upperBound - suffix.utf8.count
                     error(path, "has \(name.utf8.count) bytes; with \(suffix) for its retry queue at most \(limit) fit")
@@ -87,7 +87,7 @@ struct ConfigurationRules {
         else { return }
         warning(
             "\(queue).rate_limit.per_second",
-            "\(queue).prefetch takes \(prefetch / rate) s at this pace, and nothing waits longer than hold_seconds"
+            "\(queue).prefetch takes \(prefetch / rate) s at this rate, but requests wait at most hold_seconds"
                 + " (\(hold)): lower prefetch")
     }
 
@@ -107,7 +107,7 @@ struct ConfigurationRules {
                 error("\(path).name", "\(other) is \"\(shown)\" already")
             }
             if given.count == 1, given[0] != name, registry.formats.contains(where: { $0.name == name }) {
-                error("\(path).name", "\"\(shown)\" is a format; a decoder for another one needs another name")
+                error("\(path).name", "\"\(shown)\" is a format; give a decoder of another format another name")
             }
         }
         let definitions = DecoderDefinition.all(in: values, of: file, registry)
@@ -137,7 +137,7 @@ struct ConfigurationRules {
             if queues.contains(key) {
                 error(
                     "\(section).routing_key",
-                    "\"\(values.shown("\(section).routing_key"))\" is a queue that requests are consumed from: a loop")
+                    "\"\(values.shown("\(section).routing_key"))\" is a request queue: requests would loop")
             }
             if key.isEmpty { error("\(section).routing_key", "the default exchange needs a queue's name") }
         }
@@ -200,7 +200,7 @@ struct ConfigurationRules {
             switch type {
             // A bundle ID may end with these words.
             case .voip, .complication:
-                warning(path, "is taken for a bundle ID; if it is the topic of \(type), leave out \(suffix)")
+                warning(path, "is read as a bundle ID; if it is the topic of \(type), leave out \(suffix)")
             default:
                 error(path, "is the topic of \(type), expected the bundle ID: leave out \(suffix)")
             }
@@ -212,7 +212,7 @@ struct ConfigurationRules {
         let certificate = "\(app).certificate"
         switch (values[token], values[certificate]) {
         case (.section, .section):
-            error(certificate, "\(token) is given as well; an app has one of the two")
+            error(certificate, "\(token) is also given; expected only one of the two")
         case (.off, .off):
             error(app, "no credential: expected token or certificate")
         case (.section, _):
@@ -222,14 +222,14 @@ struct ConfigurationRules {
                 if !text.utf8.allSatisfy({ $0.isLetterOrDigit() }) {
                     error(path, "expected letters and digits")
                 } else if text.utf8.count != 10 {
-                    warning(path, "has \(text.utf8.count) characters; Apple's have 10")
+                    warning(path, "has \(text.utf8.count) characters; expected 10")
                 }
             }
         case (_, .section):
             let pem = ["certificate_file", "private_key_file"].map { "\(certificate).\($0)" }
             let hasPEM = pem.contains { values.text($0) != nil }
             if values.text("\(certificate).p12_file") != nil {
-                if hasPEM { error("\(certificate).p12_file", "certificate_file or private_key_file is given as well") }
+                if hasPEM { error("\(certificate).p12_file", "certificate_file or private_key_file is also given") }
             } else if hasPEM {
                 checkPair(pem[0], pem[1])
                 if values.text("\(certificate).password_file") != nil {
@@ -247,7 +247,7 @@ struct ConfigurationRules {
         if let listen = values.text("admin.listen") {
             if let endpoint = Addresses.listener(listen) {
                 if !Addresses.isLoopback(endpoint.host), values.text("admin.token_file") == nil {
-                    error("admin.listen", "is not a loopback address: whoever reaches it needs admin.token_file")
+                    error("admin.listen", "is not a loopback address: set admin.token_file")
                 }
             } else {
                 error("admin.listen", "expected a numeric address and a port, such as 127.0.0.1:9464")
@@ -275,7 +275,7 @@ struct ConfigurationRules {
             warning(
                 "log.show_payloads",
                 "has no effect while log.level is \(values.shown("log.level")); "
-                    + "payloads stand in debug messages")
+                    + "only debug messages contain payloads")
         }
     }
 

@@ -56,7 +56,7 @@ package struct SettingReader {
                 continue
             }
             if let first = entry.first {
-                report(key, "duplicate key \"\(name)\"\(Self.within(path)); it stands on line \(first.line) already")
+                report(key, "duplicate key \"\(name)\"\(Self.within(path)); it is already on line \(first.line)")
             }
             guard settings.contains(where: { $0.key == name }) else {
                 report(

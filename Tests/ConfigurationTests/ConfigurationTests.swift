@@ -492,12 +492,12 @@ struct ConfigurationTests {
             #expect(
                 found == [
                     "harebell.yaml:1:10: workers: expected an integer, found text",
-                    "harebell.yaml:3:1: duplicate key \"log\"; it stands on line 2 already",
+                    "harebell.yaml:3:1: duplicate key \"log\"; it is already on line 2",
                     "harebell.yaml:5:5: queues[0].name is missing: The queue's name; with the suffix .retry.<seconds>s it "
                         + "must fit into 255 bytes.",
-                    "harebell.yaml:6:5: duplicate key \"prefetch\" in queues[0]; it stands on line 5 already",
-                    "harebell.yaml:7:5: duplicate key \"prefetch\" in queues[0]; it stands on line 5 already",
-                    "harebell.yaml:9:5: duplicate key \"name\" in queues[1]; it stands on line 8 already",
+                    "harebell.yaml:6:5: duplicate key \"prefetch\" in queues[0]; it is already on line 5",
+                    "harebell.yaml:7:5: duplicate key \"prefetch\" in queues[0]; it is already on line 5",
+                    "harebell.yaml:9:5: duplicate key \"name\" in queues[1]; it is already on line 8",
                     "harebell.yaml:11:12: apps[0].token.team_id is missing: The team ID, ten characters.",
                     "harebell.yaml:11:35: apps[0].token.key_id: the environment variable KEY is not set",
                 ])
@@ -571,7 +571,7 @@ struct ConfigurationTests {
                 ("", "2:5: apps[0]: no credential: expected token or certificate"),
                 (
                     "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ }, certificate: { p12_file: a }",
-                    "2:95: apps[0].certificate: apps[0].token is given as well; an app has one of the two"
+                    "2:95: apps[0].certificate: apps[0].token is also given; expected only one of the two"
                 ),
                 (
                     "certificate: {}",
@@ -583,7 +583,7 @@ struct ConfigurationTests {
                 ),
                 (
                     "certificate: { p12_file: a, private_key_file: b }",
-                    "2:42: apps[0].certificate.p12_file: certificate_file or private_key_file is given as well"
+                    "2:42: apps[0].certificate.p12_file: certificate_file or private_key_file is also given"
                 ),
                 (
                     "token: { key_file: a, key_id: ABC-123, team_id: DEF123GHIJ }",
@@ -603,7 +603,7 @@ struct ConfigurationTests {
                 ),
                 (
                     "dead_letter: { routing_key: push.requests }",
-                    "1:29: dead_letter.routing_key: \"push.requests\" is a queue that requests are consumed from: a loop"
+                    "1:29: dead_letter.routing_key: \"push.requests\" is a request queue: requests would loop"
                 ),
                 (
                     "results: { routing_key: \"\" }",
@@ -614,18 +614,18 @@ struct ConfigurationTests {
                     "1:30: queues[0].decoder: \"apns_jsn\" is not one of \(formats); "
                         + "did you mean \"apns-json\"?"
                 ),
-                ("queues: [{ name: amq.a }]", "1:18: queues[0].name: names that start with amq. belong to the broker"),
+                ("queues: [{ name: amq.a }]", "1:18: queues[0].name: names that start with amq. are reserved"),
                 (
                     "admin: { listen: \"9464\" }",
                     "1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464"
                 ),
                 (
                     "admin: { listen: \"0.0.0.0:9464\" }",
-                    "1:18: admin.listen: is not a loopback address: whoever reaches it needs admin.token_file"
+                    "1:18: admin.listen: is not a loopback address: set admin.token_file"
                 ),
                 (
                     "admin: { listen: \"[::]:9464\" }",
-                    "1:18: admin.listen: is not a loopback address: whoever reaches it needs admin.token_file"
+                    "1:18: admin.listen: is not a loopback address: set admin.token_file"
                 ),
                 (
                     "admin: { listen: \"example.com:9464\" }",
@@ -720,7 +720,7 @@ struct ConfigurationTests {
                 #expect(
                     try warnings(text)
                         == [
-                            "\(place)warning: apps[0].topic: is taken for a bundle ID; if it is the topic of \(type), "
+                            "\(place)warning: apps[0].topic: is read as a bundle ID; if it is the topic of \(type), "
                                 + "leave out .\(suffix)"
                         ])
             }
@@ -750,7 +750,7 @@ struct ConfigurationTests {
                 (
                     "log: { show_payloads: true }",
                     "1:23: warning: log.show_payloads: has no effect while log.level is info; "
-                        + "payloads stand in debug messages"
+                        + "only debug messages contain payloads"
                 ),
             ])
         func warned(text: String, message: String) throws {

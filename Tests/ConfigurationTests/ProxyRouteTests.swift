@@ -107,7 +107,7 @@ struct ProxyRouteTests {
         #expect(
             errors(environment: environment) == [
                 "harebell.yaml:3:5: the environment variable https_proxy: expected http://user:password@host:port; "
-                    + "apns.proxy: none passes over it"
+                    + "apns.proxy: none ignores it"
             ])
         #expect(try proxy(apns: "none", environment: environment) == nil)
     }

@@ -119,7 +119,7 @@ extension ProcessTests {
             try check.waitForExit()
             #expect(check.exit == .exited(78))
             #expect(
-                check.text().contains(":2:") && check.text().contains("no program that may be run: no-such-program"))
+                check.text().contains(":2:") && check.text().contains("not an executable program: no-such-program"))
         }
     }
 }

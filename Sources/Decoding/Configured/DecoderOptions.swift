@@ -56,7 +56,7 @@ public struct DecoderOptions {
         guard let name = text(path) else { return APNsJSONDecoder() }
         switch find(name) {
         case .success(let decoder) where decoder is ProcessDecoder:
-            report(path, "\"\(name)\" is a process, which answers later: it cannot lie within another decoder")
+            report(path, "\"\(name)\" is a process, which is asynchronous: it cannot be part of another decoder")
             return APNsJSONDecoder()
         case .success(let decoder): return decoder
         case .failure(let refusal):

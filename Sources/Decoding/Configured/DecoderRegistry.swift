@@ -42,7 +42,7 @@ package struct DecoderRegistry: Sendable {
                 guard Self.isName(setting.path), keys.insert(setting.path).inserted else {
                     throw Conflict(
                         description: "the option \"\(setting.path)\" of the format \"\(format.name)\" needs another "
-                            + "name, one that no other has: 1 to 64 lower-case letters, digits, hyphens and underscores"
+                            + "name, used once: 1 to 64 lower-case letters, digits, hyphens and underscores"
                     )
                 }
             }

@@ -88,12 +88,12 @@ package struct DecoderSet: Sendable {
         /// - Parameter outer: the enclosing decoders. The decoder's own problems are recorded only if there are none.
         func find(_ name: String, within outer: [String]) -> Result<any Decoder, Refusal> {
             guard !outer.contains(name) else {
-                return .failure(Refusal(message: "\"\(name)\" would lie within itself", isAboutNesting: true))
+                return .failure(Refusal(message: "\"\(name)\" would contain itself", isAboutNesting: true))
             }
             guard outer.count < DecoderSet.maximumNesting else {
                 let limit = DecoderSet.maximumNesting
                 return .failure(
-                    Refusal(message: "more than \(limit) decoders would lie within each other", isAboutNesting: true))
+                    Refusal(message: "more than \(limit) decoders are nested", isAboutNesting: true))
             }
             let place = definitions.firstIndex { $0.name == name }
             let wanted = place.map { definitions[$0].format } ?? name
@@ -107,7 +107,7 @@ package struct DecoderSet: Sendable {
             if let place {
                 if outer.isEmpty { problems += options.problems.map { Problem(definition: place, problem: $0) } }
             } else if let first = options.problems.first {
-                return .failure(Refusal(message: "\"\(name)\" has to be described in decoders: \(first.message)"))
+                return .failure(Refusal(message: "\"\(name)\" requires an entry in decoders: \(first.message)"))
             }
             return .success(decoder)
         }

@@ -66,7 +66,7 @@ enum FieldReference: Equatable {
         } else {
             guard let pointer = JSONPointer(text) else {
                 throw FieldSource.Failure(
-                    message: "\"\(text)\" is no JSON pointer: a ~ in it is written ~0, a / in a key ~1")
+                    message: "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
             }
             self = .pointer(pointer, text: text)
         }

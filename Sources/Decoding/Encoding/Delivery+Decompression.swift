@@ -26,7 +26,7 @@ extension Delivery {
                     "content-encoding: the body is larger than broker.maximum_message_bytes (\(limit)) allows after "
                         + "decompression", limit: .body)
             case .truncated: throw DecodingFailure("content-encoding: the body ends before its \(format) data does")
-            case .trailingData: throw DecodingFailure("content-encoding: the body goes on after its \(format) data")
+            case .trailingData: throw DecodingFailure("content-encoding: there are bytes after the \(format) data")
             case .damaged(let reason):
                 throw DecodingFailure("content-encoding: the body is not \(format) data: \(reason)")
             }

@@ -10,7 +10,7 @@ package struct AutoDecoder: Decoder {
     private let events: CloudEventsDecoder?
 
     static let format = DecoderFormat(
-        "auto", version: "1.0.0", "Chooses by content type and headers."
+        "auto", version: "1.0.0", "Chooses a format by content type and headers."
     ) { _ in AutoDecoder() }
 
     package init() {
@@ -35,7 +35,7 @@ package struct AutoDecoder: Decoder {
         return .reject(
             DecodingFailure(
                 "content-type: expected application/json, application/vnd.harebell.request+json or "
-                    + "application/vnd.apple.apns+json; for another one name the queue's decoder"))
+                    + "application/vnd.apple.apns+json; for another one set the queue's decoder"))
     }
 
     private static func namesTarget(_ delivery: Delivery) -> Bool {

@@ -20,9 +20,9 @@ struct CeleryDecoder: RefusingDecoder {
     private let ignoresOthers: Bool
 
     static let format = DecoderFormat(
-        "celery", version: "1.0.0", "Celery tasks in JSON: the place of the request in their arguments.",
+        "celery", version: "1.0.0", "Celery tasks in JSON, with the place of the request in their arguments.",
         [
-            Setting("tasks", .sections(count: 1...64), default: nil, "The tasks that are requests."),
+            Setting("tasks", .sections(count: 1...64), default: nil, "The tasks that contain requests."),
             Setting("tasks[].name", .text(bytes: 1...255), default: nil, "The task's name in Celery."),
             Setting(
                 "tasks[].pointer", .text(bytes: 1...1024), default: "/kwargs",
@@ -47,7 +47,7 @@ struct CeleryDecoder: RefusingDecoder {
             }
             let name = options.text("\(path).name") ?? ""
             if tasks.contains(where: { $0.name == name }) {
-                options.report("\(path).name", "\"\(name)\" stands above already")
+                options.report("\(path).name", "\"\(name)\" is already listed")
             }
             tasks.append(
                 Task(name: name, pointer: pointer, place: place, inner: options.decoder("\(path).decoder")))
@@ -61,7 +61,7 @@ struct CeleryDecoder: RefusingDecoder {
         let message = try CeleryMessage(delivery)
         guard let task = tasks.first(where: { $0.name.utf8.elementsEqual(message.task) }) else {
             return ignoresOthers
-                ? .ignore(reason: "another task") : .reject(DecodingFailure("task: not one of the tasks configured"))
+                ? .ignore(reason: "another task") : .reject(DecodingFailure("task: not a configured task"))
         }
         if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
         guard let part = message.find(task.pointer) else {

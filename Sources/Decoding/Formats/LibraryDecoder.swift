@@ -9,7 +9,7 @@ struct LibraryDecoder: RefusingDecoder {
     private let instance: LibraryInstance?
 
     static let format = DecoderFormat(
-        "library", version: "1.0.0", "Any format: a shared library reads it.",
+        "library", version: "1.0.0", "Any format, decoded by a shared library.",
         [
             Setting(
                 "file", .file, default: nil,

@@ -17,7 +17,7 @@ struct MappingDecoder: RefusingDecoder {
     }
 
     static let format = DecoderFormat(
-        "mapping", version: "1.0.0", "Any message: names the source of each field.",
+        "mapping", version: "1.0.0", "Any message, with a source for each field.",
         FieldSources.settings() + [
             Setting(
                 "payload", .text(bytes: 1...16384), default: nil,
@@ -43,7 +43,7 @@ struct MappingDecoder: RefusingDecoder {
         let values = options.values.texts("only_values") ?? []
         condition = options.source("only_if").map { ($0, values) }
         if condition == nil, !values.isEmpty { options.report("only_values", "has no effect without only_if") }
-        if condition != nil, values.isEmpty { options.report("only_if", "only_values are missing") }
+        if condition != nil, values.isEmpty { options.report("only_if", "only_values is missing") }
         if !["device-token", "device-tokens", "apns-channel-id"].contains(where: { options.text($0) != nil }) {
             options.report("", "expected one of device-token, device-tokens and apns-channel-id")
         }
@@ -51,13 +51,13 @@ struct MappingDecoder: RefusingDecoder {
 
     private static func payloadOption(_ options: inout DecoderOptions) -> Payload {
         guard let text = options.text("payload") else {
-            options.report("payload", "expected where the payload stands")
+            options.report("payload", "expected the source of the payload")
             return .body
         }
         if text == "body" { return .body }
         if text.hasPrefix("/") {
             if let pointer = JSONPointer(text) { return .pointer(pointer, text: text) }
-            options.report("payload", "\"\(text)\" is no JSON pointer: a ~ in it is written ~0, a / in a key ~1")
+            options.report("payload", "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
             return .body
         }
         guard text.utf8.first(where: { $0 != 0x20 && $0 != 0x0A }) == UInt8(ascii: "{") else {
@@ -75,7 +75,7 @@ struct MappingDecoder: RefusingDecoder {
     func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         let message = MappedMessage(delivery: delivery, document: try document(of: delivery))
         if let condition, !Self.holds(condition, in: message) {
-            return .ignore(reason: "only_if: it has none of the values")
+            return .ignore(reason: "only_if: the value is not in only_values")
         }
         return .request(try request(message))
     }

@@ -69,7 +69,7 @@ package struct PayloadCheck {
             findings.add("\(table.path)", "expected alert, badge or sound for push type alert")
         }
         if isBroadcast, event == .start {
-            findings.add("\(table.path).event", "expected update or end, a broadcast starts no Live Activity")
+            findings.add("\(table.path).event", "expected update or end; a broadcast cannot start a Live Activity")
         }
     }
 
@@ -171,8 +171,8 @@ package struct PayloadCheck {
     private static func unknown(_ part: String, in table: PayloadTable, for type: PushType) -> String {
         let names = table.keys.filter { $0.scope.contains(type) }.map(\.name.description)
         if let meant = Suggestion.closest(to: String(part.dropFirst()), among: names) {
-            return "no key of Apple's; did you mean \"\(meant)\"?"
+            return "not a key of Apple's; did you mean \"\(meant)\"?"
         }
-        return "no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+        return "not a key of Apple's; move custom keys out of aps, where APNs ignores them"
     }
 }

@@ -23,18 +23,18 @@ package struct DecoderLibrary: Sendable {
             throw LibraryError(.notLoaded, reason.replacing(file.path, with: "\(file)"))
         }
         guard let symbol = unsafe dlsym(handle, "harebell_decoder") else {
-            throw LibraryError(.incompatible, "\(path) exports no function harebell_decoder")
+            throw LibraryError(.incompatible, "\(path) does not export a function harebell_decoder")
         }
         let entry = unsafe unsafeBitCast(symbol, to: harebell_decoder_function.self)
         let abi = UInt32(HAREBELL_DECODER_ABI)
         var complaint: UnsafePointer<CChar>?
         guard let format = unsafe entry(abi, &complaint) else {
-            let reason = unsafe complaint.map { unsafe Self.text($0) } ?? "it does not say why"
+            let reason = unsafe complaint.map { unsafe Self.text($0) } ?? "no reason given"
             throw LibraryError(.incompatible, "\(path) has no decoder for the interface \(abi): \(reason)")
         }
         let (size, found) = unsafe (format.pointee.size, format.pointee.abi)
         guard found == abi else {
-            throw LibraryError(.incompatible, "\(path) is made for the interface \(found), expected \(abi)")
+            throw LibraryError(.incompatible, "\(path) was built for interface \(found), expected \(abi)")
         }
         let least = unsafe MemoryLayout<harebell_format>.size
         guard size >= least else {

@@ -47,7 +47,7 @@ final class LibraryCall {
 
     private func report(_ message: harebell_text) {
         guard reports.count < Self.maximumReports else { return }
-        reports.append(unsafe Self.words(message) ?? "something is wrong that the library does not name")
+        reports.append(unsafe Self.words(message) ?? "the library reports an error without a reason")
     }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> LibraryCall? {

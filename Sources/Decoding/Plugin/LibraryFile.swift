@@ -29,12 +29,12 @@ enum LibraryFile {
         guard information.st_uid == 0 || information.st_uid == geteuid() else {
             throw LibraryError(
                 .exposed,
-                "\(file) belongs to user \(information.st_uid): expected root or the user whom harebell runs as, "
+                "\(file) belongs to user \(information.st_uid): expected root or harebell's user, "
                     + "\(geteuid())"
             )
         }
         guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-            throw LibraryError(.exposed, "others than its owner can change \(file): chmod go-w \(file)")
+            throw LibraryError(.exposed, "users other than its owner can change \(file): chmod go-w \(file)")
         }
     }
 

@@ -22,7 +22,7 @@ package final class LibraryInstance: Sendable {
             if let decoder = unsafe decoder { unsafe library.format.pointee.destroy(decoder) }
             throw LibraryProblems(
                 messages: call.reports.isEmpty
-                    ? ["the library makes no decoder of it, and does not say why"] : call.reports)
+                    ? ["the library refuses these options without a reason"] : call.reports)
         }
         self.library = library
         self.decoder = Guarded(UInt(bitPattern: decoder))

@@ -35,10 +35,10 @@ package struct ProcessDecoder: Decoder {
                 "environment", .texts(bytes: 1...32768, count: 0...256), default: "[]", secret: true,
                 "Environment variables (NAME=value) in addition to PATH and LANG."),
             Setting(
-                "batch", .integer(1...1000), default: "64", "Messages in one frame, at most."),
+                "batch", .integer(1...1000), default: "64", "The maximum number of messages in one frame."),
             Setting(
                 "maximum_in_flight", .integer(1...65535), default: "512",
-                "Messages without an answer, at most."),
+                "The maximum number of messages without a response."),
             Setting(
                 "maximum_answer_bytes", .integer(4096...67_108_864), default: "4194304",
                 "The largest frame from the program; a larger one is a failure."),
@@ -60,7 +60,7 @@ package struct ProcessDecoder: Decoder {
 
     /// For callers that need a synchronous result.
     package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        .reject(DecodingFailure("a process decodes this message, and does not run here"))
+        .reject(DecodingFailure("this message needs a decoder process, which does not run here"))
     }
 }
 

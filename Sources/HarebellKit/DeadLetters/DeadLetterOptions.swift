@@ -120,9 +120,9 @@ final class DeadLetterDesk {
     private func renew(_ count: Int) throws {
         complain(
             "\(count) of the messages were delivered so often that a delivery limit of the queue could drop them: "
-                + "they get fresh copies at its end")
+                + "they were replaced by copies at its end")
         let run = try self.run(.renew, .renewing(queue))
-        if run.end != .complete { complain("not all got one: \(run.explanation)") }
+        if run.end != .complete { complain("not all were replaced: \(run.explanation)") }
     }
 
     /// Takes messages from the queue.

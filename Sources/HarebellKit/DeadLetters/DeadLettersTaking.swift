@@ -41,7 +41,7 @@ struct DeadLettersReplay: ConfiguredCommand {
         guard (1...1_000_000).contains(rate) else { throw ValidationError("--rate is 1 to 1000000") }
         guard (0...100).contains(abortAbove) else { throw ValidationError("--abort-above is 0 to 100") }
         if let to, to.isEmpty || to.utf8.count > 255 || to.hasPrefix("amq.") {
-            throw ValidationError("--to names a queue: 1 to 255 bytes; names that start with amq. belong to the broker")
+            throw ValidationError("--to is a queue name of 1 to 255 bytes; names that start with amq. are reserved")
         }
     }
 

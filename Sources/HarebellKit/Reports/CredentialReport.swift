@@ -23,7 +23,7 @@ struct CredentialReport {
         case .token(let keyFile, let keyID, let teamID, let isReadable):
             return [head + "signing key \(keyID) of team \(teamID), \(keyFile)\(isReadable ? "" : " (not usable)")"]
         case .certificate(nil):
-            return [head + "a certificate that cannot be read"]
+            return [head + "unreadable certificate"]
         case .certificate(let certificate?):
             let environments = Self.environments(of: certificate).joined(separator: " and ")
             let lines = [

@@ -32,7 +32,7 @@ struct ProbeReport {
             self.time = time
         case .lost(let level):
             self.init(level, .lost)
-            detail = "nothing came out in time; what stands in it may be lost"
+            detail = "the message did not return in time; messages in this queue may be lost"
         case .refused(let level, let reason):
             self.init(level, .refused)
             detail = reason
@@ -52,8 +52,8 @@ struct ProbeReport {
         let delay = level.delay.components.seconds
         let rest =
             switch (state, time) {
-            case (.left, _): ": not waited for, its delay is \(delay) s"
-            case (_, let time?): ": came out after \(tenths(time)) s, its delay is \(delay) s"
+            case (.left, _): ": skipped, its delay is \(delay) s"
+            case (_, let time?): ": returned after \(tenths(time)) s, its delay is \(delay) s"
             default: ": its delay is \(delay) s"
             }
         return [state.rawValue.padded(to: 11) + "queue \(level.queue)\(rest)"]

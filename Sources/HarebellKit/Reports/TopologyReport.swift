@@ -43,7 +43,7 @@ struct TopologyReport {
         case .refused(let error)?: self.init(step, .refused, detail: error.message)
         case nil:
             self.init(
-                step, .unreadable, detail: "AMQP has no way to read a binding; --apply makes it where it is missing")
+                step, .unreadable, detail: "AMQP cannot read a binding; --apply creates it if it is missing")
         }
     }
 

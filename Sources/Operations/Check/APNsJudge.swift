@@ -33,8 +33,8 @@ struct APNsJudge {
     private var hint: String? {
         switch target.purpose {
         case .notifications, .broadcasts: nil
-        case .otherPort: "needed only where the configured port is closed"
-        case .management: "needed only for channels; without it the provider token cannot be judged here"
+        case .otherPort: "required only if the configured port is closed"
+        case .management: "required only for channels; without it, this check cannot verify the provider token"
         }
     }
 
@@ -51,11 +51,11 @@ struct APNsJudge {
         guard reply.isSuccess || reply.reason != nil else {
             return [
                 ConnectionFinding(
-                    .warning, "answer", "\(said), which APNs does not say: another server may answer in its place",
+                    .warning, "answer", "\(said), which APNs never sends: another server may respond in its place",
                     hint: "check host and port of the endpoint")
             ]
         }
-        let answer = ConnectionFinding(.ok, "answer", "\(said): it answers as APNs does, and nobody was notified")
+        let answer = ConnectionFinding(.ok, "answer", "\(said): it responds as APNs does, and no device was notified")
         return [answer] + (credential(reply, said).map { [$0] } ?? [])
     }
 
@@ -71,10 +71,10 @@ struct APNsJudge {
         switch reply.reason?.rawValue {
         case _ where !target.judgesToken: return nil
         case "FeatureNotEnabled"?:
-            return found(.ok, "APNs takes the provider token, and the clock is right; the app has no broadcasts")
+            return found(.ok, "APNs accepts the provider token, and the clock is correct; the app has no broadcasts")
         case nil where reply.isSuccess:
-            return found(.ok, "APNs takes the provider token of \(target.app.topic), and the clock is right")
-        default: return found(.note, "this says nothing about the provider token")
+            return found(.ok, "APNs accepts the provider token of \(target.app.topic), and the clock is correct")
+        default: return found(.note, "this does not verify the provider token")
         }
     }
 }

@@ -87,7 +87,7 @@ struct APNsTarget {
         return switch purpose {
         case .notifications: "notifications of \(names)"
         case .broadcasts: "broadcasts of \(names)"
-        case .otherPort: "the other port, should a firewall close \(identity.endpoint.port)"
+        case .otherPort: "the other port, in case a firewall blocks \(identity.endpoint.port)"
         case .management: "channels of \(names)"
         }
     }

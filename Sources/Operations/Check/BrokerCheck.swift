@@ -184,7 +184,7 @@ final class BrokerCheck: PlaceCheck {
                 Publication(routingKey: ArraySlice(nobody.utf8), properties: properties, body: []))
             isPublished = true
         } catch {
-            preconditionFailure("so little can be written: \(error)")
+            preconditionFailure("a request this small can be written: \(error)")
         }
     }
 

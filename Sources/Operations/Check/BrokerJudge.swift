@@ -54,13 +54,13 @@ struct BrokerJudge {
         var remarks = exchanges.map { name in
             ConnectionFinding(
                 .note, "publishing to \(name)",
-                "not tried, because a message might reach a queue: the user needs the write permission")
+                "not tested, because a message might reach a queue: the user needs the write permission")
         }
         remarks.append(
             ConnectionFinding(
                 .note, "consumer timeout",
                 """
-                AMQP does not tell it: it has to be longer than a delivery is held (hold_seconds, \
+                AMQP does not report it: it must be longer than a delivery is held (hold_seconds, \
                 \(hold.components.seconds) s, and as much again for a last try). RabbitMQ's default is 30 minutes
                 """,
                 hint: "rabbitmqctl environment shows consumer_timeout"))
@@ -85,13 +85,13 @@ struct BrokerJudge {
                     isHarmful(differences, to: step) ? .wrong : .warning, subject,
                     (differences.map(\.description) + [rest?.message].compactMap(\.self)).joined(separator: "; ")
                         + step.counts(messages, consumers),
-                    hint: "RabbitMQ never changes what exists: empty it and delete it, then \(apply)")
+                    hint: "RabbitMQ does not change existing queues: empty and delete it, then \(apply)")
             ] + deadLetters(of: step, differences, server) + limit(of: step, differences, server)
                 + mirroring(of: step, differences, server)
         case .hidden:
             return [
                 ConnectionFinding(
-                    .note, subject, "it is there; how it was declared can be seen only with the configure permission")
+                    .note, subject, "it exists; its arguments can be compared only with the configure permission")
             ]
         case .refused(let error): return [.failure(subject, error)]
         }
@@ -100,8 +100,8 @@ struct BrokerJudge {
     func findings(about binding: TopologyPlan.Step) -> [ConnectionFinding] {
         [
             ConnectionFinding(
-                .note, binding.subjectText, "AMQP has no way to read a binding",
-                hint: "harebell topology --config FILE --apply makes it where it is missing")
+                .note, binding.subjectText, "AMQP cannot read a binding",
+                hint: "harebell topology --config FILE --apply creates it if it is missing")
         ]
     }
 
@@ -127,9 +127,9 @@ struct BrokerJudge {
         else { return [] }
         let lost =
             switch deliveryLimit(of: queue, differences, server) {
-            case .returns(let count, _): "the broker deletes a request that comes back more than \(count) times"
+            case .returns(let count, _): "the broker deletes a request that is redelivered more than \(count) times"
             case .firstFailure: "the broker deletes a request after its first failed delivery"
-            case .classic, .unlimited, nil: "a request that the broker gives up is lost"
+            case .classic, .unlimited, nil: "a request that the broker drops is lost"
             }
         return [
             ConnectionFinding(
@@ -176,17 +176,17 @@ struct BrokerJudge {
         switch limit {
         case .classic:
             if isStream(differences) { return [] }
-            return found(.note, "only quorum queues have one: a request that kills its worker comes back for ever")
+            return found(.note, "only quorum queues have one: a request that crashes its worker is redelivered forever")
         case .unlimited: return found(.ok, "none, unless a policy sets one")
         case .returns(let count, isDefault: true):
             return found(
                 .warning,
                 "\(count), RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and "
-                    + "the broker gives a request up without a result")
+                    + "the broker drops a request without a result")
         case .firstFailure:
             return found(
-                .wrong, "-1 means here: a request is given up after its first failed delivery",
-                hint: "only RabbitMQ 4 takes -1 for no limit; leave x-delivery-limit out")
+                .wrong, "-1 means here: a request is dropped after its first failed delivery",
+                hint: "only RabbitMQ 4 reads -1 as no limit; omit x-delivery-limit")
         case .returns(let count, isDefault: false): return found(.ok, count)
         }
     }
@@ -230,8 +230,8 @@ struct BrokerJudge {
 
     func blocked(_ reason: String) -> ConnectionFinding {
         ConnectionFinding(
-            .warning, "publishing", "the broker takes no messages for now: \(reason)",
-            hint: "it is short of memory or disk: rabbitmq-diagnostics alarms")
+            .warning, "publishing", "the broker accepts no messages now: \(reason)",
+            hint: "it is low on memory or disk: see rabbitmq-diagnostics alarms")
     }
 }
 

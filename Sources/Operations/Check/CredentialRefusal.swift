@@ -15,18 +15,18 @@ struct CredentialRefusal {
     init?(_ reason: RejectionReason, topic: String) {
         switch reason.rawValue {
         case "BadCertificate", "BadCertificateEnvironment":
-            text = "APNs does not take the app's certificate"
-            hint = "harebell check shows its end, topics and environments; it may have been revoked"
+            text = "APNs refuses the app's certificate"
+            hint = "harebell check shows its expiration, topics and environments; it may have been revoked"
         case "ExpiredProviderToken":
-            text = "APNs takes a provider token that was signed just now for an old one"
+            text = "APNs reports a new provider token as expired"
             hint = "this machine's clock is wrong: set it, and keep it set by NTP"
         case "InvalidProviderToken", "MissingProviderToken", "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken",
             "UnrelatedKeyIdInToken":
-            text = "APNs does not take the provider token of \(topic)"
+            text = "APNs refuses the provider token of \(topic)"
             hint = "check key_id, team_id and the key's environment; the key may have been revoked"
         case "TopicMismatch", "TopicDisallowed", "Forbidden":
-            text = "APNs takes the provider token, but not for \(topic)"
-            hint = "check the topic, and which apps the key is for"
+            text = "APNs accepts the provider token, but not for \(topic)"
+            hint = "check the topic, and the apps of the key"
         default: return nil
         }
         isForCertificate = reason.rawValue.hasPrefix("BadCertificate")

@@ -120,7 +120,7 @@ extension DirectExchange {
     package var report: Report? {
         guard var report = end?.report else { return nil }
         if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
-            let blame = "the credential, not the request: \(refusal.text); \(refusal.hint)"
+            let blame = "not caused by the request: \(refusal.text); \(refusal.hint)"
             report.detail = report.detail.map { "\($0); \(blame)" } ?? blame
         }
         return report

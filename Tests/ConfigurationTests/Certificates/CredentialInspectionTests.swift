@@ -59,8 +59,8 @@ struct CredentialInspectionTests {
         "A key that other users of the machine can read or change is a warning",
         arguments: [
             (0o600, nil), (0o640, nil), (0o400, nil), (0o644, "every user of this machine can read the file: chmod o="),
-            (0o660, "others than its owner can change the file: chmod go-w,o="),
-            (0o602, "others than its owner can change the file: chmod go-w,o="),
+            (0o660, "users other than its owner can change the file: chmod go-w,o="),
+            (0o602, "users other than its owner can change the file: chmod go-w,o="),
         ] as [(mode_t, String?)])
     func exposure(mode: mode_t, warning: String?) throws {
         let folder = try TemporaryDirectory()
@@ -80,7 +80,7 @@ struct CredentialInspectionTests {
                 "broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o644,
                 "broker.endpoints[0]: every user of this machine"
             ),
-            ("broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o620, "broker.endpoints[0]: others than its owner"),
+            ("broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o620, "broker.endpoints[0]: users other than its"),
             ("broker: { endpoints: [\"amqp://a:hunter2@b\"] }", 0o640, nil),
             ("broker: { endpoints: [\"amqp://a@b\"] }", 0o644, nil),
             ("broker: { endpoints: [\"amqp://guest:guest@b\"] }", 0o644, nil),
@@ -274,7 +274,7 @@ struct CredentialInspectionTests {
         #expect(
             try check(authority.issue(usage: .client, commonName: "a"))
                 == [
-                    "\(Self.place) the certificate names no topic: it is none of Apple's for push notifications"
+                    "\(Self.place) the certificate names no topic: it is not a push certificate from Apple"
                 ])
     }
 

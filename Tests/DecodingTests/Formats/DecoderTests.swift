@@ -299,7 +299,7 @@ struct DecoderTests {
                 ("apns-collapse-id", "\"\"", "apns-collapse-id: 0 bytes, expected 1 to 64"),
                 (
                     "apns-collapse-id", "\"a\\nb\"",
-                    "apns-collapse-id: expected no control characters and no space around it"
+                    "apns-collapse-id: expected no control characters, and no space around it"
                 ),
                 ("apns-collapse-id", "true", "apns-collapse-id: expected a string"),
                 ("environment", "\"sandbox\"", "environment: expected production or development"),
@@ -407,7 +407,7 @@ struct DecoderTests {
             if let type {
                 #expect(try notification(body).pushType.description == type)
             } else {
-                #expect(complaint(body.utf8) == "apns-push-type: missing, and aps does not tell it for certain")
+                #expect(complaint(body.utf8) == "apns-push-type: missing, and aps is ambiguous")
             }
         }
 
@@ -573,7 +573,7 @@ struct DecoderTests {
             #expect(
                 throws: DecodingFailure(
                     "content-type: expected application/json, application/vnd.harebell.request+json or "
-                        + "application/vnd.apple.apns+json; for another one name the queue's decoder")
+                        + "application/vnd.apple.apns+json; for another one set the queue's decoder")
             ) {
                 try request(AutoDecoder(), delivery(payload, contentType: "text/plain", headers: headers))
             }

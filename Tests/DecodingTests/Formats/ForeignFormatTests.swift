@@ -161,15 +161,15 @@ struct ForeignFormatTests {
                   - name: b
                     cloudevents: { decoder: a }
                 """) == [
-                    "f:5:29: decoders[0].cloudevents.decoder: \"a\" would lie within itself",
-                    "f:7:29: decoders[1].cloudevents.decoder: \"b\" would lie within itself",
+                    "f:5:29: decoders[0].cloudevents.decoder: \"a\" would contain itself",
+                    "f:7:29: decoders[1].cloudevents.decoder: \"b\" would contain itself",
                 ])
         let chain = (0..<5).map { "  - name: d\($0)\n    cloudevents: { decoder: \($0 == 4 ? "auto" : "d\($0 + 1)") }" }
         #expect(
             DecoderSample.problems(chain.joined(separator: "\n"))
                 == [0, 1].map {
                     "f:\(2 * $0 + 5):29: decoders[\($0)].cloudevents.decoder: "
-                        + "more than 4 decoders would lie within each other"
+                        + "more than 4 decoders are nested"
                 })
     }
 

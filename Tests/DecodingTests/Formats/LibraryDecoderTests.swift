@@ -111,10 +111,10 @@ struct LibraryDecoderTests {
 
     @Suite struct Loading {
         @Test(arguments: [
-            ("ENTRY=other", "FILE exports no function harebell_decoder"),
+            ("ENTRY=other", "FILE does not export a function harebell_decoder"),
             ("REFUSE=\"too old\"", "FILE has no decoder for the interface 1: too old"),
             ("REFUSE=NULL", nil),
-            ("TABLE_ABI=2", "FILE is made for the interface 2, expected 1"),
+            ("TABLE_ABI=2", "FILE was built for interface 2, expected 1"),
             ("TABLE_SIZE=16", "the table of FILE has 16 bytes, expected at least 72"),
             ("TABLE_CREATE=NULL", "the table of FILE lacks create, decode or destroy"),
             ("TABLE_DECODE=NULL", "the table of FILE lacks create, decode or destroy"),
@@ -128,16 +128,16 @@ struct LibraryDecoderTests {
             #expect(
                 LibraryDecoderTests.problems(library) == [
                     "f:6:13: decoders[0].library.file: "
-                        + (problem ?? "FILE has no decoder for the interface 1: it does not say why")
+                        + (problem ?? "FILE has no decoder for the interface 1: no reason given")
                 ])
         }
 
         @Test func `what a library says against its options is told with their place`() throws {
             let library = try CompiledLibrary.unruly()
             let cases = [
-                (#"{"nothing":1}"#, ["the library makes no decoder of it, and does not say why"]),
+                (#"{"nothing":1}"#, ["the library refuses these options without a reason"]),
                 (#"{"first":1,"second":2}"#, ["first: is wrong", "second: is \u{FFFD} wrong"]),
-                (#"{"mute":1}"#, ["something is wrong that the library does not name"]),
+                (#"{"mute":1}"#, ["the library reports an error without a reason"]),
                 (#"{"endless":1}"#, Array(repeating: "again", count: 32)),
             ]
             for (options, messages) in cases {
@@ -161,7 +161,7 @@ struct LibraryDecoderTests {
             let problems = DecoderSample.problems("", queue: "library")
             #expect(
                 problems.contains {
-                    $0.hasSuffix("\"library\" has to be described in decoders: expected the path of a shared library")
+                    $0.hasSuffix("\"library\" requires an entry in decoders: expected the path of a shared library")
                 })
         }
 
@@ -184,13 +184,13 @@ struct LibraryDecoderTests {
             unsafe chmod(library.path, 0o775)
             #expect(
                 LibraryDecoderTests.problems(library) == [
-                    "f:6:13: decoders[0].library.file: others than its owner can change FILE: chmod go-w FILE"
+                    "f:6:13: decoders[0].library.file: users other than its owner can change FILE: chmod go-w FILE"
                 ])
             unsafe chmod(library.path, 0o755)
             unsafe chmod(library.folder.path, 0o1777)
             #expect(
                 LibraryDecoderTests.problems(library) == [
-                    "f:6:13: decoders[0].library.file: others than its owner can change FOLDER: chmod go-w FOLDER"
+                    "f:6:13: decoders[0].library.file: users other than its owner can change FOLDER: chmod go-w FOLDER"
                 ])
         }
 
@@ -209,8 +209,7 @@ struct LibraryDecoderTests {
             #expect(unsafe chown(library.path, 12345, 0) == 0)
             #expect(
                 LibraryDecoderTests.problems(library) == [
-                    "f:6:13: decoders[0].library.file: FILE belongs to user 12345: expected root or the user whom "
-                        + "harebell runs as, 0"
+                    "f:6:13: decoders[0].library.file: FILE belongs to user 12345: expected root or harebell's user, 0"
                 ])
         }
     }

@@ -144,8 +144,8 @@ struct MappingDecoderTests {
                   - name: p
                 """
             ) == [
-                "f:6:21: decoders[0].mapping.device-token: \"/a~2\" is no JSON pointer: a ~ in it is written ~0, "
-                    + "a / in a key ~1",
+                "f:6:21: decoders[0].mapping.device-token: \"/a~2\" is not a JSON pointer: write ~0 for ~ "
+                    + "and ~1 for / in a key",
                 "f:7:19: decoders[0].mapping.apns-topic: \"{/x\" has no closing brace",
                 "f:8:16: decoders[0].mapping.apns-id: \"nonsense\" is not one of the properties message-id, "
                     + "correlation-id, reply-to, type, app-id, expiration, timestamp, routing-key",

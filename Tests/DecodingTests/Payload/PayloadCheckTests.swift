@@ -42,23 +42,23 @@ struct PayloadCheckTests {
             // Unknown keys
             (
                 "{\"aps\":{\"badge\":1,\"order-id\":{\"aps\":1}}}", .alert,
-                "payload.aps.order-id: no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+                "payload.aps.order-id: not a key of Apple's; move custom keys out of aps, where APNs ignores them"
             ),
             (
                 "{\"aps\":{\"badge\":1,\"mutable_content\":1}}", .alert,
-                "payload.aps.mutable_content: no key of Apple's; did you mean \"mutable-content\"?"
+                "payload.aps.mutable_content: not a key of Apple's; did you mean \"mutable-content\"?"
             ),
             (
                 "{\"aps\":{\"alert\":{\"titel\":\"x\"}}}", .alert,
-                "payload.aps.alert.titel: no key of Apple's; did you mean \"title\"?"
+                "payload.aps.alert.titel: not a key of Apple's; did you mean \"title\"?"
             ),
             (
                 "{\"aps\":{\"badge\":1,\"Bob said \\\"hi\\\"\":1}}", .alert,
-                "payload.aps[…]: no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+                "payload.aps[…]: not a key of Apple's; move custom keys out of aps, where APNs ignores them"
             ),
             (
                 "{\"aps\":{\"badge\":1,\"\(String(repeating: "a", count: 41))\":1}}", .alert,
-                "payload.aps[…]: no key of Apple's; custom keys belong beside aps, APNs ignores them in it"
+                "payload.aps[…]: not a key of Apple's; move custom keys out of aps, where APNs ignores them"
             ),
             (
                 "{\"aps\":{\"badge\":1},\"custom\":null}", .alert,
@@ -131,7 +131,7 @@ struct PayloadCheckTests {
         #expect(findings(start, .liveactivity) == [])
         #expect(
             findings(start, .liveactivity, isBroadcast: true) == [
-                "payload.aps.event: expected update or end, a broadcast starts no Live Activity"
+                "payload.aps.event: expected update or end; a broadcast cannot start a Live Activity"
             ])
     }
 

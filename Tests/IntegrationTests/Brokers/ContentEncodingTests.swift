@@ -33,7 +33,7 @@ extension ProcessTests {
                     detail: "the body ends before its gzip data does"),
                 Case(
                     body: Compressor.zlib(text) + [0], encoding: "deflate",
-                    detail: "the body goes on after its zlib data"),
+                    detail: "there are bytes after the zlib data"),
             ]
         }
 

@@ -61,9 +61,10 @@ extension ProcessTests {
             #expect(answer.says("note", "consumer timeout"), "\(answer)")
             #expect(answer.says("ok", "tls", "TLSv1.3, the certificate of "), "\(answer)")
             #expect(answer.says("ok", "http/2", "at once for now"), "\(answer)")
-            #expect(answer.says("ok", "answer", "403 MissingProviderToken: it answers as APNs does"), "\(answer)")
+            #expect(answer.says("ok", "answer", "403 MissingProviderToken: it responds as APNs does"), "\(answer)")
             #expect(
-                answer.says("ok", "credential", "200: APNs takes the provider token of \(Requests.topic)"), "\(answer)")
+                answer.says("ok", "credential", "200: APNs accepts the provider token of \(Requests.topic)"),
+                "\(answer)")
             #expect(answer.output.hasSuffix("\nok\n"), "\(answer)")
             for queue in stage.quorumQueues { #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)") }
             #expect(stage.simulator.ledger.records.allSatisfy { $0.deviceToken.isEmpty })

@@ -350,7 +350,7 @@ extension ProcessTests {
             for _ in 0..<25 {
                 let end = try run("list", "--queue", queue, "--json", left: 20)
                 #expect(try end.number("chosen") == 20, "\(end)")
-                if end.errors.contains("fresh copies") { warnings += 1 }
+                if end.errors.contains("were replaced by copies") { warnings += 1 }
             }
             #expect((1...2).contains(warnings))
             // Fresh copies may be a few places off.

@@ -120,7 +120,7 @@ extension ProcessTests {
             #expect(refused.exit == .exited(65), "\(refused)")
             #expect(
                 refused.output.contains(
-                    "\"detail\":\"the credential, not the request: APNs does not take the provider token of "
+                    "\"detail\":\"not caused by the request: APNs refuses the provider token of "
                         + "\(Requests.topic); check key_id, team_id and the key's environment"), "\(refused)")
             try stage.removeQueues()
         }

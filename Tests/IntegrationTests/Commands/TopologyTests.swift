@@ -204,8 +204,8 @@ extension ProcessTests {
             let fine = try topology(file, "--probe", "--within", "1")
             #expect(fine.exit == .exited(0), "\(fine)")
             #expect(fine.lines.count == 2, "\(fine)")
-            #expect(fine.lines[0].hasPrefix("ok         queue \(queue).retry.1s: came out after 1."), "\(fine)")
-            #expect(fine.lines[1] == "left       queue \(queue).retry.2s: not waited for, its delay is 2 s")
+            #expect(fine.lines[0].hasPrefix("ok         queue \(queue).retry.1s: returned after 1."), "\(fine)")
+            #expect(fine.lines[1] == "left       queue \(queue).retry.2s: skipped, its delay is 2 s")
 
             try broker.control("set_policy", "short", #"\.retry\.2s"#, #"{"message-ttl":100}"#, "--apply-to", "queues")
             let early = try topology(file, "--probe", "--within", "5", "--json")

@@ -46,11 +46,11 @@ struct APNsJudgeTests {
         #expect(
             targets.map { "\($0.endpoint) \($0.text)" } == [
                 "api.push.apple.com:443 notifications of one, two, three",
-                "api.push.apple.com:2197 the other port, should a firewall close 443",
+                "api.push.apple.com:2197 the other port, in case a firewall blocks 443",
                 "api-manage-broadcast.push.apple.com:2196 channels of one, two",
                 "api-manage-broadcast.push.apple.com:2196 channels of three",
                 "api.push.apple.com:443 notifications of four",
-                "api.push.apple.com:2197 the other port, should a firewall close 443",
+                "api.push.apple.com:2197 the other port, in case a firewall blocks 443",
                 "api-manage-broadcast.push.apple.com:2196 channels of four",
             ])
         #expect(targets.map(\.judgesToken) == [false, false, true, true, false, false, false])
@@ -115,6 +115,6 @@ struct APNsJudgeTests {
         let error = APNsError(.transport, "lost")
         #expect(try judge(Self.key, channels: false).failure(error).severity == .unreachable)
         let channels = try judge(Self.key, channels: true).failure(error)
-        #expect(channels.severity == .warning && channels.hint?.contains("needed only for channels") == true)
+        #expect(channels.severity == .warning && channels.hint?.contains("required only for channels") == true)
     }
 }

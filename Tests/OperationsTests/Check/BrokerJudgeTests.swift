@@ -64,10 +64,10 @@ struct BrokerJudgeTests {
             (
                 nil, "4.0.1", .warning,
                 "20, RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and the "
-                    + "broker gives a request up without a result"
+                    + "broker drops a request without a result"
             ),
             ("-1", "4.0.1", .ok, "none, unless a policy sets one"),
-            ("-1", "3.13.7", .wrong, "-1 means here: a request is given up after its first failed delivery"),
+            ("-1", "3.13.7", .wrong, "-1 means here: a request is dropped after its first failed delivery"),
             ("7", "3.13.7", .ok, "7"), ("7", "4.0.1", .ok, "7"),
         ] as [(String?, String, ConnectionFinding.Severity, String)])
     func limit(current: String?, version: String, severity: ConnectionFinding.Severity, text: String) throws {
@@ -112,10 +112,10 @@ struct BrokerJudgeTests {
     @Test(
         "A request queue without a dead-letter exchange loses repeatedly returned requests, depending on the version",
         arguments: [
-            (nil, "3.13.7", "a request that the broker gives up is lost"),
-            (nil, "4.0.5", "the broker deletes a request that comes back more than 20 times"),
-            ("7", "4.0.5", "the broker deletes a request that comes back more than 7 times"),
-            ("-1", "4.0.5", "a request that the broker gives up is lost"),
+            (nil, "3.13.7", "a request that the broker drops is lost"),
+            (nil, "4.0.5", "the broker deletes a request that is redelivered more than 20 times"),
+            ("7", "4.0.5", "the broker deletes a request that is redelivered more than 7 times"),
+            ("-1", "4.0.5", "a request that the broker drops is lost"),
             ("-1", "3.10.8", "the broker deletes a request after its first failed delivery"),
         ] as [(String?, String, String)])
     func deleted(limit: String?, version: String, text: String) throws {

@@ -121,9 +121,9 @@ struct DirectExchangeTests {
     @Test(
         "A report blames the credential only if APNs refuses it",
         arguments: [
-            ("403 InvalidProviderToken", "APNs does not take the provider token of com.example.app; check key_id"),
-            ("403 BadCertificate", "APNs does not take the app's certificate; harebell check shows"),
-            ("400 TopicDisallowed", "APNs takes the provider token, but not for com.example.app; check the topic"),
+            ("403 InvalidProviderToken", "APNs refuses the provider token of com.example.app; check key_id"),
+            ("403 BadCertificate", "APNs refuses the app's certificate; harebell check shows"),
+            ("400 TopicDisallowed", "APNs accepts the provider token, but not for com.example.app; check the topic"),
             ("400 BadCollapseId", nil), ("503 ServiceUnavailable", nil),
         ] as [(String, String?)])
     func blame(answer: String, words: String?) throws {
@@ -135,7 +135,7 @@ struct DirectExchangeTests {
             #expect(detail == nil)
             return
         }
-        #expect(try #require(detail).hasPrefix("the credential, not the request: \(words)"), "\(detail ?? "")")
+        #expect(try #require(detail).hasPrefix("not caused by the request: \(words)"), "\(detail ?? "")")
     }
 
     @Test("A wrong clock is reported")

@@ -165,8 +165,8 @@ struct PayloadValidationTests {
         }
         #expect(
             findings.detailForLog
-                == "payload.aps[…]: no key of Apple's; custom keys belong beside aps, APNs ignores them in it; "
-                + "payload.aps[…]: no key of Apple's; did you mean \"badge\"?; "
+                == "payload.aps[…]: not a key of Apple's; move custom keys out of aps, where APNs ignores them; "
+                + "payload.aps[…]: not a key of Apple's; did you mean \"badge\"?; "
                 + "payload[…]: expected an object, an array, a string, a number or a boolean, found null")
     }
 }

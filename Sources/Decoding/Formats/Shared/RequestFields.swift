@@ -275,7 +275,7 @@ public struct RequestFields {
                 throw DecodingFailure(error, in: "payload")
             }
             guard let told = content.pushType ?? defaultPushType else {
-                throw DecodingFailure("apns-push-type: missing, and aps does not tell it for certain")
+                throw DecodingFailure("apns-push-type: missing, and aps is ambiguous")
             }
             type = told
         case .text(let name):
@@ -328,7 +328,7 @@ public struct RequestFields {
             }
             // Source: RFC 9113, section 8.2.1: the invalid characters of a field value.
             guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), text.first != 0x20, text.last != 0x20 else {
-                throw DecodingFailure("apns-collapse-id: expected no control characters and no space around it")
+                throw DecodingFailure("apns-collapse-id: expected no control characters, and no space around it")
             }
             return text
         default:
